@@ -11,17 +11,17 @@
 #include "mpi.h"
 #include "opal/include/opal/declspec.h"
 
-typedef struct ompi_communicator ompi_communicator_t;
-typedef struct ompi_group ompi_group_t;
-typedef struct ompi_datatype ompi_datatype_t;
-typedef struct ompi_op ompi_op_t;
-typedef struct ompi_request ompi_request_t;
-typedef struct ompi_message ompi_message_t;
-typedef struct ompi_info ompi_info_t;
-typedef struct ompi_errhandler ompi_errhandler_t;
-typedef struct ompi_win ompi_win_t;
-typedef struct ompi_file ompi_file_t;
-typedef struct ompi_session ompi_session_t;
+typedef struct ompi_communicator_t ompi_communicator_t;
+typedef struct ompi_group_t ompi_group_t;
+typedef struct ompi_datatype_t ompi_datatype_t;
+typedef struct ompi_op_t ompi_op_t;
+typedef struct ompi_request_t ompi_request_t;
+typedef struct ompi_message_t ompi_message_t;
+typedef struct ompi_info_t ompi_info_t;
+typedef struct ompi_errhandler_t ompi_errhandler_t;
+typedef struct ompi_win_t ompi_win_t;
+typedef struct ompi_file_t ompi_file_t;
+typedef struct ompi_session_t ompi_session_t;
 
 /* The class of a live object. Four letters each, so that a memory dump shows what lies there; no
  * value is a plausible pointer, count or zero. */
