@@ -1,0 +1,77 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Communicators. A communicator has one context id, the same in all its processes, under which messages match;
+ * collectives use negative tags of the same context (MPI_ANY_TAG matches tags >= 0 only).
+ */
+#ifndef OMPI_COMMUNICATOR_COMMUNICATOR_H
+#define OMPI_COMMUNICATOR_COMMUNICATOR_H
+
+#include <stdatomic.h>
+#include "ompi/group/group.h"
+
+#pragma GCC visibility push(default) /* components use these */
+
+struct ompi_errhandler;
+struct ompi_info;
+struct mca_coll_table;
+struct mca_pml_comm;
+struct ompi_attribute_set;
+
+enum {
+    OMPI_COMM_INTER = 1u << 0,
+    OMPI_COMM_PREDEFINED = 1u << 1,
+    OMPI_COMM_FREED = 1u << 2, /* handle freed; alive while operations use it */
+    OMPI_COMM_ASSERT_NO_ANY_TAG = 1u << 3, /* info assertions of MPI-4 */
+    OMPI_COMM_ASSERT_NO_ANY_SOURCE = 1u << 4,
+    OMPI_COMM_ASSERT_EXACT_LENGTH = 1u << 5,
+    OMPI_COMM_ASSERT_ALLOW_OVERTAKE = 1u << 6,
+};
+
+typedef struct ompi_communicator {
+    ompi_handle_base_t base;
+    /* What a send or receive reads comes first. */
+    int32_t my_rank;
+    int32_t remote_size;           /* of remote_group; equals the size of an intracommunicator */
+    uint32_t context;
+    uint32_t flags;
+    struct mca_pml_comm *pml;      /* the PML's state: matching, sequence numbers, peers */
+    struct mca_coll_table *coll;
+    _Atomic int32_t refs;
+    ompi_group_t *local_group;
+    ompi_group_t *remote_group;    /* the same object as local_group in an intracommunicator */
+    struct ompi_errhandler *errhandler;
+    struct ompi_attribute_set *attrs;
+    struct ompi_info *info;
+    void *topo;                    /* process topology, later */
+    char name[MPI_MAX_OBJECT_NAME];
+} ompi_communicator_t;
+
+extern ompi_communicator_t ompi_comm_world, ompi_comm_self;
+
+static inline int32_t ompi_comm_size(const ompi_communicator_t *comm)
+{
+    return comm->local_group->size;
+}
+static inline bool ompi_comm_is_inter(const ompi_communicator_t *comm)
+{
+    return comm->flags & OMPI_COMM_INTER;
+}
+/* The process to which messages for `rank` go. */
+static inline ompi_proc_t *ompi_comm_peer(const ompi_communicator_t *comm, int32_t rank)
+{
+    return ompi_proc_of_rank(ompi_group_world_rank(comm->remote_group, rank));
+}
+
+void ompi_comm_retain(ompi_communicator_t *comm);
+/* The last one tears it down (PML, collectives, groups, attributes were handled by free). */
+void ompi_comm_release(ompi_communicator_t *comm);
+/* By context id, or NULL. Thread-safe. For arrivals. */
+ompi_communicator_t *ompi_comm_of_context(uint32_t context);
+
+/* World and self: after the runtime and groups, before the PML's add_comm (called in here). */
+int ompi_comm_init(void);
+void ompi_comm_finalize(void);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,43 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Groups: ordered sets of processes. Immutable once made, reference-counted. Members are kept as world ranks,
+ * in the sparsest form that fits: a stride (world and most splits) or a list.
+ */
+#ifndef OMPI_GROUP_GROUP_H
+#define OMPI_GROUP_GROUP_H
+
+#include <stdatomic.h>
+#include "ompi/include/ompi/handles.h"
+#include "ompi/proc/proc.h"
+
+#pragma GCC visibility push(default) /* components use these */
+
+typedef struct ompi_group {
+    ompi_handle_base_t base;
+    _Atomic int32_t refs;
+    int32_t size;
+    int32_t my_rank;        /* MPI_UNDEFINED if we are not in it */
+    uint32_t first, stride; /* member i is first + i * stride, if ranks is NULL */
+    uint32_t *ranks;        /* else the world ranks */
+} ompi_group_t;
+
+static inline uint32_t ompi_group_world_rank(const ompi_group_t *group, int32_t i)
+{
+    return group->ranks ? group->ranks[i] : group->first + (uint32_t) i * group->stride;
+}
+
+ompi_group_t *ompi_group_new_stride(uint32_t first, uint32_t stride, int32_t size);
+/* Takes ownership of ranks (malloc'd), also on failure; recognises strides. */
+ompi_group_t *ompi_group_new_list(uint32_t *ranks, int32_t size);
+void ompi_group_retain(ompi_group_t *group);
+void ompi_group_release(ompi_group_t *group);
+/* Rank in the group of a world rank, or MPI_UNDEFINED. */
+int32_t ompi_group_rank_of(const ompi_group_t *group, uint32_t world_rank);
+
+extern ompi_group_t ompi_group_empty;
+int ompi_group_init(void);
+void ompi_group_finalize(void);
+
+#pragma GCC visibility pop
+
+#endif

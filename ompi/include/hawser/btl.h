@@ -1,0 +1,284 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The BTL contract: moving bytes to one peer over one kind of link.
+ *
+ * Public, versioned and self-contained: a byte transfer layer built against this header needs no symbol of
+ * the MPI library. What it may call reaches it through the services table below; what it must tell goes
+ * through the upcalls. A BTL knows nothing of MPI, communicators or requests: it moves *fragments*, each a
+ * header of its user's (opaque, at most MCA_BTL_HEADER_MAX bytes) followed by payload.
+ *
+ * Life. The framework loads the component (hawser/component.h), calls ops->init(), which returns one module
+ * per usable link (interface, port, shared-memory domain), publishes the process's address on it
+ * (services->publish) and registers pollers. For a peer with whom the first message is exchanged the user
+ * calls add_peer() on every module with what the peer published; the module answers with an endpoint or says
+ * why it can't reach the peer. Connections are made on first use, never in add_peer(). A BTL that is contacted
+ * by a peer first asks upcalls->incoming() for the peer's cookie and makes the endpoint itself; add_peer() for
+ * that peer then returns the same endpoint. del_peer() and finalize() end it all.
+ *
+ * Sending, three ways for three needs. None of them blocks, none makes an upcall from inside the call:
+ *   send_short   header and payload copied at once, or MCA_ERR_AGAIN; no descriptor, no callback;
+ *   reserve/commit  the BTL lends room, the caller packs header and payload into it, commit() sends it;
+ *   send         a descriptor whose memory stays the caller's until its last event.
+ * MCA_ERR_AGAIN from any of them obliges the BTL to call upcalls->writable() for that endpoint once it can
+ * take more. MCA_ERR_UNREACHABLE means that the endpoint is down (and upcalls->state has said or will say so).
+ *
+ * Confirmation. A fragment is *confirmed* when the peer's BTL has handed it up. A link that can't lose what it
+ * took (shared memory) confirms at once. A link that may fail keeps the bytes of send_short and commit until they
+ * are confirmed, and if it fails hands them back through upcalls->returned(), in order. A descriptor ends in
+ * exactly one MCA_BTL_CONFIRMED or MCA_BTL_UNCONFIRMED event. Before it, at most once, MCA_BTL_REUSABLE says that
+ * the payload's memory may be changed. An unconfirmed fragment may have arrived all the same: the user drops
+ * repeats.
+ *
+ * Arrivals are handed up from the module's poller or event callbacks only, whole fragments, exactly once
+ * each, in order if the module says MCA_BTL_CAP_ORDERED. The data is valid during the upcall; who needs it longer
+ * calls keep() inside the upcall (the BTL may copy) and release() later. An upcall may call send functions, add_peer(),
+ * keep() and release() of any module, never a poller.
+ *
+ * Failure. A failed link tells upcalls->state(DOWN) once, hands back all it held, refuses further sends with
+ * MCA_ERR_UNREACHABLE, and may later tell state(UP). Nothing is dropped quietly. Memory use is bounded.
+ *
+ * Threads. Pollers and event callbacks are called by one thread at a time. If services->threads is true, all other functions may
+ * be called by several threads at once, also while a poller runs; locks are per endpoint or module. Upcalls must be made
+ * without holding a lock that a send function takes.
+ */
+#ifndef HAWSER_BTL_H
+#define HAWSER_BTL_H
+
+#include "hawser/component.h"
+#include <sys/uio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MCA_BTL_CONTRACT_MAJOR 1
+#define MCA_BTL_CONTRACT_MINOR 0
+
+enum {
+    MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
+    MCA_BTL_IOV_MAX = 8,      /* pieces of payload of one descriptor at most */
+    MCA_BTL_KEY_MAX = 32,     /* bytes of a memory registration's remote key at most */
+};
+
+typedef struct mca_btl_module mca_btl_module_t;
+typedef struct mca_btl_endpoint mca_btl_endpoint_t; /* defined by each BTL; one per peer and module */
+typedef struct mca_btl_descriptor mca_btl_descriptor_t;
+typedef struct mca_btl_registration mca_btl_registration_t; /* defined by each BTL */
+
+/* Name of a process: a hash of its job in the upper 32 bits, its rank there in the lower. */
+typedef uint64_t mca_btl_name_t;
+
+/* ---- What a link can do ---- */
+
+enum {
+    MCA_BTL_CAP_RELIABLE = 1u << 0,    /* nothing taken is lost while the link is up */
+    MCA_BTL_CAP_ORDERED = 1u << 1,     /* fragments of one endpoint arrive in the order of the calls */
+    MCA_BTL_CAP_CHECKSUMMED = 1u << 2, /* damage is detected by the link itself */
+    MCA_BTL_CAP_PUT = 1u << 3,
+    MCA_BTL_CAP_GET = 1u << 4,
+    MCA_BTL_CAP_SINGLE_COPY = 1u << 5, /* put/get work without registration (no key) */
+    MCA_BTL_CAP_MULTICAST = 1u << 6,
+    MCA_BTL_CAP_LOCAL = 1u << 7,       /* reaches processes of the same node only */
+    MCA_BTL_CAP_CAN_FAIL = 1u << 8,    /* may go down while the peer lives */
+    MCA_BTL_CAP_PLACE = 1u << 9,       /* uses upcalls->place() for payload */
+    MCA_BTL_CAP_SELF = 1u << 10,       /* reaches the process itself */
+};
+
+/* Constant after init(), but for get_min and bandwidth, which may follow measurement. */
+typedef struct mca_btl_limits {
+    size_t short_max;     /* header + payload that send_short() takes at most */
+    size_t eager_limit;   /* header + payload of a first fragment at most, sent before the receiver is known */
+    size_t min_frag;      /* smaller pieces of a long message are not worth a fragment here */
+    size_t max_frag;      /* header + payload of any fragment at most */
+    size_t send_min;      /* from this payload on, send() of the user's memory beats reserve/commit; SIZE_MAX: never */
+    size_t window;        /* unconfirmed bytes per endpoint after which a scheduler should hold back */
+    size_t get_min;       /* from this message size on, get() beats fragments; SIZE_MAX: never */
+    uint64_t bandwidth;   /* bytes/s, start value of the scheduler's weight */
+    uint32_t latency_ns;  /* half round trip of a small message, for ordering links */
+    int32_t exclusivity;  /* preference only; a lower one is never discarded */
+    uint32_t caps;        /* MCA_BTL_CAP_* */
+} mca_btl_limits_t;
+
+/* ---- Descriptors ---- */
+
+typedef enum {
+    MCA_BTL_REUSABLE,    /* the payload's memory may be changed; the header too */
+    MCA_BTL_CONFIRMED,   /* the peer's BTL has handed it up; last event */
+    MCA_BTL_UNCONFIRMED, /* the link failed or gave up; may have arrived all the same; last event */
+} mca_btl_event_t;
+
+struct mca_btl_descriptor {
+    const void *header;
+    uint32_t header_len;
+    uint32_t iov_count;
+    struct iovec iov[MCA_BTL_IOV_MAX];
+    /* Called from progress only. `status` is MCA_SUCCESS or the reason of MCA_BTL_UNCONFIRMED. */
+    void (*event)(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status);
+    void *user;          /* not touched by the BTL */
+    void *btl_private[6]; /* the BTL's while it holds the descriptor */
+};
+
+/* Room lent by reserve(). */
+typedef struct mca_btl_room {
+    void *ptr;         /* at least 8-byte aligned */
+    size_t len;        /* what may be written there */
+    uint64_t token[2]; /* the BTL's */
+} mca_btl_room_t;
+
+/* ---- Arrivals ---- */
+
+typedef struct mca_btl_arrival {
+    const void *data;       /* header and payload, contiguous, 8-byte aligned; header only if `placed` */
+    size_t len;             /* bytes at `data` */
+    void *place_token;      /* from place(); NULL if payload stands behind the header */
+    size_t placed_len;      /* payload bytes put where place() said */
+    mca_btl_module_t *module;
+    mca_btl_endpoint_t *endpoint;
+    uint64_t token[2];      /* the BTL's, for keep() and release() */
+} mca_btl_arrival_t;
+
+typedef struct mca_btl_place {
+    struct iovec iov[MCA_BTL_IOV_MAX]; /* covers the whole payload */
+    uint32_t iov_count;
+    size_t header_len;                  /* how much of the fragment's start is header */
+    void *token;                        /* given back with the arrival, or to place_cancel() */
+} mca_btl_place_t;
+
+typedef enum { MCA_BTL_STATE_UP, MCA_BTL_STATE_DOWN } mca_btl_state_t;
+
+/* Given to a module by its user before anything else; `peer` is the cookie of add_peer() or incoming(). */
+typedef struct mca_btl_upcalls {
+    size_t struct_size;
+    void (*arrive)(void *peer, mca_btl_arrival_t *arrival);
+    /* Where should the payload of a fragment go, the first head_len (>= min(len, MCA_BTL_HEADER_MAX)) bytes of
+     * which are at head? False: nowhere special, hand up all. */
+    bool (*place)(void *peer, const void *head, size_t head_len, size_t len, mca_btl_place_t *place);
+    void (*place_cancel)(void *peer, void *token); /* the rest will not come on this link */
+    void (*writable)(void *peer, mca_btl_endpoint_t *endpoint);
+    /* A kept, unconfirmed fragment of send_short or commit comes back; valid during the call. */
+    void (*returned)(void *peer, mca_btl_endpoint_t *endpoint, const void *data, size_t len, int status);
+    void (*state)(void *peer, mca_btl_endpoint_t *endpoint, mca_btl_state_t state, const char *why);
+    /* A peer not yet added made contact: its cookie, or NULL to refuse. */
+    void *(*incoming)(mca_btl_module_t *module, mca_btl_name_t name);
+} mca_btl_upcalls_t;
+
+/* ---- Services ---- */
+
+typedef struct mca_btl_job {
+    mca_btl_name_t self;
+    uint32_t size;             /* processes in the job */
+    uint32_t local_rank;       /* among the job's processes on this node */
+    uint32_t local_size;
+    const char *job_id;        /* usable in a file name */
+    const char *host;
+    const char *session_dir;   /* removed at the job's end; NULL if there is none */
+    uint8_t secret[32];        /* known to the job's processes only; never sent in clear */
+} mca_btl_job_t;
+
+typedef struct mca_btl_poller {
+    /* Look for work without a system call where possible; number of things done. */
+    int (*poll)(void *context);
+    /* The process is about to sleep: make sure that an arrival rings a descriptor of an event registered
+     * with event_add(). The caller issues a process-wide memory barrier, and then polls once more. NULL: nothing to do. */
+    void (*arm)(void *context);
+    void (*disarm)(void *context);
+} mca_btl_poller_t;
+
+enum { MCA_BTL_EVENT_READ = 1, MCA_BTL_EVENT_WRITE = 2 };
+
+typedef void (*mca_btl_event_fn_t)(int fd, unsigned what, void *context);
+typedef void (*mca_btl_timer_fn_t)(void *context);
+
+typedef struct mca_btl_services {
+    size_t struct_size;
+    const mca_base_services_t *base;
+    const mca_btl_job_t *job;
+    bool threads;              /* several threads may call at once */
+    bool oversubscribed;       /* more processes than processors here */
+    /* Senders may skip the fence between publishing data and looking whether the receiver sleeps: the sleeper makes up for it. */
+    bool asymmetric_fence;
+
+    int (*poller_add)(const mca_btl_poller_t *poller, void *context, void **handle);
+    void (*poller_del)(void *handle);
+    /* Say how busy a poller is: an inactive one is polled now and then only. Cheap; any thread. */
+    void (*poller_active)(void *handle, bool active);
+
+    /* Persistent level-triggered events; callbacks come from progress. */
+    int (*event_add)(int fd, unsigned what, mca_btl_event_fn_t fn, void *context, void **handle);
+    int (*event_mod)(void *handle, unsigned what); /* 0: keep it, but off */
+    void (*event_del)(void *handle);
+    /* One-shot timer, microseconds from now. timer_del() also after it fired. */
+    int (*timer_add)(uint64_t us, mca_btl_timer_fn_t fn, void *context, void **handle);
+    void (*timer_del)(void *handle);
+    uint64_t (*now_ns)(void);  /* monotonic */
+    void (*wake)(void);        /* end a sleep of the progress engine; any thread, async-signal-safe */
+
+    /* This component's part of the process's business card; in init() only. */
+    int (*publish)(const char *component, const void *data, size_t len);
+} mca_btl_services_t;
+
+/* ---- Modules ---- */
+
+typedef struct mca_btl_peer {
+    mca_btl_name_t name;
+    bool local;                /* same node */
+    uint32_t local_rank;       /* if local */
+    const char *host;
+    const void *card;          /* what this component of the peer published; NULL: nothing */
+    size_t card_len;
+} mca_btl_peer_t;
+
+/* Operations of a module; an unsupported one is a function that says so (MCA_ERR_NOT_SUPPORTED), never NULL. */
+typedef struct mca_btl_module_ops {
+    /* `why` (an English clause, static or the module's) explains a refusal. */
+    int (*add_peer)(mca_btl_module_t *module, const mca_btl_peer_t *peer, void *cookie,
+                    mca_btl_endpoint_t **endpoint, const char **why);
+    void (*del_peer)(mca_btl_module_t *module, mca_btl_endpoint_t *endpoint);
+    /* Everything taken has been handed to the peer (confirmed): true. Used to drain before the end. */
+    bool (*idle)(mca_btl_module_t *module, mca_btl_endpoint_t *endpoint);
+    void (*finalize)(mca_btl_module_t *module);
+
+    int (*send_short)(mca_btl_endpoint_t *endpoint, const void *header, size_t header_len,
+                      const void *payload, size_t len);
+    /* Room for at least `min` bytes, at most `want`. To be committed or abandoned (commit of 0 bytes) before the next
+     * send call on the endpoint by the same thread; other threads wait. */
+    int (*reserve)(mca_btl_endpoint_t *endpoint, size_t min, size_t want, mca_btl_room_t *room);
+    void (*commit)(mca_btl_endpoint_t *endpoint, mca_btl_room_t *room, size_t len);
+    /* 1: done, confirmed, no event; 0: queued, events follow; MCA_ERR_AGAIN; MCA_ERR_UNREACHABLE. */
+    int (*send)(mca_btl_endpoint_t *endpoint, mca_btl_descriptor_t *desc);
+
+    /* iov[0..] is local memory, `remote` an address in the peer, `key` its registration's key (NULL with SINGLE_COPY).
+     * Return as send(). MCA_ERR_NOT_AVAILABLE: does not work with this peer; use fragments instead. */
+    int (*put)(mca_btl_endpoint_t *endpoint, mca_btl_descriptor_t *desc, uint64_t remote, const void *key);
+    int (*get)(mca_btl_endpoint_t *endpoint, mca_btl_descriptor_t *desc, uint64_t remote, const void *key);
+    int (*register_mem)(mca_btl_module_t *module, void *addr, size_t len, uint8_t key[MCA_BTL_KEY_MAX],
+                        size_t *key_len, mca_btl_registration_t **registration);
+    void (*deregister_mem)(mca_btl_module_t *module, mca_btl_registration_t *registration);
+
+    /* In the arrive upcall: make arrival->data valid until release(); data may move. MCA_ERR_OUT_OF_RESOURCE. */
+    int (*keep)(mca_btl_arrival_t *arrival);
+    void (*release)(mca_btl_arrival_t *arrival);
+} mca_btl_module_ops_t;
+
+/* The public head of a module; a BTL puts its own fields behind it. */
+struct mca_btl_module {
+    size_t struct_size;          /* sizeof(mca_btl_module_t) */
+    const mca_btl_module_ops_t *ops;
+    const mca_base_component_t *component;
+    char name[32];               /* of the link, unique in the process: "shm", "tcp:eth0" */
+    mca_btl_limits_t limits;
+    const mca_btl_upcalls_t *upcalls; /* set by the user after init() */
+};
+
+/* mca_base_component_t.ops of framework "btl". */
+typedef struct mca_btl_component_ops {
+    size_t struct_size;
+    /* The modules, in an array that stays the component's. MCA_ERR_NOT_AVAILABLE: none; the reason has been logged
+     * (or reported, if the user must know). */
+    int (*init)(const mca_btl_services_t *services, mca_btl_module_t ***modules, size_t *count);
+} mca_btl_component_ops_t;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

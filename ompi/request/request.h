@@ -1,0 +1,107 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests. A request is active from its start to its completion; whoever completes it calls
+ * ompi_request_complete() once. A non-persistent request belongs to the user until MPI_Wait, MPI_Test (and kin) or
+ * MPI_Request_free; ops->free is called when it is both freed (or waited for) and complete.
+ *
+ * Small sends complete at once and share one immutable request, ompi_request_send_done.
+ */
+#ifndef OMPI_REQUEST_REQUEST_H
+#define OMPI_REQUEST_REQUEST_H
+
+#include <stdatomic.h>
+#include "ompi/include/mpi.h"
+#include "ompi/include/ompi/handles.h"
+#include "opal/class/list.h"
+#include "opal/runtime/progress.h"
+
+#pragma GCC visibility push(default) /* components use these */
+
+typedef struct ompi_request ompi_request_t;
+
+typedef enum {
+    OMPI_REQUEST_NULL,
+    OMPI_REQUEST_SEND,
+    OMPI_REQUEST_RECV,
+    OMPI_REQUEST_GENERALIZED,
+    OMPI_REQUEST_COLL,
+    OMPI_REQUEST_DONE, /* ompi_request_send_done: complete for ever, never freed */
+} ompi_request_type_t;
+
+typedef struct ompi_request_ops {
+    int (*start)(ompi_request_t *request);  /* persistent only; else NULL */
+    int (*cancel)(ompi_request_t *request);
+    void (*free)(ompi_request_t *request);  /* give the memory back; the request is complete or inactive */
+} ompi_request_ops_t;
+
+struct ompi_request {
+    ompi_handle_base_t base;
+    _Atomic int32_t complete;      /* 1: status is valid; also 1 while a persistent request is inactive */
+    uint8_t type;                  /* ompi_request_type_t */
+    bool persistent;
+    bool active;                   /* persistent: started and not yet waited for */
+    bool free_called;              /* MPI_Request_free before completion: the completer frees it */
+    const ompi_request_ops_t *ops;
+    struct ompi_communicator *comm; /* whose error handler hears of failures; NULL: the default */
+    MPI_Status status;             /* MPI_ERROR holds the outcome (class or code) */
+    void (*on_complete)(ompi_request_t *request, void *context); /* called once at completion; may be NULL */
+    void *on_complete_context;
+};
+
+extern ompi_request_t ompi_request_send_done;
+extern ompi_request_t ompi_request_recv_proc_null; /* completed receive from MPI_PROC_NULL */
+
+/* ---- MPI_Status: MPI_internal[0..1] hold the bytes received (64 bits), [2] the cancelled flag. ---- */
+
+static inline void ompi_status_set_bytes(MPI_Status *status, uint64_t bytes)
+{
+    status->MPI_internal[0] = (int) (uint32_t) bytes;
+    status->MPI_internal[1] = (int) (uint32_t) (bytes >> 32);
+}
+static inline uint64_t ompi_status_bytes(const MPI_Status *status)
+{
+    return (uint32_t) status->MPI_internal[0] | (uint64_t) (uint32_t) status->MPI_internal[1] << 32;
+}
+static inline void ompi_status_set_cancelled(MPI_Status *status, bool cancelled)
+{
+    status->MPI_internal[2] = cancelled;
+}
+static inline bool ompi_status_cancelled(const MPI_Status *status)
+{
+    return status->MPI_internal[2] != 0;
+}
+/* MPI_ERROR is left alone unless a multiple-completion call says otherwise (MPI-5.0 section 3.2.5). */
+static inline void ompi_status_set(MPI_Status *status, int source, int tag, uint64_t bytes)
+{
+    status->MPI_SOURCE = source;
+    status->MPI_TAG = tag;
+    ompi_status_set_bytes(status, bytes);
+    status->MPI_internal[2] = 0;
+}
+/* The empty status of MPI-5.0 section 3.7.3. */
+static inline void ompi_status_set_empty(MPI_Status *status)
+{
+    ompi_status_set(status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0);
+    status->MPI_ERROR = MPI_SUCCESS;
+}
+
+void ompi_request_init(ompi_request_t *request, ompi_request_type_t type, const ompi_request_ops_t *ops);
+
+/* Status is set; say that it is done. Calls on_complete, then frees it if the user freed it before. */
+void ompi_request_complete(ompi_request_t *request);
+
+static inline bool ompi_request_is_complete(const ompi_request_t *request)
+{
+    return atomic_load_explicit(&request->complete, memory_order_acquire) != 0;
+}
+
+/* Wait, copy the status unless NULL, free or deactivate; *request becomes NULL unless persistent. Returns the request's MPI error. */
+int ompi_request_wait(ompi_request_t **request, MPI_Status *status);
+int ompi_request_wait_all(size_t count, ompi_request_t **requests);
+
+int ompi_request_module_init(void);
+void ompi_request_module_finalize(void);
+
+#pragma GCC visibility pop
+
+#endif

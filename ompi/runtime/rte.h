@@ -1,0 +1,63 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The only door from an MPI process to whatever started it: PMIx. A process that nobody started is a world of
+ * one, with everything answered here. After ompi_rte_init() only non-blocking PMIx calls are made; their
+ * callbacks run in libpmix's thread, enqueue, and ring the progress engine's doorbell.
+ */
+#ifndef OMPI_RUNTIME_RTE_H
+#define OMPI_RUNTIME_RTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "hawser/btl.h"
+#include "opal/constants.h"
+
+#pragma GCC visibility push(default) /* components use these */
+
+typedef struct ompi_rte {
+    char *nspace;              /* the job's name, as PMIx has it */
+    mca_btl_name_t self;       /* hash of nspace << 32 | rank */
+    uint32_t rank, size;       /* in MPI_COMM_WORLD */
+    uint32_t universe_size;    /* 0: unknown */
+    uint32_t appnum;
+    uint32_t local_rank, local_size;
+    uint32_t node_id, node_count;
+    char *host;
+    char *session_dir;         /* NULL: none */
+    uint32_t *local_peers;     /* world ranks on this node, ascending, local_size of them */
+    bool singleton;
+    bool oversubscribed;       /* more local processes than processors we may use */
+    uint8_t secret[32];        /* of the job */
+} ompi_rte_t;
+
+extern ompi_rte_t ompi_rte;
+
+/* Find out who we are. A clear error if a launcher started several of us without PMIx. */
+int ompi_rte_init(void);
+/* `abort`: leave without a farewell. */
+void ompi_rte_finalize(void);
+
+/* Stay here until all processes of the job are here. Drives progress. */
+int ompi_rte_fence(void);
+
+/* Publish this process's value under a key; to be followed by ompi_rte_commit(). */
+int ompi_rte_put(const char *key, const void *data, size_t len);
+int ompi_rte_commit(void);
+
+/* Look up what a process of this job published. fn runs from progress (or from inside the call, if the answer is
+ * known), with status OPAL_SUCCESS and the data (valid during the call), or OPAL_ERR_NOT_FOUND. */
+typedef void (*ompi_rte_get_fn_t)(int status, const void *data, size_t len, void *context);
+int ompi_rte_get(uint32_t rank, const char *key, ompi_rte_get_fn_t fn, void *context);
+
+/* Is this rank on our node? O(log local_size). `local_rank` may be NULL. */
+bool ompi_rte_is_local(uint32_t rank, uint32_t *local_rank);
+/* Host name of a rank; "unknown" if nobody tells. Valid until finalize. */
+const char *ompi_rte_host_of(uint32_t rank);
+
+/* End the job with this code; `text` says why. Does not return. */
+void ompi_rte_abort(int code, const char *text) __attribute__((noreturn));
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,76 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The progress engine: pollers, events, and waiting.
+ *
+ * Pollers look for work without system calls; libevent serves descriptors and timers. opal_progress() makes
+ * one round. opal_progress_wait() waits for a condition: it spins for opal_progress_spin_us, yields a bounded
+ * number of times if processes outnumber processors, and then sleeps in the kernel until a descriptor, a
+ * timer or a doorbell wakes it. Before it sleeps it arms every poller, issues a process-wide memory barrier,
+ * and polls once more, so that no arrival is lost and senders need no fence.
+ *
+ * One thread owns progress at a time. With opal_progress_threads true the others wait on a condition
+ * variable and inherit ownership when the owner leaves. Pollers and event callbacks run in the owner only and
+ * must not wait or call opal_progress*.
+ */
+#ifndef OPAL_RUNTIME_PROGRESS_H
+#define OPAL_RUNTIME_PROGRESS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "opal/constants.h"
+
+typedef struct opal_poller opal_poller_t;
+typedef struct opal_event opal_event_t;
+
+/* Same meaning as mca_btl_poller_t (hawser/btl.h). */
+typedef struct opal_poller_ops {
+    int (*poll)(void *context);
+    void (*arm)(void *context);
+    void (*disarm)(void *context);
+} opal_poller_ops_t;
+
+/* True while several threads may be in the library (MPI_THREAD_MULTIPLE or a progress thread). Set once, at start. */
+OPAL_DECLSPEC extern bool opal_progress_threads;
+
+/* Start; registers the parameters opal_progress_*. `oversubscribed`: processes outnumber processors. */
+OPAL_DECLSPEC int opal_progress_init(bool threads, bool oversubscribed);
+OPAL_DECLSPEC void opal_progress_finalize(void);
+/* Processes outnumber processors (known only after the runtime was asked). */
+OPAL_DECLSPEC void opal_progress_set_oversubscribed(bool oversubscribed);
+OPAL_DECLSPEC bool opal_progress_is_oversubscribed(void);
+/* Can the sleeper fence for senders (membarrier is there)? */
+OPAL_DECLSPEC bool opal_progress_asymmetric_fence(void);
+
+OPAL_DECLSPEC int opal_progress_poller_add(const opal_poller_ops_t *ops, void *context, opal_poller_t **poller);
+OPAL_DECLSPEC void opal_progress_poller_del(opal_poller_t *poller);
+/* An inactive poller is polled every opal_progress_idle_interval-th round only. */
+OPAL_DECLSPEC void opal_progress_poller_active(opal_poller_t *poller, bool active);
+
+enum { OPAL_EVENT_READ = 1, OPAL_EVENT_WRITE = 2 };
+typedef void (*opal_event_fn_t)(int fd, unsigned what, void *context);
+typedef void (*opal_timer_fn_t)(void *context);
+
+OPAL_DECLSPEC int opal_event_add(int fd, unsigned what, opal_event_fn_t fn, void *context, opal_event_t **event);
+OPAL_DECLSPEC int opal_event_mod(opal_event_t *event, unsigned what);
+OPAL_DECLSPEC void opal_event_del(opal_event_t *event);
+OPAL_DECLSPEC int opal_timer_add(uint64_t us, opal_timer_fn_t fn, void *context, opal_event_t **event);
+OPAL_DECLSPEC void opal_timer_del(opal_event_t *event);
+OPAL_DECLSPEC uint64_t opal_now_ns(void);
+
+/* End the owner's sleep; any thread, async-signal-safe. */
+OPAL_DECLSPEC void opal_progress_wake(void);
+/* Run fn(context) in the owner's next round; any thread. For callbacks of libpmix. */
+OPAL_DECLSPEC int opal_progress_defer(opal_timer_fn_t fn, void *context);
+
+/* One round; number of things done. */
+OPAL_DECLSPEC int opal_progress(void);
+
+/* Wait until *flag is non-zero (acquire). Whoever sets it from outside progress calls opal_progress_wake() after it. */
+OPAL_DECLSPEC void opal_progress_wait(const _Atomic int32_t *flag);
+/* Wait until check(context) is true; it is called often, under progress ownership or not, and must be cheap. */
+OPAL_DECLSPEC void opal_progress_wait_until(bool (*check)(void *context), void *context);
+/* The same with an end: false if `deadline_ns` (of opal_now_ns()) passed first. */
+OPAL_DECLSPEC bool opal_progress_wait_deadline(bool (*check)(void *context), void *context, uint64_t deadline_ns);
+
+#endif
