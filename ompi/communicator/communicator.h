@@ -11,8 +11,6 @@
 
 #pragma GCC visibility push(default) /* components use these */
 
-struct ompi_errhandler;
-struct ompi_info;
 struct mca_coll_table;
 struct mca_pml_comm;
 struct ompi_attribute_set;
@@ -27,7 +25,7 @@ enum {
     OMPI_COMM_ASSERT_ALLOW_OVERTAKE = 1u << 6,
 };
 
-typedef struct ompi_communicator {
+struct ompi_communicator_t {
     ompi_handle_base_t base;
     /* What a send or receive reads comes first. */
     int32_t my_rank;
@@ -39,12 +37,12 @@ typedef struct ompi_communicator {
     _Atomic int32_t refs;
     ompi_group_t *local_group;
     ompi_group_t *remote_group;    /* the same object as local_group in an intracommunicator */
-    struct ompi_errhandler *errhandler;
+    ompi_errhandler_t *errhandler;
     struct ompi_attribute_set *attrs;
-    struct ompi_info *info;
+    ompi_info_t *info;
     void *topo;                    /* process topology, later */
     char name[MPI_MAX_OBJECT_NAME];
-} ompi_communicator_t;
+};
 
 extern ompi_communicator_t ompi_comm_world, ompi_comm_self;
 

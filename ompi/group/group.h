@@ -12,14 +12,14 @@
 
 #pragma GCC visibility push(default) /* components use these */
 
-typedef struct ompi_group {
+struct ompi_group_t {
     ompi_handle_base_t base;
     _Atomic int32_t refs;
     int32_t size;
     int32_t my_rank;        /* MPI_UNDEFINED if we are not in it */
     uint32_t first, stride; /* member i is first + i * stride, if ranks is NULL */
     uint32_t *ranks;        /* else the world ranks */
-} ompi_group_t;
+};
 
 static inline uint32_t ompi_group_world_rank(const ompi_group_t *group, int32_t i)
 {

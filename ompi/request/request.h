@@ -10,14 +10,11 @@
 #define OMPI_REQUEST_REQUEST_H
 
 #include <stdatomic.h>
-#include "ompi/include/mpi.h"
 #include "ompi/include/ompi/handles.h"
 #include "opal/class/list.h"
 #include "opal/runtime/progress.h"
 
 #pragma GCC visibility push(default) /* components use these */
-
-typedef struct ompi_request ompi_request_t;
 
 typedef enum {
     OMPI_REQUEST_NULL,
@@ -34,7 +31,7 @@ typedef struct ompi_request_ops {
     void (*free)(ompi_request_t *request);  /* give the memory back; the request is complete or inactive */
 } ompi_request_ops_t;
 
-struct ompi_request {
+struct ompi_request_t {
     ompi_handle_base_t base;
     _Atomic int32_t complete;      /* 1: status is valid; also 1 while a persistent request is inactive */
     uint8_t type;                  /* ompi_request_type_t */
@@ -42,7 +39,7 @@ struct ompi_request {
     bool active;                   /* persistent: started and not yet waited for */
     bool free_called;              /* MPI_Request_free before completion: the completer frees it */
     const ompi_request_ops_t *ops;
-    struct ompi_communicator *comm; /* whose error handler hears of failures; NULL: the default */
+    ompi_communicator_t *comm; /* whose error handler hears of failures; NULL: the default */
     MPI_Status status;             /* MPI_ERROR holds the outcome (class or code) */
     void (*on_complete)(ompi_request_t *request, void *context); /* called once at completion; may be NULL */
     void *on_complete_context;

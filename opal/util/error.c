@@ -21,6 +21,7 @@ const char *opal_strerror(int code)
     case OPAL_ERR_PEER_FAILED: return "peer failed";
     case OPAL_ERR_PERMISSION: return "permission denied";
     case OPAL_ERR_PARSE: return "can't be parsed";
+    case OPAL_ERR_VALUE_OUT_OF_BOUNDS: return "value out of bounds";
     default: return "unknown error code";
     }
 }

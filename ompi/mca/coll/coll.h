@@ -10,7 +10,7 @@
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/datatype.h"
-#include "ompi/include/ompi/counts.h"
+#include "ompi/mpi/c/counts.h"
 #include "ompi/op/op.h"
 #include "opal/mca/base/framework.h"
 

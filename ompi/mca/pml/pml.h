@@ -26,12 +26,12 @@ typedef enum {
 } mca_pml_mode_t;
 
 /* A message taken out of matching by mprobe. */
-typedef struct ompi_message {
+struct ompi_message_t {
     ompi_handle_base_t base;
     ompi_communicator_t *comm;
     MPI_Status status;
     void *arrival;             /* the PML's */
-} ompi_message_t;
+};
 
 extern ompi_message_t ompi_message_no_proc; /* MPI_MESSAGE_NO_PROC */
 

@@ -22,6 +22,7 @@ enum {
     OPAL_ERR_PEER_FAILED = -13,
     OPAL_ERR_PERMISSION = -14,
     OPAL_ERR_PARSE = -15,
+    OPAL_ERR_VALUE_OUT_OF_BOUNDS = -16,
 };
 
 #include "opal/declspec.h"
