@@ -1,2 +1,610 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-#include "opal/runtime/progress.h"
+/*
+ * Rounds of polling, waiting, sleeping, and who owns progress.
+ *
+ * Without threads the caller is always the owner. With threads, owner_lock is held by the owner; `owned` (under
+ * wait_lock) tells the others whether somebody will tell them of completions. The owner tells them after every
+ * round in which something was done, and when it leaves.
+ *
+ * Sleeping: `sleeping` is set before the pollers are armed; whoever makes work afterwards without a
+ * descriptor (opal_progress_wake, opal_progress_defer) sees it and rings the eventfd.
+ */
+#include "opal/runtime/progress_private.h"
+
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "opal/mca/base/var.h"
+
+enum { POLLERS_MAX = 64, CLOCK_ROUNDS = 32, WAITER_SPINS = 2000 };
+
+struct opal_poller {
+    const opal_poller_ops_t *ops;
+    void *context;
+    bool active;
+};
+
+typedef struct deferred {
+    struct deferred *next;
+    opal_timer_fn_t fn;
+    void *context;
+} deferred_t;
+
+bool opal_progress_threads;
+
+static opal_poller_t *pollers[POLLERS_MAX]; /* active ones first */
+static int poller_count, active_count;
+static uint32_t rounds;
+static uint64_t last_event_ns;
+
+static bool oversubscribed, have_membarrier;
+static int64_t spin_us, yields_max, event_us;
+static bool want_thread;
+
+static int doorbell_fd = -1;
+static opal_event_t *doorbell;
+static _Atomic int sleeping;
+static _Atomic bool attention; /* deferred work or a completion from outside */
+static _Atomic bool rearrange; /* a poller became active or idle */
+static _Atomic(deferred_t *) deferred_head;
+
+static pthread_mutex_t owner_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t wait_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wait_cond = PTHREAD_COND_INITIALIZER;
+static _Atomic bool owned;
+static _Atomic int waiters;
+
+static pthread_t helper;
+static bool helper_runs;
+static _Atomic bool helper_stop;
+
+static void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+}
+
+static int membarrier(int command)
+{
+    return (int) syscall(SYS_membarrier, command, 0, 0);
+}
+
+static void on_doorbell(int fd, unsigned what, void *context)
+{
+    (void) what;
+    (void) context;
+    uint64_t n;
+    ssize_t ignored = read(fd, &n, sizeof(n)); /* EAGAIN: rung once for two reasons */
+    (void) ignored;
+}
+
+static int register_params(void)
+{
+    static const mca_base_var_desc_t params[] = {
+        {.framework = "opal", .component = "progress", .name = "spin_us", .type = MCA_VAR_INT, .unit = "us",
+         .help = "How long a waiting process polls before it sleeps; -1: never sleep", .def.i = 1000,
+         .min = -1, .max = INT32_MAX, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_LOCAL},
+        {.framework = "opal", .component = "progress", .name = "yields", .type = MCA_VAR_INT,
+         .help = "How often a waiting process yields the processor before it sleeps, where processes "
+                 "outnumber processors", .def.i = 20, .min = 0, .max = INT32_MAX,
+         .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_LOCAL},
+        {.framework = "opal", .component = "progress", .name = "event_us", .type = MCA_VAR_INT, .unit = "us",
+         .help = "How often a polling process looks at descriptors and timers", .def.i = 50, .min = 0,
+         .max = 1000000, .level = MCA_VAR_LEVEL_DEVELOPER, .scope = MCA_VAR_SCOPE_LOCAL},
+    };
+    static const mca_base_var_desc_t thread_param = {
+        .framework = "opal", .component = "progress", .name = "thread", .type = MCA_VAR_BOOL,
+        .help = "Run a progress thread that serves messages while no other thread waits", .def.b = false,
+        .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
+    int64_t *const storage[] = {&spin_us, &yields_max, &event_us};
+    for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
+        int rc = mca_base_var_register(&params[i], storage[i]);
+        if (rc != OPAL_SUCCESS) {
+            return rc;
+        }
+    }
+    return mca_base_var_register(&thread_param, &want_thread);
+}
+
+/* ---- One round ---- */
+
+/* Active pollers to the front. */
+static void rearrange_pollers(void)
+{
+    active_count = 0;
+    for (int i = 0; i < poller_count; i++) {
+        if (pollers[i]->active) {
+            opal_poller_t *p = pollers[i];
+            pollers[i] = pollers[active_count];
+            pollers[active_count++] = p;
+        }
+    }
+}
+
+static void run_deferred(void)
+{
+    atomic_store(&attention, false);
+    if (atomic_exchange(&rearrange, false)) {
+        rearrange_pollers();
+    }
+    deferred_t *list = atomic_exchange_explicit(&deferred_head, NULL, memory_order_acquire);
+    deferred_t *ordered = NULL;
+    while (list) { /* pushed last-in first: reverse */
+        deferred_t *next = list->next;
+        list->next = ordered;
+        ordered = list;
+        list = next;
+    }
+    while (ordered) {
+        deferred_t *next = ordered->next;
+        ordered->fn(ordered->context);
+        free(ordered);
+        ordered = next;
+    }
+}
+
+static int poll_range(int from, int to)
+{
+    int done = 0;
+    for (int i = from; i < to && i < poller_count; i++) {
+        done += pollers[i]->ops->poll(pollers[i]->context);
+    }
+    return done;
+}
+
+/* Idle pollers, descriptors and timers: what a busy process looks at now and then only. */
+static int slow_round(void)
+{
+    uint64_t now = opal_now_ns();
+    if (now - last_event_ns < (uint64_t) event_us * 1000) {
+        return 0;
+    }
+    last_event_ns = now;
+    return poll_range(active_count, poller_count) + opal_event_base_run(false);
+}
+
+static inline int round_once(void)
+{
+    int done = poll_range(0, active_count);
+    if (OPAL_UNLIKELY(atomic_load_explicit(&attention, memory_order_relaxed))) {
+        run_deferred();
+        done++;
+    }
+    if (OPAL_UNLIKELY(++rounds % CLOCK_ROUNDS == 0)) {
+        done += slow_round();
+    }
+    return done;
+}
+
+/* ---- Ownership ---- */
+
+static void tell_waiters(void)
+{
+    if (atomic_load_explicit(&waiters, memory_order_relaxed) > 0) {
+        pthread_mutex_lock(&wait_lock);
+        pthread_cond_broadcast(&wait_cond);
+        pthread_mutex_unlock(&wait_lock);
+    }
+}
+
+static bool own(void)
+{
+    if (!opal_progress_threads) {
+        return true;
+    }
+    if (pthread_mutex_trylock(&owner_lock) != 0) {
+        return false;
+    }
+    atomic_store_explicit(&owned, true, memory_order_relaxed);
+    return true;
+}
+
+static void disown(void)
+{
+    if (!opal_progress_threads) {
+        return;
+    }
+    pthread_mutex_lock(&wait_lock);
+    atomic_store_explicit(&owned, false, memory_order_relaxed);
+    pthread_mutex_unlock(&owner_lock);
+    pthread_cond_broadcast(&wait_cond);
+    pthread_mutex_unlock(&wait_lock);
+}
+
+static inline int owner_round(void)
+{
+    int done = round_once();
+    if (OPAL_UNLIKELY(opal_progress_threads) && done) {
+        tell_waiters();
+    }
+    return done;
+}
+
+int opal_progress(void)
+{
+    if (!own()) {
+        return 0;
+    }
+    int done = owner_round();
+    disown();
+    return done;
+}
+
+/* ---- Waiting ---- */
+
+/* Sleep until something happens, unless something is there already. */
+static void sleep_once(bool (*check)(void *), void *context)
+{
+    atomic_store(&sleeping, 1);
+    for (int i = 0; i < poller_count; i++) {
+        if (pollers[i]->ops->arm) {
+            pollers[i]->ops->arm(pollers[i]->context);
+        }
+    }
+    if (have_membarrier) {
+        membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+    } else {
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+    int done = poll_range(0, poller_count);
+    if (!done && !atomic_load(&attention) && !check(context)) {
+        opal_event_base_run(true);
+    }
+    atomic_store(&sleeping, 0);
+    for (int i = 0; i < poller_count; i++) {
+        if (pollers[i]->ops->disarm) {
+            pollers[i]->ops->disarm(pollers[i]->context);
+        }
+    }
+    last_event_ns = opal_now_ns();
+    if (opal_progress_threads) {
+        tell_waiters();
+    }
+}
+
+/* Poll until `check`, sleep when nothing comes. Only the owner calls. */
+static void owner_wait(bool (*check)(void *), void *context)
+{
+    int fruitless = 0;
+    int64_t yields = 0;
+    uint64_t since = 0;
+    while (!check(context)) {
+        if (owner_round()) {
+            fruitless = 0;
+            yields = 0;
+            since = 0;
+            continue;
+        }
+        cpu_relax();
+        if (++fruitless < CLOCK_ROUNDS) {
+            continue;
+        }
+        if (oversubscribed) {
+            if (yields++ < yields_max) {
+                sched_yield();
+                continue;
+            }
+        } else {
+            uint64_t now = opal_now_ns();
+            since = since ? since : now;
+            if (spin_us < 0 || now - since < (uint64_t) spin_us * 1000) {
+                fruitless = 0;
+                continue;
+            }
+        }
+        sleep_once(check, context);
+    }
+}
+
+/* Somebody else owns progress: wait for it to tell us, or to leave. */
+static void other_wait(bool (*check)(void *), void *context)
+{
+    for (int i = 0; !oversubscribed && i < WAITER_SPINS; i++) {
+        if (check(context) || !atomic_load_explicit(&owned, memory_order_relaxed)) {
+            return;
+        }
+        cpu_relax();
+    }
+    pthread_mutex_lock(&wait_lock);
+    atomic_fetch_add(&waiters, 1);
+    if (helper_runs) {
+        opal_progress_wake(); /* the progress thread makes way */
+    }
+    while (!check(context) && atomic_load_explicit(&owned, memory_order_relaxed)) {
+        pthread_cond_wait(&wait_cond, &wait_lock);
+    }
+    atomic_fetch_sub(&waiters, 1);
+    if (helper_runs) {
+        pthread_cond_broadcast(&wait_cond); /* the progress thread waits until nobody waits */
+    }
+    pthread_mutex_unlock(&wait_lock);
+}
+
+void opal_progress_wait_until(bool (*check)(void *context), void *context)
+{
+    while (!check(context)) {
+        if (own()) {
+            owner_wait(check, context);
+            disown();
+        } else {
+            other_wait(check, context);
+        }
+    }
+}
+
+static bool flag_is_set(void *context)
+{
+    return atomic_load_explicit((const _Atomic int32_t *) context, memory_order_acquire) != 0;
+}
+
+void opal_progress_wait(const _Atomic int32_t *flag)
+{
+    opal_progress_wait_until(flag_is_set, (void *) (uintptr_t) flag);
+}
+
+typedef struct deadline {
+    bool (*check)(void *);
+    void *context;
+    uint64_t ns;
+} deadline_t;
+
+static bool check_or_late(void *context)
+{
+    deadline_t *d = context;
+    return d->check(d->context) || opal_now_ns() >= d->ns;
+}
+
+static void on_deadline(void *context)
+{
+    (void) context; /* it woke us; that is all */
+}
+
+bool opal_progress_wait_deadline(bool (*check)(void *context), void *context, uint64_t deadline_ns)
+{
+    deadline_t d = {check, context, deadline_ns};
+    uint64_t now = opal_now_ns();
+    opal_event_t *timer = NULL;
+    if (deadline_ns > now &&
+        opal_timer_add((deadline_ns - now) / 1000 + 1, on_deadline, NULL, &timer) != OPAL_SUCCESS) {
+        timer = NULL;
+    }
+    opal_progress_wait_until(check_or_late, &d);
+    opal_timer_del(timer);
+    return check(context);
+}
+
+/* ---- Work from outside ---- */
+
+void opal_progress_wake(void)
+{
+    atomic_store(&attention, true);
+    if (atomic_load(&sleeping)) {
+        uint64_t one = 1;
+        ssize_t ignored = write(doorbell_fd, &one, sizeof(one)); /* EAGAIN: it rings already */
+        (void) ignored;
+    }
+}
+
+int opal_progress_defer(opal_timer_fn_t fn, void *context)
+{
+    deferred_t *d = malloc(sizeof(*d));
+    if (!d) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    d->fn = fn;
+    d->context = context;
+    d->next = atomic_load_explicit(&deferred_head, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak(&deferred_head, &d->next, d)) {
+    }
+    opal_progress_wake();
+    return OPAL_SUCCESS;
+}
+
+/* ---- Pollers ---- */
+
+typedef struct owner_call {
+    void (*fn)(void *);
+    void *context;
+    _Atomic bool done;
+} owner_call_t;
+
+static void run_owner_call(void *context)
+{
+    owner_call_t *call = context;
+    call->fn(call->context);
+    atomic_store_explicit(&call->done, true, memory_order_release);
+}
+
+static bool owner_call_done(void *context)
+{
+    return atomic_load_explicit(&((owner_call_t *) context)->done, memory_order_acquire);
+}
+
+/* The arrays belong to the owner: run fn there, between rounds, and wait for it. Never from a poller or callback. */
+static int run_in_owner(void (*fn)(void *), void *context)
+{
+    if (own()) {
+        fn(context);
+        disown();
+        return OPAL_SUCCESS;
+    }
+    owner_call_t call = {.fn = fn, .context = context};
+    int rc = opal_progress_defer(run_owner_call, &call);
+    if (rc == OPAL_SUCCESS) {
+        opal_progress_wait_until(owner_call_done, &call);
+    }
+    return rc;
+}
+
+static void place_poller(void *context)
+{
+    opal_poller_t *poller = context;
+    pollers[poller_count++] = poller;
+    if (poller->active) {
+        opal_poller_t *first_idle = pollers[active_count];
+        pollers[active_count] = poller;
+        pollers[poller_count - 1] = first_idle;
+        active_count++;
+    }
+}
+
+static void unplace_poller(void *context)
+{
+    const opal_poller_t *poller = context;
+    int i = 0;
+    while (i < poller_count && pollers[i] != poller) {
+        i++;
+    }
+    if (i == poller_count) {
+        return;
+    }
+    if (i < active_count) {
+        pollers[i] = pollers[--active_count];
+        pollers[active_count] = pollers[--poller_count];
+    } else {
+        pollers[i] = pollers[--poller_count];
+    }
+}
+
+int opal_progress_poller_add(const opal_poller_ops_t *ops, void *context, opal_poller_t **poller)
+{
+    opal_poller_t *p = calloc(1, sizeof(*p));
+    if (!p || poller_count == POLLERS_MAX) {
+        free(p);
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    p->ops = ops;
+    p->context = context;
+    p->active = true;
+    int rc = run_in_owner(place_poller, p);
+    if (rc != OPAL_SUCCESS) {
+        free(p);
+        return rc;
+    }
+    *poller = p;
+    return OPAL_SUCCESS;
+}
+
+void opal_progress_poller_del(opal_poller_t *poller)
+{
+    if (poller) {
+        run_in_owner(unplace_poller, poller);
+        free(poller);
+    }
+}
+
+void opal_progress_poller_active(opal_poller_t *poller, bool active)
+{
+    if (poller->active != active) {
+        /* The arrays are in use by the round that called us, or by another thread: they change between rounds. */
+        poller->active = active;
+        atomic_store_explicit(&rearrange, true, memory_order_relaxed);
+        atomic_store_explicit(&attention, true, memory_order_release);
+    }
+}
+
+/* ---- The optional progress thread ---- */
+
+static bool helper_must_leave(void *context)
+{
+    (void) context;
+    return atomic_load(&helper_stop) || atomic_load(&waiters) > 0;
+}
+
+static void *helper_main(void *arg)
+{
+    while (!atomic_load(&helper_stop)) {
+        if (own()) {
+            owner_wait(helper_must_leave, NULL);
+            disown();
+        }
+        pthread_mutex_lock(&wait_lock);
+        while (!atomic_load(&helper_stop) &&
+               (atomic_load(&waiters) > 0 || atomic_load_explicit(&owned, memory_order_relaxed))) {
+            pthread_cond_wait(&wait_cond, &wait_lock);
+        }
+        pthread_mutex_unlock(&wait_lock);
+    }
+    return arg;
+}
+
+/* ---- Start and end ---- */
+
+void opal_progress_set_oversubscribed(bool value)
+{
+    oversubscribed = value;
+}
+
+bool opal_progress_is_oversubscribed(void)
+{
+    return oversubscribed;
+}
+
+bool opal_progress_asymmetric_fence(void)
+{
+    return have_membarrier;
+}
+
+int opal_progress_init(bool threads, bool processes_outnumber)
+{
+    int rc = register_params();
+    if (rc != OPAL_SUCCESS) {
+        return rc;
+    }
+    opal_progress_threads = threads || want_thread;
+    oversubscribed = processes_outnumber;
+    have_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+    rc = opal_event_base_open(opal_progress_threads);
+    if (rc != OPAL_SUCCESS) {
+        return rc;
+    }
+    doorbell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (doorbell_fd < 0) {
+        return OPAL_ERR_IN_ERRNO;
+    }
+    rc = opal_event_add(doorbell_fd, OPAL_EVENT_READ, on_doorbell, NULL, &doorbell);
+    if (rc != OPAL_SUCCESS) {
+        return rc;
+    }
+    if (want_thread) {
+        atomic_store(&helper_stop, false);
+        helper_runs = pthread_create(&helper, NULL, helper_main, NULL) == 0;
+        return helper_runs ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    return OPAL_SUCCESS;
+}
+
+void opal_progress_finalize(void)
+{
+    if (helper_runs) {
+        pthread_mutex_lock(&wait_lock);
+        atomic_store(&helper_stop, true);
+        pthread_cond_broadcast(&wait_cond);
+        pthread_mutex_unlock(&wait_lock);
+        opal_progress_wake();
+        pthread_join(helper, NULL);
+        helper_runs = false;
+    }
+    run_deferred();
+    while (poller_count > 0) {
+        free(pollers[--poller_count]);
+    }
+    active_count = 0;
+    opal_event_del(doorbell);
+    doorbell = NULL;
+    opal_event_base_close();
+    if (doorbell_fd >= 0) {
+        close(doorbell_fd);
+        doorbell_fd = -1;
+    }
+    opal_progress_threads = false;
+}
