@@ -33,6 +33,7 @@ typedef struct opal_convertor {
     char *base;
     size_t size;                /* bytes of the packed stream */
     const opal_arch_t *remote;  /* NULL: same as here */
+    const opal_layout_t *layout;/* of one element, with its basic types */
 } opal_convertor_t;
 
 /* The start of the data if `count` elements are one run of bytes (also if they are none), else

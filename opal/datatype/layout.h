@@ -94,4 +94,7 @@ static inline const opal_layout_t *opal_layout_bytes(const opal_layout_t *layout
 OPAL_DECLSPEC int opal_layout_root(const opal_layout_t *layout, size_t count, ptrdiff_t stride,
                                    opal_node_t *node);
 
+/* The node that holds packed byte `offset`; 0 <= offset < layout->size. */
+OPAL_DECLSPEC const opal_node_t *opal_layout_find(const opal_layout_t *layout, size_t offset);
+
 #endif

@@ -1,0 +1,53 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The inner loops of packing and unpacking: many blocks of one length. */
+#ifndef OPAL_DATATYPE_COPY_H
+#define OPAL_DATATYPE_COPY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Memory is addressed by integers: displacements may be relative to a null pointer, and the address
+ * one stride behind the last block may lie anywhere. */
+
+static inline void opal_copy_bytes(uintptr_t dst, uintptr_t src, size_t len)
+{
+    memcpy((void *) dst, (const void *) src, len);
+}
+
+/* One block between memory and its packed form. */
+static inline void opal_copy_move(uintptr_t mem, uintptr_t packed, size_t len, bool pack)
+{
+    opal_copy_bytes(pack ? packed : mem, pack ? mem : packed, len);
+}
+
+static inline __attribute__((always_inline)) void
+opal_copy_strided_fixed(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdiff_t src_stride,
+                        size_t n, const size_t len)
+{
+    for (size_t i = 0; i < n; i++) {
+        opal_copy_bytes(dst, src, len);
+        dst += (uintptr_t) dst_stride;
+        src += (uintptr_t) src_stride;
+    }
+}
+
+static inline __attribute__((always_inline)) void
+opal_copy_table_fixed(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n,
+                      const size_t len, const bool pack)
+{
+    for (size_t i = 0; i < n; i++) {
+        opal_copy_move(mem + (uintptr_t) disp[i], packed + i * len, len, pack);
+    }
+}
+
+/* `n` blocks of `len` bytes, apart by a stride on either side. The blocks do not overlap. */
+void opal_copy_strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdiff_t src_stride,
+                       size_t n, size_t len);
+
+/* `n` blocks of `len` bytes between mem + disp[i] and consecutive packed bytes. */
+void opal_copy_table(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n, size_t len,
+                     bool pack);
+
+#endif
