@@ -1,2 +1,6 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
-libhawser_opal_la_SOURCES += util/error.c util/output.h util/installdirs.h include/opal/constants.h include/opal/declspec.h
+libhawser_opal_la_SOURCES += include/opal/constants.h include/opal/declspec.h \
+    util/error.c \
+    util/help_envelope.c util/help_envelope.h \
+    util/installdirs.c util/installdirs.h \
+    util/output.c util/output.h
