@@ -128,15 +128,16 @@ def own_bodies(api):
             if not (r.is_inline or is_conversion(r) or r.name in SAME_BODY)]
 
 
-def wrap(prototype):
-    """Breaks a prototype at the house's line length."""
-    lines, indent = [], " " * (prototype.index("(") + 1)
-    line = prototype
-    while len(line) > 98:
-        cut = line.rindex(", ", 0, 98) + 1
-        lines.append(line[:cut])
-        line = indent + line[cut:].lstrip()
-    return "\n".join(lines + [line])
+def wrap(text, width=99):
+    """Breaks a line of C at commas or operators, continuing below its first parenthesis."""
+    lines, indent = [], " " * (text.find("(") + 1)
+    while len(text) > width:
+        cut = max(text.rfind(", ", len(indent), width) + 1, text.rfind(" && ", len(indent), width))
+        if cut <= 0:
+            break
+        lines.append(text[:cut].rstrip())
+        text = indent + text[cut:].lstrip()
+    return "\n".join(lines + [text])
 
 
 def emit_header(api):

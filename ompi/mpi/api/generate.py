@@ -12,6 +12,7 @@ import sys
 import bodies
 import header
 import model
+import shells
 
 
 def write(path, text):
@@ -36,6 +37,8 @@ def main():
     write(os.path.join(out, "include", "mpi.h"), header.emit(api))
     write(os.path.join(out, "mpi", "c", "bodies.h"), bodies.emit_header(api))
     write(os.path.join(out, "mpi", "c", "unsupported.c"), bodies.emit_unsupported(api))
+    for name, text in shells.emit(api):
+        write(os.path.join(out, "mpi", "c", name), text)
 
 
 if __name__ == "__main__":

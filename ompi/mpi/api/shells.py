@@ -1,0 +1,324 @@
+# Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
+"""Emits the shells: the MPI routines as the program calls them, checks and conversions around the
+call of a body. One file per group of routines."""
+
+import re
+
+import bodies
+import checks
+import groups
+
+FILE_TOP = """\
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* MPI routines: checks, conversion of handles, call of the body, error handler. Generated. */
+#include "ompi/mpi/c/shell.h"
+"""
+
+# Output counts that are MPI_UNDEFINED where an int cannot hold them; elsewhere that is the error
+# MPI_ERR_VALUE_TOO_LARGE.
+UNDEFINED_IF_LARGE = re.compile(r"MPI_(Get_count|Get_elements|Type_size|Type_get_extent|"
+                                r"Type_get_true_extent)$")
+
+# The object whose error handler is called, in order of preference.
+ERROR_OBJECTS = ("WINDOW", "FILE", "SESSION", "COMMUNICATOR")
+
+COLLECTIVE = re.compile(r"MPI_I?(gatherv?|scatterv?|allgatherv?|alltoallv?|bcast|reduce)(_init)?$",
+                        re.IGNORECASE)
+
+
+class Shell:
+    """One form of one routine."""
+
+    def __init__(self, routine, wide):
+        self.routine = routine
+        self.wide = wide
+        self.name = routine.name + ("_c" if wide else "")
+        self.parameters = routine.arguments(wide)
+        self.comm = self.first("COMMUNICATOR")
+        self.collective = COLLECTIVE.match(routine.name)
+        self.lines = []
+        self.checked = set()
+
+    # -- what the parameters are to the shell --
+
+    def first(self, kind):
+        """The local that holds the first IN or INOUT handle of a kind, or None."""
+        for p in self.parameters:
+            if p.kind == kind and p.dir != "out" and not p.array:
+                return p.name + "_"
+        return None
+
+    def handles(self, *directions):
+        return [p for p in self.parameters
+                if bodies.is_handle(self.routine, p) and p.dir in directions]
+
+    def error_object(self):
+        """The object for the error handler and its class, as C expressions."""
+        if re.match(r"MPI_File_(open|delete)$", self.routine.name):
+            return "NULL", "FILE"
+        for kind in ERROR_OBJECTS:
+            if self.first(kind):
+                return self.first(kind), bodies.HANDLES[kind][2]
+        if any(p.kind in ("REQUEST", "MESSAGE") and p.dir != "out" for p in self.parameters):
+            return "NULL", "REQUEST"  # the request may be gone by then: its body notes the object
+        return "NULL", "NONE"
+
+    def significance(self):
+        """For a collective: local that says whether send or receive arguments count, and when."""
+        if not self.collective:
+            root_only = any(p.root_only for p in self.parameters)
+            return {"root": f"ompi_shell_at_root({self.comm}, root)"} if root_only else {}
+        operation = self.collective.group(1).lower()
+        if operation.startswith("gather"):
+            return {"send": "sendbuf != MPI_IN_PLACE && root >= 0",
+                    "recv": f"ompi_shell_at_root({self.comm}, root)"}
+        if operation.startswith("scatter"):
+            return {"send": f"ompi_shell_at_root({self.comm}, root)",
+                    "recv": "recvbuf != MPI_IN_PLACE && root >= 0"}
+        if operation in ("bcast", "reduce"):
+            return {"data": "root != MPI_PROC_NULL"}
+        return {"send": "sendbuf != MPI_IN_PLACE"}
+
+    def condition(self, p):
+        """The local that says whether p is significant; None: it always is."""
+        known = self.significance()
+        if "root" in known:
+            return "at_root" if p.root_only else None
+        for side in ("send", "recv"):
+            if side in known and p.name in (side + "count", side + "type"):
+                return side + "_used"
+        if "data" in known and p.name in ("count", "datatype"):
+            return "data_used"
+        return None
+
+    # -- the parts of the shell --
+
+    def emit(self):
+        prototype = "OMPI_DECLSPEC " + self.routine.prototype(self.wide, "P")
+        self.lines = bodies.wrap(prototype).split("\n") + ["{"]
+        if bodies.is_conversion(self.routine):
+            self.conversion_of_handle()
+        elif bodies.is_raw(self.routine):
+            self.add(f"return {self.call([p.name for p in self.parameters])};")
+        else:
+            self.checked_call()
+        self.lines += ["}", f"OMPI_SHELL_ALIAS({self.name})"]
+        return "\n".join(self.lines) + "\n"
+
+    def add(self, text, depth=1):
+        self.lines.append(bodies.wrap("    " * depth + text))
+
+    def call(self, arguments):
+        return f"{bodies.body_name(self.routine)}({', '.join(arguments)})"
+
+    def conversion_of_handle(self):
+        p = self.parameters[0]
+        stem = self.routine.name.split("_")[1]
+        kind = "DATATYPE" if stem == "Type" else stem.upper()
+        if self.routine.returns == "int":
+            self.add(f"return ompi_shell_toint({p.name}, OMPI_HANDLE_{kind}, MPI_{kind}_NULL);")
+        else:
+            self.add(f"return ompi_shell_fromint({p.name}, OMPI_HANDLE_{kind}, MPI_{kind}_NULL);")
+
+    def checked_call(self):
+        self.early_checks()
+        self.conversions()
+        self.late_checks()
+        self.finish(self.outputs())
+
+    def guard(self, conditions, target):
+        """Checks, as one chain that leaves an error class in rc."""
+        if not conditions:
+            return
+        obj, kind = target
+        self.add("if (OPAL_LIKELY(ompi_mpi_param_check)) {")
+        for i, (condition, error) in enumerate(conditions):
+            head = "if" if i == 0 else "} else if"
+            self.add(f"{head} (OPAL_UNLIKELY({condition})) {{", 2)
+            self.add(f"rc = {error};", 3)
+        self.add("}", 2)
+        self.add("if (OPAL_UNLIKELY(rc != MPI_SUCCESS)) {", 2)
+        self.add(f"return ompi_shell_error({obj}, OMPI_HANDLE_{kind}, rc, \"{self.name}\");", 3)
+        self.add("}", 2)
+        self.add("}")
+
+    def liveness(self):
+        """The check that the library is initialised, where the routine needs that."""
+        if checks.ANY_TIME.match(self.routine.name):
+            return []
+        return [("!ompi_mpi_active", "OMPI_SHELL_INACTIVE")]
+
+    def early_checks(self):
+        """What must hold before handles can be read: INOUT pointers are there."""
+        self.add("int rc = MPI_SUCCESS;")
+        found = [(f"{p.name} == NULL", checks.ERROR_OF[p.kind])
+                 for p in self.handles("in", "inout") if p.type.endswith("*")]
+        if found:
+            self.guard(self.liveness() + found, ("NULL", "NONE"))
+            self.checked.add("liveness")
+
+    def conversions(self):
+        """Handles to objects; those that are read only where they are significant come last."""
+        late = []
+        for p in self.handles("in", "inout"):
+            internal, prefix, _ = bodies.HANDLES[p.kind]
+            value = f"*{p.name}" if p.type.endswith("*") else p.name
+            convert = f"ompi_{prefix}_from_handle({value})"
+            condition = self.condition(p)
+            if condition:
+                late.append(f"{internal} *{p.name}_ = {condition} ? {convert} : NULL;")
+            else:
+                self.add(f"{internal} *{p.name}_ = {convert};")
+        self.significant_arguments()
+        for text in late:
+            self.add(text)
+
+    def significant_arguments(self):
+        significance = self.significance()
+        if any("at_root" in text for text in significance.values()):
+            self.guard(self.liveness() + [(f"{self.comm} == NULL", "MPI_ERR_COMM")],
+                       ("NULL", "COMM"))
+            self.checked |= {"liveness", self.comm}
+        for side, text in significance.items():
+            local = "at_root" if side == "root" else side + "_used"
+            self.add(f"const bool {local} = {text};")
+
+    def late_checks(self):
+        """Checks of arguments, those of the object that the error handler hangs on first."""
+        target = self.error_object()
+        found = [] if "liveness" in self.checked else self.liveness()
+        for p in sorted(self.parameters, key=lambda p: p.name + "_" != target[0]):
+            check = None if p.name + "_" in self.checked else self.check(p)
+            if check:
+                condition = self.condition(p)
+                text = check[0]
+                if condition:
+                    text = f"{condition} && " + (f"({text})" if " && " in text else text)
+                found.append((text, check[1]))
+        self.guard(found, target)
+
+    def check(self, p):
+        if bodies.is_handle(self.routine, p):
+            if p.dir == "out":
+                return checks.pointer_check(p)
+            if p.kind == "DATATYPE" and self.moves_data():
+                return f"!ompi_shell_type_ok({p.name}_)", "MPI_ERR_TYPE"
+            return checks.handle_check(self.routine, p, p.name + "_")
+        return checks.pointer_check(p) or self.request_array_check(p) or \
+            checks.value_check(self.routine, p, self.comm)
+
+    def moves_data(self):
+        return any(p.kind == "BUFFER" for p in self.parameters) and self.handles("in")
+
+    def request_array_check(self, p):
+        if p.kind != "REQUEST" or not p.array:
+            return None
+        count = "incount" if any(q.name == "incount" for q in self.parameters) else "count"
+        return f"{p.name} == NULL && {count} > 0", "MPI_ERR_REQUEST"
+
+    # -- the call and its results --
+
+    def outputs(self):
+        """Declares what the body writes into; returns the arguments of the call."""
+        arguments = []
+        for p in self.routine.parameters:
+            if p.kind == "VARARGS":
+                continue
+            arguments += self.argument(p)
+        if bodies.CONSTRUCTORS.match(self.routine.name):
+            arguments.append("true" if self.wide else "false")
+        return arguments
+
+    def argument(self, p):
+        if bodies.is_handle(self.routine, p):
+            if p.dir == "out":
+                self.add(f"{bodies.HANDLES[p.kind][0]} *{p.name}_ = NULL;")
+            return [p.name + "_" if p.dir == "in" else f"&{p.name}_"]
+        if p.large_only and not self.wide:
+            return [self.large_only_argument(p)]
+        if p.kind == "POLYFUNCTION":
+            return ["NULL", p.name] if self.wide else [p.name, "NULL"]
+        if p.varies and p.array:
+            return [f"OMPI_SHELL_COUNTS({p.name})"]
+        if self.through_temporary(p):
+            start = f"*{p.name}" if p.dir == "inout" else "0"
+            self.add(f"MPI_Count {p.name}_ = {start};")
+            return [f"&{p.name}_"]
+        return [p.name]
+
+    def large_only_argument(self, p):
+        """What the plain form hands over for a parameter that only the _c form has."""
+        if p.dir == "in":
+            return "0"
+        if p.array:
+            return "NULL"
+        self.add(f"MPI_Count {p.name}_ = 0;")
+        return f"&{p.name}_"
+
+    def through_temporary(self, p):
+        return (p.varies and p.dir != "in" and not p.array and
+                p.ctype(self.wide) != "MPI_Count *")
+
+    def finish(self, arguments):
+        obj, kind = self.error_object()
+        self.lines.append("")
+        self.add(f"rc = {self.call(arguments)};")
+        for p in self.handles("inout"):
+            self.add(f"*{p.name} = ompi_{bodies.HANDLES[p.kind][1]}_handle({p.name}_);")
+        stores = self.stores()
+        self.too_large()
+        self.add("if (OPAL_UNLIKELY(rc != MPI_SUCCESS)) {")
+        self.add(f"return ompi_shell_error({obj}, OMPI_HANDLE_{kind}, rc, \"{self.name}\");", 2)
+        self.add("}")
+        self.lines += stores
+        self.add("return MPI_SUCCESS;")
+
+    def too_large(self):
+        """The plain form cannot hand out what does not fit an int."""
+        conditions = []
+        for p in self.routine.parameters:
+            if p.large_only and not self.wide and p.dir == "out" and not p.array:
+                self.add(f"if (rc == MPI_SUCCESS && {p.name}_ > 0) {{")
+                self.add("rc = MPI_ERR_TYPE;", 2)
+                self.add("}")
+            elif self.through_temporary(p) and not self.undefined_if_large():
+                conditions.append(p)
+        for p in conditions:
+            if p.ctype(self.wide) == "int *":
+                self.add(f"if (rc == MPI_SUCCESS && {p.name}_ > INT_MAX) {{")
+                self.add("rc = MPI_ERR_VALUE_TOO_LARGE;", 2)
+                self.add("}")
+
+    def undefined_if_large(self):
+        return UNDEFINED_IF_LARGE.match(self.routine.name) is not None
+
+    def stores(self):
+        """Hands the results out; only reached when all went well."""
+        kept, self.lines = self.lines, []
+        for p in self.handles("out"):
+            self.add(f"*{p.name} = ompi_{bodies.HANDLES[p.kind][1]}_handle({p.name}_);")
+        for p in self.parameters:
+            if not self.through_temporary(p):
+                continue
+            ctype = p.ctype(self.wide).rstrip(" *")
+            if self.undefined_if_large() and ctype == "int":
+                self.add(f"*{p.name} = {p.name}_ > INT_MAX ? MPI_UNDEFINED : (int) {p.name}_;")
+            else:
+                self.add(f"*{p.name} = ({ctype}) {p.name}_;")
+        stores, self.lines = self.lines, kept
+        return stores
+
+
+def emit(api):
+    """All files: (name, text)."""
+    texts = {}
+    for routine in api.routines:
+        if routine.is_inline:
+            continue
+        group = groups.group_of(routine.name)
+        for wide in routine.forms:
+            texts.setdefault(group, [FILE_TOP]).append(Shell(routine, wide).emit())
+    missing = [g for g, _ in groups.GROUPS if g not in texts]
+    if missing:
+        raise ValueError(f"groups.py: nothing falls into {', '.join(missing)}")
+    return [(f"shell_{group}.c", "\n".join(parts)) for group, parts in texts.items()]
