@@ -6,5 +6,7 @@ AC_DEFUN([HAWSER_CHECK_PYTHON], [
     hawser_python_found=${PYTHON:-no}
     AS_IF([test -z "$PYTHON" && test ! -f "$srcdir/ompi/include/mpi.h"],
         [HAWSER_MISSING([Python 3 (to build from a checkout)], [python3])])
+    # A tarball carries what is generated; a checkout generates it into the build tree.
+    AM_CONDITIONAL([OMPI_GENERATE], [test ! -f "$srcdir/ompi/include/mpi.h"])
     AM_CONDITIONAL([HAWSER_HAVE_PYTHON], [test -n "$PYTHON"])
 ])

@@ -174,13 +174,16 @@ class Shell:
             self.add(text)
 
     def significant_arguments(self):
-        significance = self.significance()
-        if any("at_root" in text for text in significance.values()):
+        """Locals for the conditions that some conversion or check depends on."""
+        needed = {self.condition(p) for p in self.parameters if self.check(p)}
+        conditions = {"at_root" if side == "root" else side + "_used": text
+                      for side, text in self.significance().items()}
+        conditions = {local: text for local, text in conditions.items() if local in needed}
+        if any("at_root" in text for text in conditions.values()):
             self.guard(self.liveness() + [(f"{self.comm} == NULL", "MPI_ERR_COMM")],
                        ("NULL", "COMM"))
             self.checked |= {"liveness", self.comm}
-        for side, text in significance.items():
-            local = "at_root" if side == "root" else side + "_used"
+        for local, text in conditions.items():
             self.add(f"const bool {local} = {text};")
 
     def late_checks(self):

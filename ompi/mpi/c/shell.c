@@ -1,0 +1,77 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The cold half of the shells: errors, parameters, handles as integers. */
+#include "ompi/mpi/c/shell.h"
+
+#include "opal/mca/base/var.h"
+#include "opal/util/output.h"
+
+bool ompi_mpi_active;
+bool ompi_mpi_param_check = true;
+
+static _Thread_local struct {
+    void *object;
+    ompi_handle_kind_t kind;
+} error_origin;
+
+int ompi_mpi_shell_register(void)
+{
+    static const mca_base_var_desc_t param_check = {
+        .framework = "mpi",
+        .name = "param_check",
+        .help = "Check the arguments of MPI routines",
+        .type = MCA_VAR_BOOL,
+        .level = MCA_VAR_LEVEL_TUNER,
+        .scope = MCA_VAR_SCOPE_LOCAL,
+        .def.b = true,
+    };
+
+    return mca_base_var_register(&param_check, &ompi_mpi_param_check);
+}
+
+void ompi_error_origin(void *object, ompi_handle_kind_t kind)
+{
+    error_origin.object = object;
+    error_origin.kind = kind;
+}
+
+static int inactive(const char *function)
+{
+    opal_show_help("mpi:inactive",
+                   "%s was called before MPI was initialised or after it was finalised.\n"
+                   "Call it between MPI_Init and MPI_Finalize.", function);
+    return ompi_errhandler_invoke(NULL, OMPI_HANDLE_NONE, MPI_ERR_OTHER, function);
+}
+
+int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error, const char *function)
+{
+    if (error == OMPI_SHELL_INACTIVE) {
+        return inactive(function);
+    }
+    if (kind == OMPI_HANDLE_REQUEST) {
+        object = error_origin.object;
+        kind = object != NULL ? error_origin.kind : OMPI_HANDLE_NONE;
+    }
+    error_origin.object = NULL;
+    return ompi_errhandler_invoke(object, kind, error, function);
+}
+
+int ompi_shell_toint(const void *handle, ompi_handle_kind_t kind, const void *null_handle)
+{
+    ompi_handle_base_t *base;
+    int value;
+
+    if ((uintptr_t) handle < OMPI_HANDLE_PREDEFINED) {
+        return (int) (uintptr_t) handle;
+    }
+    base = ompi_handle_object(handle, kind);
+    value = base != NULL ? ompi_handle_to_int(base) : -1;
+    return value >= 0 ? value : (int) (uintptr_t) null_handle;
+}
+
+void *ompi_shell_fromint(int value, ompi_handle_kind_t kind, const void *null_handle)
+{
+    if (value >= 0 && (unsigned) value < OMPI_HANDLE_PREDEFINED) {
+        return (void *) (uintptr_t) value;
+    }
+    return ompi_handle_of(ompi_handle_from_int(value, kind), null_handle);
+}

@@ -1,0 +1,79 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* What the generated shells share: state of the library, argument predicates, the way to the error
+ * handler. Everything that is not needed on the fast path is out of line and cold. */
+#ifndef OMPI_MPI_C_SHELL_H
+#define OMPI_MPI_C_SHELL_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "mpi.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/datatype.h"
+#include "ompi/include/ompi/handles.h"
+#include "ompi/mpi/c/bodies.h"
+#include "ompi/mpi/c/state.h"
+#include "opal/include/opal/declspec.h"
+
+/* "Error class" of a call before initialisation or after finalisation. */
+#define OMPI_SHELL_INACTIVE (-1)
+
+/* MPI_X is a weak second name of PMPI_X, for profiling tools to replace. */
+#define OMPI_SHELL_ALIAS(name)                                                                     \
+    OMPI_DECLSPEC extern __typeof__(P##name) name __attribute__((weak, alias("P" #name)));
+
+/* The view of a count array for a body. */
+#define OMPI_SHELL_COUNTS(array)                                                                   \
+    ((ompi_counts_t) { .p = (array), .wide = sizeof((array)[0]) == sizeof(int64_t) })
+
+/* Calls the error handler for an error in the MPI routine `function` and returns what the routine is
+ * to return, if the handler returns. The handler is that of `object`; where that is NULL, of what the
+ * body noted with ompi_error_origin (kind OMPI_HANDLE_REQUEST), of files without a handle
+ * (OMPI_HANDLE_FILE), else the default one. */
+OPAL_COLD int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error,
+                               const char *function);
+
+/* MPI_*_toint and MPI_*_fromint. Null handles and what is no object keep their values; a number
+ * that names nothing gives the null handle. */
+int ompi_shell_toint(const void *handle, ompi_handle_kind_t kind, const void *null_handle);
+void *ompi_shell_fromint(int value, ompi_handle_kind_t kind, const void *null_handle);
+
+static inline bool ompi_shell_type_ok(const ompi_datatype_t *type)
+{
+    return type != NULL && ompi_datatype_is_committed(type);
+}
+
+static inline bool ompi_shell_dest_ok(const ompi_communicator_t *comm, int rank)
+{
+    return OPAL_LIKELY((unsigned) rank < (unsigned) comm->remote_size) || rank == MPI_PROC_NULL;
+}
+
+static inline bool ompi_shell_source_ok(const ompi_communicator_t *comm, int rank)
+{
+    return ompi_shell_dest_ok(comm, rank) || rank == MPI_ANY_SOURCE;
+}
+
+/* In an intercommunicator the root is named by its group as MPI_ROOT, by the other by its rank. */
+static inline bool ompi_shell_root_ok(const ompi_communicator_t *comm, int root)
+{
+    return OPAL_LIKELY((unsigned) root < (unsigned) comm->remote_size) ||
+           (ompi_comm_is_inter(comm) && (root == MPI_ROOT || root == MPI_PROC_NULL));
+}
+
+static inline bool ompi_shell_at_root(const ompi_communicator_t *comm, int root)
+{
+    return root == MPI_ROOT || (root == comm->my_rank && !ompi_comm_is_inter(comm));
+}
+
+/* Tags have 31 bits: MPI_TAG_UB is INT_MAX. */
+static inline bool ompi_shell_send_tag_ok(int tag)
+{
+    return tag >= 0;
+}
+
+static inline bool ompi_shell_recv_tag_ok(int tag)
+{
+    return tag >= 0 || tag == MPI_ANY_TAG;
+}
+
+#endif /* OMPI_MPI_C_SHELL_H */

@@ -1,0 +1,30 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* What the rest of the library tells the shells, and what it may ask of them. */
+#ifndef OMPI_MPI_C_STATE_H
+#define OMPI_MPI_C_STATE_H
+
+#include <stdbool.h>
+
+#include "ompi/include/ompi/handles.h"
+
+/* Whether MPI routines may be called: true from the end of the first MPI_Init or MPI_Session_init to
+ * the start of the last MPI_Finalize or MPI_Session_finalize. Set by the runtime. */
+extern bool ompi_mpi_active;
+
+/* Parameter mpi_param_check: whether the shells check arguments. */
+extern bool ompi_mpi_param_check;
+
+/* Registers the shells' parameters. Returns an OPAL_ code. */
+int ompi_mpi_shell_register(void);
+
+/* For bodies of routines that complete requests or messages (MPI_Wait*, MPI_Test*, MPI_Start*,
+ * MPI_Mrecv, ...): before such a body returns an error, it notes the object whose error handler is to
+ * be called. Per thread; used up by the next error. */
+void ompi_error_origin(void *object, ompi_handle_kind_t kind);
+
+/* Calls the error handler of an object (NULL: the default one; with OMPI_HANDLE_FILE, the one of
+ * MPI_FILE_NULL) for an error class or code in the MPI routine `function`. Returns what the routine
+ * is to return. Defined with the error handlers. */
+int ompi_errhandler_invoke(void *object, ompi_handle_kind_t kind, int error, const char *function);
+
+#endif /* OMPI_MPI_C_STATE_H */
