@@ -1,0 +1,1 @@
+# Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause

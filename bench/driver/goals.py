@@ -1,0 +1,67 @@
+# Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
+"""The speed goals, each a ratio to the best peer in the same run, and whether they are met."""
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Goal:
+    text: str
+    suite: str
+    row: str
+    factor: float        # at most (times) or at least (rates) this much of the reference
+    reference: str = ""  # "": the best peer; "raw": the best raw series; else a row of Hawser's
+
+
+FIRST = (
+    *(Goal(f"shm half round trip, {name}", "latency:shm", row, 1.0)
+      for name, row in (("8 B", "8"), ("1 KiB", "1024"), ("64 KiB", "65536"),
+                        ("1 MiB", "1048576"))),
+    Goal("shm message rate, 8 B", "rate:shm", "8", 0.8),
+    Goal("shm bandwidth, 64 KiB", "bandwidth:shm", "65536", 0.9),
+    Goal("shm bandwidth, 1 MiB", "bandwidth:shm", "1048576", 0.9),
+    Goal("tcp half round trip, 8 B", "latency:tcp", "8", 1.0),
+    Goal("unexpected queue, 10 000 against 10", "matching:shm", "unexpected 10000", 1.05,
+         "unexpected 10"),
+)
+
+FINAL = (
+    *(Goal(f"shm half round trip, {name}", "latency:shm", row, factor)
+      for name, row, factor in (
+          ("8 B", "8", 0.85), ("1 KiB", "1024", 0.85), ("4 KiB", "4096", 0.8),
+          ("16 KiB", "16384", 0.8), ("64 KiB", "65536", 0.8), ("256 KiB", "262144", 0.8),
+          ("1 MiB", "1048576", 0.95), ("4 MiB", "4194304", 0.85))),
+    Goal("shm message rate, 8 B", "rate:shm", "8", 1.25),
+    Goal("shm bandwidth, 4 KiB", "bandwidth:shm", "4096", 1.2),
+    Goal("shm bandwidth, 64 KiB", "bandwidth:shm", "65536", 1.0),
+    Goal("shm bandwidth, 1 MiB", "bandwidth:shm", "1048576", 1.0),
+    Goal("shm bandwidth, 4 MiB", "bandwidth:shm", "4194304", 1.0),
+    Goal("shm both ways, 1 MiB", "bidirectional:shm", "1048576", 1.05),
+    Goal("tcp half round trip, 8 B, against the socket", "latency:tcp", "8", 1.1, "raw"),
+    Goal("tcp half round trip, 64 KiB", "latency:tcp", "65536", 1.0),
+    Goal("tcp bandwidth, 1 MiB", "bandwidth:tcp", "1048576", 1.0),
+    *(Goal(f"start-up, {n} ranks", "startup:job", str(n), 0.8) for n in (2, 16, 64)),
+    *(Goal(f"memory, {n} ranks", "memory:job", str(n), 0.8) for n in (2, 16, 64)),
+    *(Goal(f"{kind}, {n} ranks", "collectives:shm", f"{kind} {n}", 0.85)
+      for n in (2, 8) for kind in ("bcast", "allreduce", "barrier")),
+)
+
+
+def check(goal, tables):
+    """(measured ratio, "yes" / "no" / why it is not known) for one goal."""
+    table = tables.get(goal.suite)
+    if table is None:
+        return None, "not measured"
+    own = table.median("hawser", goal.row)
+    if own is None:
+        return None, "no figure of Hawser's"
+    if goal.reference == "":
+        reference = table.best_peer(goal.row)
+    elif goal.reference == "raw":
+        reference = table.best_raw(goal.row)
+    else:
+        reference = table.median("hawser", goal.reference)
+    if not reference:
+        return None, "nothing to compare with"
+    ratio = own / reference
+    met = ratio <= goal.factor if table.suite.smaller_is_better else ratio >= goal.factor
+    return ratio, "yes" if met else "no"

@@ -1,0 +1,91 @@
+# Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
+"""What is measured: each suite names its program, its link and how its output is read."""
+from dataclasses import dataclass
+
+SIZES = "8,64,256,1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1m,2m,4m"
+QUICK_SIZES = "8,1k,64k,1m"
+
+
+@dataclass(frozen=True)
+class Suite:
+    name: str
+    link: str
+    program: str
+    word: str           # the output lines that count
+    key: tuple          # the fields that tell one row of the table from another
+    value: str          # the field that is compared; "wall": the time of the whole job
+    unit: str
+    smaller_is_better: bool
+    title: str
+    ranks: tuple = (2,)
+    arguments: tuple = ()
+    sized: bool = True  # takes --sizes
+    timed: bool = True  # takes --ms
+    scale: float = 1.0
+    raw: tuple = ()     # (series name, raw program, mode, word, value field)
+
+    @property
+    def label(self):
+        return f"{self.name}:{self.link}"
+
+
+def latency(link, raw):
+    return Suite("latency", link, "latency", "latency", ("size",), "us", "us", True,
+                 f"Half round trip over {link}", raw=raw)
+
+
+def throughput(name, link, title, *arguments, raw=()):
+    return Suite(name, link, "throughput", "throughput", ("size",), "gbs", "GB/s", False,
+                 f"{title} over {link}", arguments=arguments, raw=raw)
+
+
+SHM_RAW = (("two copies", "raw_shm", "ring", "ring", "us"), ("one copy", "raw_shm", "cma", "cma",
+                                                              "us"))
+SHM_STREAM = (("two copies", "raw_shm", "ring", "stream", "gbs"),
+              ("memcpy", "raw_shm", "memcpy", "memcpy", "gbs"))
+
+SUITES = (
+    latency("shm", SHM_RAW),
+    latency("tcp", (("socket", "raw_tcp", "pingpong", "tcp", "us"),)),
+    Suite("rewritten", "shm", "latency", "latency", ("size",), "us", "us", True,
+          "Half round trip over shm, buffers rewritten before each message",
+          arguments=("--rewrite",)),
+    throughput("bandwidth", "shm", "Bandwidth, window 64", raw=SHM_STREAM),
+    throughput("bandwidth", "tcp", "Bandwidth, window 64",
+               raw=(("socket", "raw_tcp", "stream", "tcp_stream", "gbs"),)),
+    throughput("bidirectional", "shm", "Bandwidth both ways, window 64", "--both"),
+    throughput("bidirectional", "tcp", "Bandwidth both ways, window 64", "--both"),
+    Suite("rate", "shm", "throughput", "throughput", ("size",), "mrate", "million/s", False,
+          "Message rate over shm, window 64", arguments=("--sizes", "8"), sized=False),
+    Suite("rate", "tcp", "throughput", "throughput", ("size",), "mrate", "million/s", False,
+          "Message rate over tcp, window 64", arguments=("--sizes", "8"), sized=False),
+    Suite("matching", "shm", "matching", "matching", ("kind", "depth"), "us", "us", True,
+          "Matching beside long queues: half round trip of 8 B over the queue; drain: per message",
+          sized=False),
+    Suite("collectives", "shm", "collectives", "collective", ("kind", "ranks"), "us", "us", True,
+          "Collectives of 8 B", ranks=(2, 8), sized=False),
+    Suite("startup", "job", "startup", "", ("ranks",), "wall", "ms", True,
+          "Start-up: wall time of a job that does nothing", ranks=(2, 16, 64), sized=False,
+          timed=False, scale=1e3),
+    Suite("memory", "job", "memory", "memory", ("ranks",), "private_kib", "KiB", True,
+          "Private memory per rank after talking to all", ranks=(2, 16, 64), sized=False,
+          timed=False),
+    Suite("idle", "job", "idle", "idle", ("waiting",), "cpu_per_second", "s/s", True,
+          "Processor time per second of 16 ranks that wait in MPI_Recv", ranks=(17,), sized=False,
+          arguments=("--ms", "3000"), timed=False),
+)
+
+
+def select(wanted):
+    """The suites that "--only latency:shm,startup" means; unknown words are returned as well."""
+    if not wanted:
+        return list(SUITES), []
+    words = wanted.split(",")
+    chosen = [s for s in SUITES if s.label in words or s.name in words]
+    unknown = [w for w in words if not any(w in (s.label, s.name) for s in SUITES)]
+    return chosen, unknown
+
+
+def row_key(suite, values, ranks):
+    """The row a line belongs to, as text: "65536", or "unexpected 10000"."""
+    return " ".join(values.get(k, str(ranks)) for k in suite.key)

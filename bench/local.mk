@@ -1,0 +1,26 @@
+# Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
+# The benchmarks are compiled by bench/run itself, for each MPI library; here they are only shipped.
+EXTRA_DIST += \
+    bench/README.md \
+    bench/run \
+    bench/driver/__init__.py \
+    bench/driver/goals.py \
+    bench/driver/jobs.py \
+    bench/driver/machine.py \
+    bench/driver/main.py \
+    bench/driver/netns.py \
+    bench/driver/peers.py \
+    bench/driver/report.py \
+    bench/driver/suites.py \
+    bench/src/collectives.c \
+    bench/src/idle.c \
+    bench/src/latency.c \
+    bench/src/matching.c \
+    bench/src/memory.c \
+    bench/src/mpi_support.h \
+    bench/src/raw_shm.c \
+    bench/src/raw_support.h \
+    bench/src/raw_tcp.c \
+    bench/src/startup.c \
+    bench/src/support.h \
+    bench/src/throughput.c
