@@ -1,0 +1,668 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The PMIx client behind rte.h. libpmix calls back in a thread of its own: what it brings is copied there and handed to
+ * the progress engine. */
+#include "ompi/runtime/rte.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <pmix.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ompi/runtime/cpus.h"
+#include "opal/class/list.h"
+#include "opal/runtime/progress.h"
+#include "opal/util/output.h"
+
+#define SECRET_KEY "hawser.job.secret" /* job information from our mpirun; else in the modex of rank 0 */
+
+ompi_rte_t ompi_rte;
+
+/* What this process published: answers look-ups of our own values, and all of them in a world of one. */
+typedef struct published {
+    opal_list_item_t item;
+    char *key;
+    size_t len;
+    char data[];
+} published_t;
+
+static opal_list_t published = OPAL_LIST_INIT(published);
+static pmix_proc_t my_proc;
+static bool secret_known;
+static pthread_mutex_t hosts_lock = PTHREAD_MUTEX_INITIALIZER;
+static char **hosts; /* of ranks that were asked for */
+
+/* ---- Who are we ---- */
+
+static uint32_t hash_name(const char *text)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (; *text; text++) {
+        hash = (hash ^ (unsigned char) *text) * 16777619u;
+    }
+    return hash;
+}
+
+static int random_bytes(void *to, size_t len)
+{
+    for (size_t have = 0; have < len;) {
+        ssize_t n = getrandom((char *) to + have, len - have, 0);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            opal_show_help("rte:random", "The system gives no random numbers for the job's secret: getrandom: %s",
+                           strerror(errno));
+            return OPAL_ERR_NOT_AVAILABLE;
+        }
+        have += (size_t) n;
+    }
+    return OPAL_SUCCESS;
+}
+
+/* A number of an environment variable; -1 if it isn't there or isn't one. */
+static long env_number(const char *name)
+{
+    const char *text = getenv(name);
+    char *end;
+    if (!text || !isdigit((unsigned char) *text)) {
+        return -1;
+    }
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    return *end || errno ? -1 : value;
+}
+
+/* A launcher without PMIx that started several of us would get as many worlds of one: say so. */
+static int refuse_foreign_launcher(void)
+{
+    static const struct {
+        const char *size, *rank, *who, *advice;
+    } launchers[] = {
+        {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "Slurm's srun", "Use srun --mpi=pmix, or mpirun inside the allocation."},
+        {"PMI_SIZE", "PMI_RANK", "a launcher that speaks PMI-1 or PMI-2",
+         "Use Hawser's mpirun, or that launcher's PMIx mode if it has one."},
+        {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's mpirun",
+         "Use Hawser's mpirun; the first mpirun in PATH may be another MPI's."},
+    };
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        long size = env_number(launchers[i].size);
+        if (size > 1 && env_number(launchers[i].rank) >= 0) {
+            opal_show_help("rte:no-pmix",
+                           "%ld processes were started by %s (%s=%ld), but it offers them no PMIx "
+                           "server, so that they can't find each other.\n%s",
+                           size, launchers[i].who, launchers[i].size, size, launchers[i].advice);
+            return OPAL_ERR_NOT_AVAILABLE;
+        }
+    }
+    return OPAL_SUCCESS;
+}
+
+static char *own_host_name(void)
+{
+    char name[256];
+    if (gethostname(name, sizeof name) != 0) {
+        return strdup("localhost");
+    }
+    name[sizeof name - 1] = '\0';
+    return strdup(name);
+}
+
+/* Job information lies in this process or in its node's store: no server is asked for what isn't there. */
+static pmix_value_t *job_info(pmix_rank_t rank, const char *key)
+{
+    pmix_proc_t proc;
+    pmix_info_t optional;
+    pmix_value_t *value = NULL;
+    bool yes = true;
+    PMIX_LOAD_PROCID(&proc, my_proc.nspace, rank);
+    PMIX_INFO_LOAD(&optional, PMIX_OPTIONAL, &yes, PMIX_BOOL);
+    pmix_status_t rc = PMIx_Get(&proc, key, &optional, 1, &value);
+    PMIX_INFO_DESTRUCT(&optional);
+    if (rc != PMIX_SUCCESS) {
+        return NULL;
+    }
+    return value;
+}
+
+static bool job_number(pmix_rank_t rank, const char *key, uint32_t *number)
+{
+    pmix_value_t *value = job_info(rank, key);
+    bool found = value != NULL;
+    if (found) {
+        switch (value->type) { /* servers differ in the types they give */
+        case PMIX_UINT8: *number = value->data.uint8; break;
+        case PMIX_UINT16: *number = value->data.uint16; break;
+        case PMIX_UINT32: *number = value->data.uint32; break;
+        case PMIX_UINT64: *number = (uint32_t) value->data.uint64; break;
+        case PMIX_INT: *number = (uint32_t) value->data.integer; break;
+        case PMIX_INT32: *number = (uint32_t) value->data.int32; break;
+        case PMIX_SIZE: *number = (uint32_t) value->data.size; break;
+        case PMIX_PROC_RANK: *number = value->data.rank; break;
+        default: found = false; break;
+        }
+        PMIX_VALUE_RELEASE(value);
+    }
+    return found;
+}
+
+/* A copy, or NULL: servers also answer SUCCESS with a null string. */
+static char *job_string(pmix_rank_t rank, const char *key)
+{
+    pmix_value_t *value = job_info(rank, key);
+    char *text = NULL;
+    if (value) {
+        if (value->type == PMIX_STRING && value->data.string && *value->data.string) {
+            text = strdup(value->data.string);
+        }
+        PMIX_VALUE_RELEASE(value);
+    }
+    return text;
+}
+
+static int compare_ranks(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+    return (x > y) - (x < y);
+}
+
+/* "0,2,1" to an ascending array. Some servers give the peers unsorted. */
+static int parse_local_peers(const char *text)
+{
+    size_t count = 1;
+    for (const char *c = text; *c; c++) {
+        count += *c == ',';
+    }
+    uint32_t *peers = malloc(count * sizeof *peers);
+    if (!peers) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    const char *at = text;
+    for (size_t i = 0; i < count; i++) {
+        char *end;
+        unsigned long rank = strtoul(at, &end, 10);
+        if (end == at || (*end && *end != ',') || rank >= ompi_rte.size) {
+            opal_show_help("rte:local-peers", "The launcher's PMIx server gave a list of local processes that makes no "
+                           "sense: \"%s\"", text);
+            free(peers);
+            return OPAL_ERR_PARSE;
+        }
+        peers[i] = (uint32_t) rank;
+        at = end + 1;
+    }
+    qsort(peers, count, sizeof *peers, compare_ranks);
+    ompi_rte.local_peers = peers;
+    ompi_rte.local_size = (uint32_t) count;
+    return OPAL_SUCCESS;
+}
+
+static int find_local_peers(void)
+{
+    char *text = job_string(PMIX_RANK_WILDCARD, PMIX_LOCAL_PEERS);
+    int rc = OPAL_SUCCESS;
+    if (text) {
+        rc = parse_local_peers(text);
+        free(text);
+    } else { /* nobody knows: alone on the node */
+        ompi_rte.local_peers = malloc(sizeof *ompi_rte.local_peers);
+        if (!ompi_rte.local_peers) {
+            return OPAL_ERR_OUT_OF_RESOURCE;
+        }
+        ompi_rte.local_peers[0] = ompi_rte.rank;
+        ompi_rte.local_size = 1;
+    }
+    if (rc == OPAL_SUCCESS && !ompi_rte_is_local(ompi_rte.rank, &ompi_rte.local_rank)) {
+        opal_show_help("rte:local-peers", "The launcher's PMIx server does not count this process (rank %u) "
+                       "among those of its node.", ompi_rte.rank);
+        rc = OPAL_ERR_NOT_FOUND;
+    }
+    return rc;
+}
+
+/* ---- The job's secret ---- */
+
+static bool parse_secret(const char *hex)
+{
+    if (strlen(hex) != 2 * sizeof ompi_rte.secret) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof ompi_rte.secret; i++) {
+        char digits[3] = {hex[2 * i], hex[2 * i + 1], '\0'};
+        char *end;
+        if (!isxdigit((unsigned char) digits[0])) {
+            return false;
+        }
+        ompi_rte.secret[i] = (uint8_t) strtoul(digits, &end, 16);
+        if (*end) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* From our mpirun. Under another launcher rank 0 makes one up, which travels with its business card. */
+static int find_secret(void)
+{
+    char *hex = job_string(PMIX_RANK_WILDCARD, SECRET_KEY);
+    if (hex) {
+        bool good = parse_secret(hex);
+        explicit_bzero(hex, strlen(hex));
+        free(hex);
+        if (!good) {
+            opal_show_help("rte:secret", "The job's secret that the launcher gave is damaged (%s).", SECRET_KEY);
+            return OPAL_ERR_PARSE;
+        }
+        secret_known = true;
+        return OPAL_SUCCESS;
+    }
+    if (ompi_rte.rank != 0) {
+        return OPAL_SUCCESS; /* ompi_rte_commit() fetches it */
+    }
+    int rc = random_bytes(ompi_rte.secret, sizeof ompi_rte.secret);
+    if (rc == OPAL_SUCCESS) {
+        rc = ompi_rte_put(SECRET_KEY, ompi_rte.secret, sizeof ompi_rte.secret);
+        secret_known = rc == OPAL_SUCCESS;
+    }
+    return rc;
+}
+
+/* Ask rank 0, which answers as soon as it has committed. Still part of the start: a blocking call. */
+static int fetch_secret(void)
+{
+    pmix_proc_t root;
+    pmix_value_t *value = NULL;
+    PMIX_LOAD_PROCID(&root, my_proc.nspace, 0);
+    pmix_status_t rc = PMIx_Get(&root, SECRET_KEY, NULL, 0, &value);
+    if (rc == PMIX_SUCCESS && (value->type != PMIX_BYTE_OBJECT || value->data.bo.size != sizeof ompi_rte.secret)) {
+        rc = PMIX_ERR_TYPE_MISMATCH;
+    }
+    if (rc == PMIX_SUCCESS) {
+        memcpy(ompi_rte.secret, value->data.bo.bytes, sizeof ompi_rte.secret);
+        secret_known = true;
+    } else {
+        opal_show_help("rte:secret", "The job's secret can't be had from rank 0 through PMIx: %s",
+                       PMIx_Error_string(rc));
+    }
+    if (value) {
+        PMIX_VALUE_RELEASE(value);
+    }
+    return rc == PMIX_SUCCESS ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
+}
+
+/* ---- Start ---- */
+
+static int init_singleton(void)
+{
+    uint64_t tag;
+    char name[64];
+    int rc = refuse_foreign_launcher();
+    if (rc != OPAL_SUCCESS) {
+        return rc;
+    }
+    if ((rc = random_bytes(&tag, sizeof tag)) != OPAL_SUCCESS ||
+        (rc = random_bytes(ompi_rte.secret, sizeof ompi_rte.secret)) != OPAL_SUCCESS) {
+        return rc;
+    }
+    snprintf(name, sizeof name, "singleton-%016llx", (unsigned long long) tag);
+    ompi_rte.singleton = true;
+    ompi_rte.size = ompi_rte.local_size = ompi_rte.node_count = 1;
+    ompi_rte.nspace = strdup(name);
+    ompi_rte.host = own_host_name();
+    ompi_rte.local_peers = calloc(1, sizeof *ompi_rte.local_peers);
+    if (!ompi_rte.nspace || !ompi_rte.host || !ompi_rte.local_peers) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    secret_known = true;
+    return OPAL_SUCCESS;
+}
+
+/* A folder of the job's that the launcher removes, if it gave one that we can use. */
+static char *find_session_dir(void)
+{
+    struct stat st;
+    char *dir = job_string(PMIX_RANK_WILDCARD, PMIX_NSDIR);
+    if (dir && (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode) || access(dir, W_OK | X_OK) != 0)) {
+        free(dir);
+        dir = NULL;
+    }
+    return dir;
+}
+
+static int init_with_server(void)
+{
+    int rc;
+    ompi_rte.rank = my_proc.rank;
+    if (!job_number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &ompi_rte.size) || ompi_rte.rank >= ompi_rte.size) {
+        opal_show_help("rte:job-size", "The launcher's PMIx server does not tell the number of processes "
+                       "of job %s (or rank %u is not among them).", my_proc.nspace, my_proc.rank);
+        return OPAL_ERR_NOT_FOUND;
+    }
+    job_number(PMIX_RANK_WILDCARD, PMIX_UNIV_SIZE, &ompi_rte.universe_size);
+    job_number(my_proc.rank, PMIX_APPNUM, &ompi_rte.appnum);
+    job_number(my_proc.rank, PMIX_NODEID, &ompi_rte.node_id);
+    if (!job_number(PMIX_RANK_WILDCARD, PMIX_NUM_NODES, &ompi_rte.node_count)) {
+        ompi_rte.node_count = 1;
+    }
+    ompi_rte.nspace = strdup(my_proc.nspace);
+    ompi_rte.host = job_string(my_proc.rank, PMIX_HOSTNAME);
+    if (!ompi_rte.host) {
+        ompi_rte.host = own_host_name();
+    }
+    ompi_rte.session_dir = find_session_dir();
+    if (!ompi_rte.nspace || !ompi_rte.host) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    if ((rc = find_local_peers()) != OPAL_SUCCESS) {
+        return rc;
+    }
+    return find_secret();
+}
+
+/* A bound process sees few processors: the launcher's own mask tells what the node's processes share. */
+static bool is_oversubscribed(void)
+{
+    const char *told = getenv("HAWSER_OVERSUBSCRIBED");
+    if (told && (strcmp(told, "0") == 0 || strcmp(told, "1") == 0)) {
+        return *told == '1';
+    }
+    return ompi_rte.local_size > ompi_usable_cpus();
+}
+
+static void set_identity(void)
+{
+    char identity[320];
+    if (ompi_rte.singleton) {
+        snprintf(identity, sizeof identity, "%s pid %d", ompi_rte.host, (int) getpid());
+    } else {
+        snprintf(identity, sizeof identity, "%s rank %u", ompi_rte.host, ompi_rte.rank);
+    }
+    opal_output_set_identity(identity);
+}
+
+/* Every PMIx launcher names the job in the environment; without that name libpmix would only look for
+ * stray servers. */
+static int connect_server(bool *served)
+{
+    *served = getenv("PMIX_NAMESPACE") != NULL;
+    if (!*served) {
+        return OPAL_SUCCESS;
+    }
+    pmix_status_t rc = PMIx_Init(&my_proc, NULL, 0);
+    if (rc == PMIX_SUCCESS) {
+        return OPAL_SUCCESS;
+    }
+    opal_show_help("rte:pmix-init", "The PMIx server of the launcher of job %s can't be used: %s\n"
+                   "The process may have been started by hand from within a job (then unset the PMIX_* "
+                   "variables), or the launcher's PMIx may not go together with libpmix %s.",
+                   getenv("PMIX_NAMESPACE"), PMIx_Error_string(rc), PMIx_Get_version());
+    return OPAL_ERR_NOT_AVAILABLE;
+}
+
+int ompi_rte_init(void)
+{
+    bool served;
+    int rc = connect_server(&served);
+    if (rc != OPAL_SUCCESS) {
+        return rc;
+    }
+    rc = served ? init_with_server() : init_singleton();
+    if (rc != OPAL_SUCCESS) {
+        ompi_rte_finalize();
+        return rc;
+    }
+    ompi_rte.self = (mca_btl_name_t) hash_name(ompi_rte.nspace) << 32 | ompi_rte.rank;
+    ompi_rte.oversubscribed = is_oversubscribed();
+    set_identity();
+    return OPAL_SUCCESS;
+}
+
+void ompi_rte_finalize(void)
+{
+    opal_list_item_t *item;
+    while ((item = opal_list_pop(&published)) != NULL) {
+        published_t *p = OPAL_CONTAINER_OF(item, published_t, item);
+        free(p->key);
+        free(p);
+    }
+    if (my_proc.nspace[0]) {
+        PMIx_Finalize(NULL, 0);
+    }
+    for (uint32_t i = 0; hosts && i < ompi_rte.size; i++) {
+        free(hosts[i]);
+    }
+    free(hosts);
+    hosts = NULL;
+    free(ompi_rte.nspace);
+    free(ompi_rte.host);
+    free(ompi_rte.session_dir);
+    free(ompi_rte.local_peers);
+    explicit_bzero(&ompi_rte, sizeof ompi_rte);
+    memset(&my_proc, 0, sizeof my_proc);
+    secret_known = false;
+}
+
+/* ---- Waiting for the others ---- */
+
+/* In libpmix's thread. */
+static void fence_done(pmix_status_t status, void *context)
+{
+    _Atomic int32_t *result = context;
+    /* PMIX_SUCCESS is 0, failures are negative: shifted, so that 0 means "not yet". */
+    atomic_store_explicit(result, status == PMIX_SUCCESS ? 1 : status, memory_order_release);
+    opal_progress_wake();
+}
+
+int ompi_rte_fence(void)
+{
+    _Atomic int32_t result = 0;
+    if (ompi_rte.singleton) {
+        return OPAL_SUCCESS;
+    }
+    pmix_status_t rc = PMIx_Fence_nb(NULL, 0, NULL, 0, fence_done, &result);
+    if (rc == PMIX_SUCCESS) {
+        opal_progress_wait(&result);
+        int32_t status = atomic_load_explicit(&result, memory_order_acquire);
+        rc = status == 1 ? PMIX_SUCCESS : status;
+    } else if (rc == PMIX_OPERATION_SUCCEEDED) {
+        rc = PMIX_SUCCESS;
+    }
+    if (rc != PMIX_SUCCESS) {
+        opal_show_help("rte:fence", "The processes of the job can't wait for each other: PMIx fence: %s",
+                       PMIx_Error_string(rc));
+        return OPAL_ERROR;
+    }
+    return OPAL_SUCCESS;
+}
+
+/* ---- Business cards ---- */
+
+static published_t *find_published(const char *key)
+{
+    opal_list_item_t *item, *next;
+    OPAL_LIST_FOREACH(item, next, &published) {
+        published_t *p = OPAL_CONTAINER_OF(item, published_t, item);
+        if (strcmp(p->key, key) == 0) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static int remember(const char *key, const void *data, size_t len)
+{
+    published_t *p = malloc(sizeof *p + len);
+    char *name = strdup(key);
+    if (!p || !name) {
+        free(p);
+        free(name);
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    p->key = name;
+    p->len = len;
+    memcpy(p->data, data, len);
+    opal_list_append(&published, &p->item);
+    return OPAL_SUCCESS;
+}
+
+int ompi_rte_put(const char *key, const void *data, size_t len)
+{
+    int rc = remember(key, data, len);
+    if (rc != OPAL_SUCCESS || ompi_rte.singleton) {
+        return rc;
+    }
+    pmix_value_t value;
+    PMIX_VALUE_CONSTRUCT(&value);
+    value.type = PMIX_BYTE_OBJECT;
+    value.data.bo.bytes = (char *) data; /* copied by PMIx_Put */
+    value.data.bo.size = len;
+    pmix_status_t prc = PMIx_Put(PMIX_GLOBAL, key, &value);
+    if (prc != PMIX_SUCCESS) {
+        opal_show_help("rte:put", "This process's addresses can't be published: PMIx put of %s: %s", key,
+                       PMIx_Error_string(prc));
+        return OPAL_ERROR;
+    }
+    return OPAL_SUCCESS;
+}
+
+/* One commit per process: a server answers a look-up of what is missing in the first one with "not found". */
+int ompi_rte_commit(void)
+{
+    if (ompi_rte.singleton) {
+        return OPAL_SUCCESS;
+    }
+    pmix_status_t rc = PMIx_Commit();
+    if (rc != PMIX_SUCCESS) {
+        opal_show_help("rte:commit", "This process's addresses can't be published: PMIx commit: %s",
+                       PMIx_Error_string(rc));
+        return OPAL_ERROR;
+    }
+    return secret_known ? OPAL_SUCCESS : fetch_secret();
+}
+
+/* A look-up under way, and then its answer on the way to the progress engine. */
+typedef struct lookup {
+    ompi_rte_get_fn_t fn;
+    void *context;
+    int status;
+    size_t len;
+    char *data;
+} lookup_t;
+
+static void deliver(void *arg)
+{
+    lookup_t *lookup = arg;
+    lookup->fn(lookup->status, lookup->data, lookup->len, lookup->context);
+    free(lookup->data);
+    free(lookup);
+}
+
+/* In libpmix's thread; the value is libpmix's. */
+static void lookup_done(pmix_status_t status, pmix_value_t *value, void *context)
+{
+    lookup_t *lookup = context;
+    lookup->status = OPAL_ERR_NOT_FOUND;
+    if (status == PMIX_SUCCESS && value && value->type == PMIX_BYTE_OBJECT) {
+        lookup->len = value->data.bo.size;
+        lookup->data = malloc(lookup->len ? lookup->len : 1);
+        if (lookup->data) {
+            memcpy(lookup->data, value->data.bo.bytes, lookup->len);
+            lookup->status = OPAL_SUCCESS;
+        } else {
+            lookup->len = 0;
+            lookup->status = OPAL_ERR_OUT_OF_RESOURCE;
+        }
+    }
+    if (opal_progress_defer(deliver, lookup) != OPAL_SUCCESS) {
+        /* Dropping it would leave somebody waiting for ever. */
+        opal_show_help("rte:memory", "Out of memory for the answer to an address look-up.");
+        abort();
+    }
+    opal_progress_wake();
+}
+
+int ompi_rte_get(uint32_t rank, const char *key, ompi_rte_get_fn_t fn, void *context)
+{
+    if (rank >= ompi_rte.size) {
+        return OPAL_ERR_BAD_PARAM;
+    }
+    if (rank == ompi_rte.rank) {
+        const published_t *p = find_published(key);
+        fn(p ? OPAL_SUCCESS : OPAL_ERR_NOT_FOUND, p ? p->data : NULL, p ? p->len : 0, context);
+        return OPAL_SUCCESS;
+    }
+    lookup_t *lookup = calloc(1, sizeof *lookup);
+    if (!lookup) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    lookup->fn = fn;
+    lookup->context = context;
+    pmix_proc_t proc;
+    PMIX_LOAD_PROCID(&proc, my_proc.nspace, rank);
+    pmix_status_t rc = PMIx_Get_nb(&proc, key, NULL, 0, lookup_done, lookup);
+    if (rc != PMIX_SUCCESS) {
+        free(lookup);
+        opal_show_help("rte:get", "The addresses of rank %u can't be looked up: PMIx get of %s: %s", rank, key,
+                       PMIx_Error_string(rc));
+        return OPAL_ERROR;
+    }
+    return OPAL_SUCCESS;
+}
+
+/* ---- Where the others are ---- */
+
+bool ompi_rte_is_local(uint32_t rank, uint32_t *local_rank)
+{
+    const uint32_t *found = bsearch(&rank, ompi_rte.local_peers, ompi_rte.local_size, sizeof rank, compare_ranks);
+    if (found && local_rank) {
+        *local_rank = (uint32_t) (found - ompi_rte.local_peers);
+    }
+    return found != NULL;
+}
+
+const char *ompi_rte_host_of(uint32_t rank)
+{
+    const char *host = "unknown";
+    if (rank >= ompi_rte.size) {
+        return host;
+    }
+    if (ompi_rte_is_local(rank, NULL)) {
+        return ompi_rte.host;
+    }
+    pthread_mutex_lock(&hosts_lock);
+    if (!hosts) {
+        hosts = calloc(ompi_rte.size, sizeof *hosts);
+    }
+    if (hosts) {
+        if (!hosts[rank]) {
+            hosts[rank] = job_string(rank, PMIX_HOSTNAME);
+        }
+        host = hosts[rank] ? hosts[rank] : host;
+    }
+    pthread_mutex_unlock(&hosts_lock);
+    return host;
+}
+
+/* ---- The end ---- */
+
+void ompi_rte_abort(int code, const char *text)
+{
+    int status = code & 0xff;
+    if (status == 0 && code != 0) {
+        status = 1; /* an exit status has eight bits; a failure must not look like success */
+    }
+    /* The server may be gone, or another thread may hold a stream's lock: then SIGALRM ends us. */
+    signal(SIGALRM, SIG_DFL);
+    alarm(10);
+    fflush(NULL);
+    if (my_proc.nspace[0]) {
+        PMIx_Abort(status, text, NULL, 0);
+    }
+    _exit(status);
+}
