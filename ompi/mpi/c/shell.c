@@ -2,16 +2,14 @@
 /* The cold half of the shells: errors, parameters, handles as integers. */
 #include "ompi/mpi/c/shell.h"
 
+#include "ompi/errhandler/errhandler.h"
 #include "opal/mca/base/var.h"
 #include "opal/util/output.h"
 
 bool ompi_mpi_active;
 bool ompi_mpi_param_check = true;
 
-static _Thread_local struct {
-    void *object;
-    ompi_handle_kind_t kind;
-} error_origin;
+static _Thread_local void *error_origin;
 
 int ompi_mpi_shell_register(void)
 {
@@ -28,10 +26,9 @@ int ompi_mpi_shell_register(void)
     return mca_base_var_register(&param_check, &ompi_mpi_param_check);
 }
 
-void ompi_error_origin(void *object, ompi_handle_kind_t kind)
+void ompi_error_origin(void *object)
 {
-    error_origin.object = object;
-    error_origin.kind = kind;
+    error_origin = object;
 }
 
 static int inactive(const char *function)
@@ -39,7 +36,23 @@ static int inactive(const char *function)
     opal_show_help("mpi:inactive",
                    "%s was called before MPI was initialised or after it was finalised.\n"
                    "Call it between MPI_Init and MPI_Finalize.", function);
-    return ompi_errhandler_invoke(NULL, OMPI_HANDLE_NONE, MPI_ERR_OTHER, function);
+    return ompi_errhandler_invoke(NULL, MPI_ERR_OTHER, function);
+}
+
+/* Where there is no file (yet), the handler of MPI_FILE_NULL hears the error: it returns by default. */
+static int no_file(int error, const char *function)
+{
+    ompi_errhandler_t *errhandler = ompi_errhandler_of_no_file;
+    MPI_File handle = MPI_FILE_NULL;
+
+    if (errhandler == NULL || errhandler->type == OMPI_ERRHANDLER_RETURN) {
+        return error;
+    }
+    if (errhandler->type == OMPI_ERRHANDLER_USER) {
+        errhandler->fn.file(&handle, &error);
+        return error;
+    }
+    return ompi_errhandler_invoke(NULL, error, function);
 }
 
 int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error, const char *function)
@@ -48,11 +61,13 @@ int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error, const cha
         return inactive(function);
     }
     if (kind == OMPI_HANDLE_REQUEST) {
-        object = error_origin.object;
-        kind = object != NULL ? error_origin.kind : OMPI_HANDLE_NONE;
+        object = error_origin;
     }
-    error_origin.object = NULL;
-    return ompi_errhandler_invoke(object, kind, error, function);
+    error_origin = NULL;
+    if (kind == OMPI_HANDLE_FILE && object == NULL) {
+        return no_file(error, function);
+    }
+    return ompi_errhandler_invoke(object, error, function);
 }
 
 int ompi_shell_toint(const void *handle, ompi_handle_kind_t kind, const void *null_handle)

@@ -18,13 +18,8 @@ extern bool ompi_mpi_param_check;
 int ompi_mpi_shell_register(void);
 
 /* For bodies of routines that complete requests or messages (MPI_Wait*, MPI_Test*, MPI_Start*,
- * MPI_Mrecv, ...): before such a body returns an error, it notes the object whose error handler is to
- * be called. Per thread; used up by the next error. */
-void ompi_error_origin(void *object, ompi_handle_kind_t kind);
-
-/* Calls the error handler of an object (NULL: the default one; with OMPI_HANDLE_FILE, the one of
- * MPI_FILE_NULL) for an error class or code in the MPI routine `function`. Returns what the routine
- * is to return. Defined with the error handlers. */
-int ompi_errhandler_invoke(void *object, ompi_handle_kind_t kind, int error, const char *function);
+ * MPI_Mrecv, ...): before such a body returns an error, it notes the communicator, window or file whose
+ * error handler is to be called. Per thread; used up by the next error. */
+void ompi_error_origin(void *object);
 
 #endif /* OMPI_MPI_C_STATE_H */
