@@ -11,7 +11,7 @@
 #include "ompi/include/ompi/handles.h"
 #include "opal/datatype/convertor.h"
 #include "opal/datatype/datatype.h"
-#include "opal/include/opal/declspec.h"
+#include "opal/declspec.h"
 
 /*
  * Lifetime. A datatype is counted: the user's handle holds one reference, every pending operation

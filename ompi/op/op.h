@@ -10,7 +10,7 @@
 
 #include "ompi/datatype/datatype.h"
 #include "ompi/include/ompi/handles.h"
-#include "opal/include/opal/declspec.h"
+#include "opal/declspec.h"
 
 /* inout[i] = in[i] op inout[i], as MPI_User_function has it. The buffers do not overlap. */
 typedef void (*ompi_op_loop_t)(const void *restrict in, void *restrict inout, size_t count);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "opal/include/opal/constants.h"
+#include "opal/constants.h"
 
 #define BASIC(type) {#type, sizeof(type), _Alignof(type)}
 #define BASIC_COMPLEX(type) {#type " complex", sizeof(type _Complex), _Alignof(type)}

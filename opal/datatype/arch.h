@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "opal/include/opal/declspec.h"
+#include "opal/declspec.h"
 
 /* One entry per representation that may differ between architectures or between an architecture and
  * external32 (MPI_INT and MPI_INT32_T differ in neither, but long and int64 differ in external32).

@@ -4,7 +4,7 @@
 
 #include "opal/datatype/copy.h"
 #include "opal/datatype/walk.h"
-#include "opal/include/opal/constants.h"
+#include "opal/constants.h"
 
 /*
  * Copies of a short body are moved by columns: block by block of the body, each through a number of

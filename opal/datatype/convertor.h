@@ -9,7 +9,7 @@
 
 #include "opal/datatype/arch.h"
 #include "opal/datatype/datatype.h"
-#include "opal/include/opal/declspec.h"
+#include "opal/declspec.h"
 
 /*
  * Life of a message:

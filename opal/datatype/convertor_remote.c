@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "opal/datatype/walk.h"
-#include "opal/include/opal/constants.h"
+#include "opal/constants.h"
 
 /* One walk: what stays the same on the way down. */
 typedef struct remote_walk {

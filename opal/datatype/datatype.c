@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "opal/datatype/sequence.h"
-#include "opal/include/opal/constants.h"
+#include "opal/constants.h"
 
 /* ---- Bounds ---- */
 

@@ -9,7 +9,7 @@
 
 #include "opal/datatype/arch.h"
 #include "opal/datatype/layout.h"
-#include "opal/include/opal/declspec.h"
+#include "opal/declspec.h"
 
 /*
  * A datatype is a value: a few bounds and a reference to an immutable layout. Every constructor

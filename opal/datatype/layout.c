@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "opal/datatype/sequence.h"
-#include "opal/include/opal/constants.h"
+#include "opal/constants.h"
 
 /* Nodes are copied rather than shared up to this many, so that neighbours can be merged. */
 enum { INLINE_NODES = 16 };

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "opal/datatype/arch.h"
-#include "opal/include/opal/declspec.h"
+#include "opal/declspec.h"
 
 /*
  * A layout is a sequence of nodes in packing order. A node is one of
