@@ -146,7 +146,7 @@ class Shell:
         """The check that the library is initialised, where the routine needs that."""
         if checks.ANY_TIME.match(self.routine.name):
             return []
-        return [("!ompi_mpi_active", "OMPI_SHELL_INACTIVE")]
+        return [("!ompi_runtime_active()", "OMPI_SHELL_INACTIVE")]
 
     def early_checks(self):
         """What must hold before handles can be read: INOUT pointers are there."""

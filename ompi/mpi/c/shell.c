@@ -6,7 +6,6 @@
 #include "opal/mca/base/var.h"
 #include "opal/util/output.h"
 
-bool ompi_mpi_active;
 bool ompi_mpi_param_check = true;
 
 static _Thread_local void *error_origin;

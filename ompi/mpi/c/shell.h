@@ -13,6 +13,7 @@
 #include "ompi/include/ompi/handles.h"
 #include "ompi/mpi/c/bodies.h"
 #include "ompi/mpi/c/state.h"
+#include "ompi/runtime/runtime.h"
 #include "opal/include/opal/declspec.h"
 
 /* "Error class" of a call before initialisation or after finalisation. */

@@ -7,10 +7,6 @@
 
 #include "ompi/include/ompi/handles.h"
 
-/* Whether MPI routines may be called: true from the end of the first MPI_Init or MPI_Session_init to
- * the start of the last MPI_Finalize or MPI_Session_finalize. Set by the runtime. */
-extern bool ompi_mpi_active;
-
 /* Parameter mpi_param_check: whether the shells check arguments. */
 extern bool ompi_mpi_param_check;
 
