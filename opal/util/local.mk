@@ -3,4 +3,6 @@ libhawser_opal_la_SOURCES += include/opal/constants.h include/opal/declspec.h \
     util/error.c \
     util/help_envelope.c util/help_envelope.h \
     util/installdirs.c util/installdirs.h \
+    util/keyval.c util/keyval.h \
+    util/nearest.c util/nearest.h \
     util/output.c util/output.h

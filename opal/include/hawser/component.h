@@ -55,8 +55,8 @@ typedef enum {
 typedef enum { MCA_VAR_LEVEL_USER = 1, MCA_VAR_LEVEL_TUNER = 4, MCA_VAR_LEVEL_DEVELOPER = 7 } mca_base_var_level_t;
 
 typedef enum {
-    MCA_VAR_SCOPE_CONSTANT, /* can be looked at only */
     MCA_VAR_SCOPE_STARTUP,  /* read at start; later changes have no effect */
+    MCA_VAR_SCOPE_CONSTANT, /* can be looked at only: no source can set it */
     MCA_VAR_SCOPE_LOCAL,    /* may be set at run time in each process on its own */
     MCA_VAR_SCOPE_ALL,      /* may be set at run time, in all processes alike */
 } mca_base_var_scope_t;
