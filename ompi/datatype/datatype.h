@@ -24,8 +24,7 @@
  */
 enum {
     OMPI_DATATYPE_COMMITTED = 0x10000,
-    OMPI_DATATYPE_PREDEFINED = 0x20000,     /* includes the types of MPI_Type_create_f90_* */
-    OMPI_DATATYPE_ABSENT = 0x40000          /* named by the ABI, not representable here */
+    OMPI_DATATYPE_PREDEFINED = 0x20000      /* includes the types of MPI_Type_create_f90_* */
 };
 
 /* Which loop of a reduction operator works on a type. Derived types have none. */
@@ -126,11 +125,15 @@ static inline void ompi_datatype_release(ompi_datatype_t *type)
     }
 }
 
-/* Deletes the attributes of a type that goes away. Set by the attribute code; may be NULL. */
-OMPI_DECLSPEC extern void (*ompi_datatype_attrs_destroy)(ompi_datatype_t *type);
-/* Copies them on MPI_Type_dup; returns an MPI error class. Set by the attribute code; may be
- * NULL. */
-OMPI_DECLSPEC extern int (*ompi_datatype_attrs_copy)(ompi_datatype_t *from, ompi_datatype_t *to);
+/* Hooks of the attribute code; NULL where there is none. Each returns an MPI error class or code.
+ * Delete: at MPI_Type_free, which fails if it does. Copy: at MPI_Type_dup, likewise. Called only for
+ * types whose attrs is not NULL. */
+typedef struct ompi_datatype_attr_hooks {
+    int (*delete_all)(ompi_datatype_t *type);
+    int (*copy_all)(ompi_datatype_t *from, ompi_datatype_t *to);
+} ompi_datatype_attr_hooks_t;
+
+OMPI_DECLSPEC extern ompi_datatype_attr_hooks_t ompi_datatype_attr_hooks;
 
 /* ---- Questions ---- */
 
@@ -174,6 +177,11 @@ OMPI_DECLSPEC int ompi_datatype_sndrcv(const void *sbuf, size_t scount,
 
 /* ---- Constructors for use inside the library: like their MPI namesakes ---- */
 
+/* A new type with one reference, without contents; takes over what `layout` holds, also on failure.
+ * `status` is an OPAL code: if it is a failure the function returns its MPI error class at once, so
+ * that the call that made the layout can be passed in place. */
+OMPI_DECLSPEC int ompi_datatype_wrap(int status, opal_datatype_t *layout,
+                                     ompi_datatype_t **newtype);
 OMPI_DECLSPEC int ompi_datatype_create_contiguous(MPI_Count count, ompi_datatype_t *oldtype,
                                                   ompi_datatype_t **newtype);
 OMPI_DECLSPEC int ompi_datatype_create_hvector(MPI_Count count, MPI_Count blocklength,

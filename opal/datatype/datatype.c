@@ -279,6 +279,15 @@ int opal_datatype_builder_finish(opal_datatype_builder_t *builder, opal_datatype
     return rc;
 }
 
+void opal_datatype_builder_abandon(opal_datatype_builder_t *builder)
+{
+    opal_datatype_t ignored;
+
+    if (NULL != builder && OPAL_SUCCESS == opal_datatype_builder_finish(builder, &ignored)) {
+        opal_datatype_fini(&ignored);
+    }
+}
+
 /* ---- Questions ---- */
 
 ptrdiff_t opal_datatype_span(const opal_datatype_t *type, size_t count, ptrdiff_t *gap)

@@ -71,6 +71,8 @@ OPAL_DECLSPEC int opal_datatype_builder_add(opal_datatype_builder_t *builder,
  * OPAL_ERR_OUT_OF_RESOURCE. */
 OPAL_DECLSPEC int opal_datatype_builder_finish(opal_datatype_builder_t *builder,
                                                opal_datatype_t *out);
+/* Frees the builder and makes nothing. NULL is fine. */
+OPAL_DECLSPEC void opal_datatype_builder_abandon(opal_datatype_builder_t *builder);
 
 /* ---- Questions ---- */
 
