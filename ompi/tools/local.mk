@@ -1,2 +1,3 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 
+include $(srcdir)/tools/wrappers/local.mk
