@@ -28,7 +28,8 @@ struct ompi_op_t {
     ompi_handle_base_t base;
     uint32_t flags;
     atomic_uint refs;
-    const ompi_op_loop_t *loops;    /* predefined: by ompi_op_type_t; NULL: not defined on it */
+    uint32_t classes;               /* predefined: bit i: legal on ompi_type_class_t i */
+    const ompi_op_loop_t *loops;    /* predefined: by ompi_op_type_t; NULL: accumulate only */
     union {
         MPI_User_function *small;
         MPI_User_function_c *large;
