@@ -97,10 +97,16 @@ static inline void *ompi_handle_object(const void *handle, ompi_handle_kind_t ki
     return __builtin_expect(base->kind == (uint32_t) kind, 1) ? base : NULL;
 }
 
-/* The same where the handle is known to be right: no test. */
-static inline void *ompi_handle_object_trusted(const void *handle)
+/* The same without the test, for who tests later, beside other things, with ompi_handle_is: so the
+ * object's address does not wait for the test. For a null handle an object of no class. */
+static inline void *ompi_handle_object_unchecked(const void *handle)
 {
     return ompi_handle_lookup(handle);
+}
+
+static inline bool ompi_handle_is(const void *object, ompi_handle_kind_t kind)
+{
+    return ((const ompi_handle_base_t *) object)->kind == (uint32_t) kind;
 }
 
 /* The handle of an object; null_handle for NULL. */

@@ -56,17 +56,26 @@ def pointer_check(p):
     return (f"{p.name} == NULL", "MPI_ERR_ARG") if needed else None
 
 
+def null_allowed(routine, p):
+    """Whether a routine takes the null handle of a class, and its body NULL."""
+    if p.kind == "INFO":
+        return not INFO_REQUIRED.match(routine.name)
+    return NULL_ALLOWED.match(routine.name) is not None
+
+
+def not_a(kind, local):
+    """The check that a local is an object of its class."""
+    return f"!ompi_handle_is({local}, OMPI_HANDLE_{bodies.HANDLES[kind][2]})", ERROR_OF[kind]
+
+
 def handle_check(routine, p, local):
-    error = ERROR_OF[p.kind]
     if p.dir == "out":
         return None
-    value = f"*{p.name}" if p.type.endswith("*") else p.name
-    null = bodies.HANDLES[p.kind][2]
-    if p.kind == "INFO" and not INFO_REQUIRED.match(routine.name):
-        return f"{local} == NULL && {value} != MPI_INFO_NULL", error
-    if NULL_ALLOWED.match(routine.name):
-        return f"{local} == NULL && {value} != MPI_{null}_NULL", error
-    return f"{local} == NULL", error
+    if null_allowed(routine, p):
+        value = f"*{p.name}" if p.type.endswith("*") else p.name
+        null = f"MPI_{bodies.HANDLES[p.kind][2]}_NULL"
+        return f"{local} == NULL && {value} != {null}", ERROR_OF[p.kind]
+    return not_a(p.kind, local)
 
 
 def tag_check(routine, p):

@@ -164,6 +164,8 @@ class Shell:
             internal, prefix, _ = bodies.HANDLES[p.kind]
             value = f"*{p.name}" if p.type.endswith("*") else p.name
             convert = f"ompi_{prefix}_from_handle({value})"
+            if not checks.null_allowed(self.routine, p):
+                convert = f"ompi_handle_object_unchecked({value})"
             condition = self.condition(p)
             if condition:
                 late.append(f"{internal} *{p.name}_ = {condition} ? {convert} : NULL;")
@@ -180,7 +182,7 @@ class Shell:
                       for side, text in self.significance().items()}
         conditions = {local: text for local, text in conditions.items() if local in needed}
         if any("at_root" in text for text in conditions.values()):
-            self.guard(self.liveness() + [(f"{self.comm} == NULL", "MPI_ERR_COMM")],
+            self.guard(self.liveness() + [checks.not_a("COMMUNICATOR", self.comm)],
                        ("NULL", "COMM"))
             self.checked |= {"liveness", self.comm}
         for local, text in conditions.items():

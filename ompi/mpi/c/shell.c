@@ -61,6 +61,8 @@ int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error, const cha
     }
     if (kind == OMPI_HANDLE_REQUEST) {
         object = error_origin;
+    } else if (object != NULL && !ompi_handle_is(object, kind)) {
+        object = NULL;
     }
     error_origin = NULL;
     if (kind == OMPI_HANDLE_FILE && object == NULL) {

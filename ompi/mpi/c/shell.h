@@ -28,8 +28,8 @@
     ((ompi_counts_t) { .p = (array), .wide = sizeof((array)[0]) == sizeof(int64_t) })
 
 /* Calls the error handler for an error in the MPI routine `function` and returns what the routine is
- * to return, if the handler returns. The handler is that of `object`; where that is NULL, of what the
- * body noted with ompi_error_origin (kind OMPI_HANDLE_REQUEST), of files without a handle
+ * to return, if the handler returns. The handler is that of `object`; where that is no object of its
+ * class, of what the body noted with ompi_error_origin (kind OMPI_HANDLE_REQUEST), of files without a handle
  * (OMPI_HANDLE_FILE), else the default one. */
 OPAL_COLD int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error,
                                const char *function);
@@ -41,7 +41,8 @@ void *ompi_shell_fromint(int value, ompi_handle_kind_t kind, const void *null_ha
 
 static inline bool ompi_shell_type_ok(const ompi_datatype_t *type)
 {
-    return type != NULL && ompi_datatype_is_committed(type);
+    return OPAL_LIKELY(ompi_handle_is(type, OMPI_HANDLE_DATATYPE)) &&
+           ompi_datatype_is_committed(type);
 }
 
 static inline bool ompi_shell_dest_ok(const ompi_communicator_t *comm, int rank)
