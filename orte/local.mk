@@ -1,2 +1,38 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
-# The folders of orte add their sources here.
+# Sources of the runtime's library, and its tools.
+libhawser_orte_la_SOURCES += \
+    util/env.c util/env.h \
+    util/proctree.c util/proctree.h \
+    util/report.c util/report.h \
+    runtime/job.c runtime/types.h \
+    runtime/queue.c runtime/queue.h \
+    runtime/reaper.c runtime/reaper.h \
+    runtime/runtime.c runtime/runtime.h \
+    runtime/session.c runtime/session.h \
+    runtime/state.c runtime/state.h \
+    pmix/data.c pmix/internal.h pmix/register.c pmix/server.c pmix/server.h \
+    mca/errmgr/errmgr.h mca/errmgr/base/errmgr.c \
+    mca/iof/iof.h mca/iof/base/internal.h mca/iof/base/input.c mca/iof/base/iof.c \
+    mca/iof/base/output.c mca/iof/base/sink.c mca/iof/base/sink.h \
+    mca/odls/odls.h mca/odls/base/environ.c mca/odls/base/environ.h mca/odls/base/odls.c \
+    mca/odls/base/spawn.c mca/odls/base/spawn.h \
+    mca/plm/plm.h mca/plm/base/plm.c \
+    mca/ras/ras.h mca/ras/base/hostfile.c mca/ras/base/ras.c \
+    mca/rmaps/rmaps.h mca/rmaps/base/bind.c mca/rmaps/base/bind.h mca/rmaps/base/display.c \
+    mca/rmaps/base/map.c mca/rmaps/base/objects.c mca/rmaps/base/parse.c mca/rmaps/base/rank.c \
+    mca/rmaps/ppr/rmaps_ppr.c mca/rmaps/ppr/rmaps_ppr.h \
+    mca/rmaps/round_robin/rmaps_round_robin.c mca/rmaps/round_robin/rmaps_round_robin.h \
+    mca/schizo/schizo.h mca/schizo/base/cli.h mca/schizo/base/files.c mca/schizo/base/help.c \
+    mca/schizo/base/options.c mca/schizo/base/parse.c mca/schizo/base/programs.c
+
+bin_PROGRAMS += mpirun orte-clean
+mpirun_SOURCES = tools/mpirun/main.c
+mpirun_LDADD = libhawser-orte.la $(top_builddir)/opal/libhawser-opal.la $(LIBEVENT_LIBS)
+orte_clean_SOURCES = tools/orte-clean/main.c
+orte_clean_LDADD = libhawser-orte.la $(top_builddir)/opal/libhawser-opal.la
+
+# Two names, one program.
+install-exec-hook:
+	cd $(DESTDIR)$(bindir) && rm -f mpiexec && $(LN_S) mpirun mpiexec
+uninstall-hook:
+	rm -f $(DESTDIR)$(bindir)/mpiexec

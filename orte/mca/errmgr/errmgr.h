@@ -1,0 +1,23 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * errmgr: decides what the end of a process, an abort, a signal or a time limit means for the job, says so in
+ * one message, and fixes mpirun's exit code. The first failure counts; what happens to a job that is already
+ * being ended is not reported.
+ */
+#ifndef ORTE_MCA_ERRMGR_ERRMGR_H
+#define ORTE_MCA_ERRMGR_ERRMGR_H
+
+#include "opal/declspec.h"
+#include "orte/runtime/runtime.h"
+
+/* The process was waited for; exit_status is set. Moves it to EXITED. */
+ORTE_DECLSPEC void orte_errmgr_proc_exited(orte_proc_t *proc);
+/* The process called abort; text may be NULL or empty. */
+ORTE_DECLSPEC void orte_errmgr_proc_aborted(orte_proc_t *proc, int code, const char *text);
+/* mpirun was told to end (SIGINT, SIGTERM, SIGHUP); the second time it ends the hard way. */
+ORTE_DECLSPEC void orte_errmgr_interrupted(orte_job_t *job, int signal_number);
+ORTE_DECLSPEC void orte_errmgr_timeout(orte_job_t *job);
+/* A step of the launch failed and was reported. */
+ORTE_DECLSPEC void orte_errmgr_step_failed(orte_job_t *job, int exit_code);
+
+#endif

@@ -1,0 +1,60 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* What iof's source files share. */
+#ifndef ORTE_MCA_IOF_BASE_INTERNAL_H
+#define ORTE_MCA_IOF_BASE_INTERNAL_H
+
+#include "orte/mca/iof/base/sink.h"
+#include "orte/mca/iof/iof.h"
+
+#define ORTE_IOF_CHUNK ((size_t)64 * 1024)
+/* A line longer than this is handed on in pieces, each with its tag and an added newline. */
+#define ORTE_IOF_LINE_MAX ((size_t)1024 * 1024)
+
+struct event;
+struct evbuffer;
+typedef struct orte_iof_input orte_iof_input_t;
+
+/* One output stream of one process. */
+typedef struct {
+    orte_iof_t *iof;
+    orte_proc_t *proc;
+    const char *name;      /* "stdout", "stderr" */
+    int fd;                /* -1: closed */
+    struct event *event;
+    orte_sink_t *console;  /* ours; NULL: files only */
+    orte_sink_t *file;     /* owned; NULL: none */
+    struct evbuffer *line; /* start of a line still without its end; NULL unless lines are kept whole */
+    bool paused;
+} orte_iof_channel_t;
+
+typedef struct {
+    orte_iof_channel_t out, err;
+} orte_iof_proc_t;
+
+struct orte_iof {
+    orte_runtime_t *rt;
+    orte_sink_t *out, *err;
+    int null_fd;
+    orte_iof_input_t *input;
+    char *chunk; /* ORTE_IOF_CHUNK bytes */
+    void (*flushed)(void *);
+    void *flushed_arg;
+};
+
+/* Output, output.c */
+int orte_iof_channel_open(orte_iof_channel_t *channel, int fd);
+void orte_iof_channel_start(orte_iof_channel_t *channel);
+/* Take what is in the pipe now, then close. */
+void orte_iof_channel_finish(orte_iof_channel_t *channel);
+void orte_iof_channel_resume(orte_iof_channel_t *channel);
+
+/* Input, input.c */
+orte_iof_input_t *orte_iof_input_create(orte_iof_t *iof);
+void orte_iof_input_destroy(orte_iof_input_t *input);
+void orte_iof_input_start(orte_iof_input_t *input);
+void orte_iof_input_continued(orte_iof_input_t *input);
+/* Feed this descriptor as well; taken over. */
+int orte_iof_input_add(orte_iof_input_t *input, int fd);
+bool orte_iof_wants_input(const orte_proc_t *proc);
+
+#endif

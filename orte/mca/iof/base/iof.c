@@ -1,0 +1,231 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Setting up and taking down the stdio of processes. */
+#include "orte/mca/iof/base/internal.h"
+
+#include "opal/constants.h"
+#include "orte/runtime/queue.h"
+#include "orte/util/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void sink_drained(void *arg)
+{
+    orte_iof_t *iof = arg;
+    orte_job_t *job = iof->rt->job;
+
+    for (int i = 0; i < job->nprocs; i++) {
+        orte_iof_proc_t *io = job->procs[i]->iof;
+        if (io != NULL) {
+            orte_iof_channel_resume(&io->out);
+            orte_iof_channel_resume(&io->err);
+        }
+    }
+    if (iof->flushed != NULL && orte_iof_pending(iof) == 0) {
+        orte_queue_post(iof->rt->queue, iof->flushed, iof->flushed_arg);
+        iof->flushed = NULL;
+    }
+}
+
+orte_iof_t *orte_iof_create(orte_runtime_t *rt)
+{
+    orte_iof_t *iof = calloc(1, sizeof(*iof));
+
+    if (iof == NULL) {
+        return NULL;
+    }
+    iof->rt = rt;
+    iof->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    iof->out = orte_sink_create(rt->base, STDOUT_FILENO, sink_drained, iof);
+    iof->err = orte_sink_create(rt->base, STDERR_FILENO, sink_drained, iof);
+    iof->chunk = malloc(ORTE_IOF_CHUNK);
+    iof->input = orte_iof_input_create(iof);
+    if (iof->null_fd < 0 || iof->out == NULL || iof->err == NULL || iof->chunk == NULL ||
+        iof->input == NULL) {
+        orte_report("can't set up standard input and output: %s", strerror(errno));
+        orte_iof_destroy(iof);
+        return NULL;
+    }
+    return iof;
+}
+
+void orte_iof_destroy(orte_iof_t *iof)
+{
+    if (iof == NULL) {
+        return;
+    }
+    orte_iof_input_destroy(iof->input);
+    orte_sink_destroy(iof->out);
+    orte_sink_destroy(iof->err);
+    if (iof->null_fd >= 0) {
+        close(iof->null_fd);
+    }
+    free(iof->chunk);
+    free(iof);
+}
+
+/* Make all directories of a path that ends in a file name. */
+static int make_parents(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        int rc = mkdir(path, 0777);
+        *slash = '/';
+        if (rc != 0 && errno != EEXIST) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* DIR/<job>/rank.<NN>/stdout: ranks are padded to one width, so that names sort. */
+static int open_file(orte_iof_channel_t *channel)
+{
+    const orte_job_t *job = channel->proc->job;
+    char path[PATH_MAX];
+    int width = snprintf(NULL, 0, "%d", job->nprocs - 1);
+
+    if (job->io.output_dir == NULL) {
+        return OPAL_SUCCESS;
+    }
+    if (snprintf(path, sizeof(path), "%s/%d/rank.%0*d/%s", job->io.output_dir, job->number, width,
+                 channel->proc->rank, channel->name) >= (int)sizeof(path)) {
+        orte_report("the path of an output file is too long: %s", path);
+        return OPAL_ERR_BAD_PARAM;
+    }
+    if (make_parents(path) != 0 ||
+        (channel->file = orte_sink_open(channel->iof->rt->base, path)) == NULL) {
+        orte_report("can't write output file %s: %s", path, strerror(errno));
+        return OPAL_ERR_IN_ERRNO;
+    }
+    return OPAL_SUCCESS;
+}
+
+/* Our end of a pipe does not block; the child's end is an ordinary one. */
+static int make_pipe(int *ours, int *theirs, bool we_read)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return -1;
+    }
+    *ours = ends[we_read ? 0 : 1];
+    *theirs = ends[we_read ? 1 : 0];
+    return fcntl(*ours, F_SETFL, O_NONBLOCK);
+}
+
+static int open_output(orte_iof_channel_t *channel, int *child)
+{
+    int ours;
+    int rc = open_file(channel);
+
+    if (rc != OPAL_SUCCESS) {
+        return rc;
+    }
+    if (make_pipe(&ours, child, true) != 0) {
+        orte_report("can't make a pipe for the output of rank %d: %s (the limit on open files is "
+                    "shown by ulimit -Hn)", channel->proc->rank, strerror(errno));
+        return OPAL_ERR_IN_ERRNO;
+    }
+    return orte_iof_channel_open(channel, ours);
+}
+
+static int open_input(orte_iof_t *iof, orte_proc_t *proc, int *child)
+{
+    int ours;
+
+    if (!orte_iof_wants_input(proc)) {
+        *child = fcntl(iof->null_fd, F_DUPFD_CLOEXEC, 0);
+        return *child < 0 ? OPAL_ERR_IN_ERRNO : OPAL_SUCCESS;
+    }
+    if (make_pipe(&ours, child, false) != 0) {
+        orte_report("can't make a pipe for the input of rank %d: %s", proc->rank, strerror(errno));
+        return OPAL_ERR_IN_ERRNO;
+    }
+    return orte_iof_input_add(iof->input, ours);
+}
+
+int orte_iof_prepare(orte_iof_t *iof, orte_proc_t *proc, int child[3])
+{
+    const orte_io_options_t *options = &proc->job->io;
+    orte_iof_proc_t *io = calloc(1, sizeof(*io));
+    int rc;
+
+    child[0] = child[1] = child[2] = -1;
+    if (io == NULL) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    proc->iof = io;
+    io->out = (orte_iof_channel_t){.iof = iof, .proc = proc, .name = "stdout", .fd = -1,
+                                   .console = options->output_only_files ? NULL : iof->out};
+    io->err = (orte_iof_channel_t){.iof = iof, .proc = proc, .name = "stderr", .fd = -1,
+                                   .console = options->output_only_files ? NULL : iof->err};
+    rc = open_input(iof, proc, &child[0]);
+    if (rc == OPAL_SUCCESS) {
+        rc = open_output(&io->out, &child[1]);
+    }
+    if (rc != OPAL_SUCCESS) {
+        return rc;
+    }
+    if (options->merge_stderr) {
+        child[2] = fcntl(child[1], F_DUPFD_CLOEXEC, 0);
+        return child[2] < 0 ? OPAL_ERR_IN_ERRNO : OPAL_SUCCESS;
+    }
+    return open_output(&io->err, &child[2]);
+}
+
+void orte_iof_start(orte_iof_t *iof, orte_proc_t *proc)
+{
+    orte_iof_proc_t *io = proc->iof;
+
+    (void)iof;
+    orte_iof_channel_start(&io->out);
+    orte_iof_channel_start(&io->err);
+}
+
+void orte_iof_start_stdin(orte_iof_t *iof, orte_job_t *job)
+{
+    if (job->io.stdin_kind != ORTE_STDIN_NONE) {
+        orte_iof_input_start(iof->input);
+    }
+}
+
+void orte_iof_continued(orte_iof_t *iof)
+{
+    orte_iof_input_continued(iof->input);
+}
+
+void orte_iof_finish(orte_iof_t *iof, orte_proc_t *proc)
+{
+    orte_iof_proc_t *io = proc->iof;
+
+    (void)iof;
+    if (io == NULL) {
+        return;
+    }
+    orte_iof_channel_finish(&io->out);
+    orte_iof_channel_finish(&io->err);
+    free(io);
+    proc->iof = NULL;
+}
+
+size_t orte_iof_pending(const orte_iof_t *iof)
+{
+    return orte_sink_pending(iof->out) + orte_sink_pending(iof->err);
+}
+
+void orte_iof_when_flushed(orte_iof_t *iof, void (*task)(void *), void *arg)
+{
+    if (orte_iof_pending(iof) == 0) {
+        orte_queue_post(iof->rt->queue, task, arg);
+        return;
+    }
+    iof->flushed = task;
+    iof->flushed_arg = arg;
+}

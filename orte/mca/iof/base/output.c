@@ -1,0 +1,170 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Channels: from a process's pipe to sinks, with tags and time stamps in front of whole lines. */
+#include "orte/mca/iof/base/internal.h"
+
+#include "opal/constants.h"
+#include "orte/util/report.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void deliver_bytes(orte_iof_channel_t *channel, const void *data, size_t size)
+{
+    if (channel->console != NULL) {
+        orte_sink_write(channel->console, data, size);
+    }
+    if (channel->file != NULL) {
+        orte_sink_write(channel->file, data, size);
+    }
+}
+
+/* "2026-11-20T11:15:02.123456 [1,0]<stdout>: " */
+static int format_prefix(const orte_iof_channel_t *channel, char *text, size_t size)
+{
+    const orte_job_t *job = channel->proc->job;
+    size_t used = 0;
+
+    if (job->io.timestamp) {
+        struct timespec now;
+        struct tm local;
+        clock_gettime(CLOCK_REALTIME, &now);
+        localtime_r(&now.tv_sec, &local);
+        used = strftime(text, size, "%Y-%m-%dT%H:%M:%S", &local);
+        used += (size_t)snprintf(text + used, size - used, ".%06ld ", now.tv_nsec / 1000);
+    }
+    if (job->io.tag == ORTE_TAG_RANK) {
+        used += (size_t)snprintf(text + used, size - used, "[%d] ", channel->proc->rank);
+    } else if (job->io.tag == ORTE_TAG_FULL) {
+        used += (size_t)snprintf(text + used, size - used, "[%d,%d]<%s>: ", job->number,
+                                 channel->proc->rank, channel->name);
+    }
+    return (int)used;
+}
+
+/* Hand on all whole lines of channel->line as one piece, each with its prefix. `all`: the rest too. */
+static void deliver_lines(orte_iof_channel_t *channel, bool all)
+{
+    struct evbuffer *ready = evbuffer_new();
+    char prefix[128];
+    int length = format_prefix(channel, prefix, sizeof(prefix));
+
+    if (ready == NULL) {
+        return; /* stays in channel->line for the next attempt */
+    }
+    for (;;) {
+        size_t eol_size = 0;
+        struct evbuffer_ptr end =
+            evbuffer_search_eol(channel->line, NULL, &eol_size, EVBUFFER_EOL_LF);
+        size_t held = evbuffer_get_length(channel->line);
+        bool whole = end.pos >= 0;
+        if (!whole && (held == 0 || (!all && held < ORTE_IOF_LINE_MAX))) {
+            break;
+        }
+        evbuffer_add(ready, prefix, (size_t)length);
+        evbuffer_remove_buffer(channel->line, ready, whole ? (size_t)end.pos + 1 : held);
+        if (!whole) {
+            evbuffer_add(ready, "\n", 1);
+        }
+    }
+    size_t size = evbuffer_get_length(ready);
+    if (size > 0) {
+        deliver_bytes(channel, evbuffer_pullup(ready, -1), size);
+    }
+    evbuffer_free(ready);
+}
+
+static void channel_close(orte_iof_channel_t *channel)
+{
+    if (channel->fd < 0) {
+        return;
+    }
+    if (channel->line != NULL) {
+        deliver_lines(channel, true);
+        evbuffer_free(channel->line);
+        channel->line = NULL;
+    }
+    event_free(channel->event);
+    close(channel->fd);
+    channel->fd = -1;
+    orte_sink_destroy(channel->file);
+    channel->file = NULL;
+}
+
+/* One read. False when there is nothing more now, or ever (then the channel is closed). */
+static bool take(orte_iof_channel_t *channel)
+{
+    ssize_t got = read(channel->fd, channel->iof->chunk, ORTE_IOF_CHUNK);
+
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return errno == EINTR;
+    }
+    if (got <= 0) {
+        channel_close(channel); /* end of file; a terminal's master says EIO */
+        return false;
+    }
+    if (channel->line == NULL) {
+        deliver_bytes(channel, channel->iof->chunk, (size_t)got);
+    } else if (evbuffer_add(channel->line, channel->iof->chunk, (size_t)got) == 0) {
+        deliver_lines(channel, false);
+    }
+    return true;
+}
+
+static void readable(evutil_socket_t fd, short what, void *arg)
+{
+    orte_iof_channel_t *channel = arg;
+
+    (void)fd;
+    (void)what;
+    if (take(channel) && channel->console != NULL &&
+        orte_sink_pending(channel->console) > ORTE_SINK_HIGH) {
+        event_del(channel->event);
+        channel->paused = true;
+    }
+}
+
+int orte_iof_channel_open(orte_iof_channel_t *channel, int fd)
+{
+    const orte_io_options_t *io = &channel->proc->job->io;
+
+    if (io->tag != ORTE_TAG_NONE || io->timestamp) {
+        channel->line = evbuffer_new();
+        if (channel->line == NULL) {
+            return OPAL_ERR_OUT_OF_RESOURCE;
+        }
+    }
+    channel->event =
+        event_new(channel->iof->rt->base, fd, EV_READ | EV_PERSIST, readable, channel);
+    if (channel->event == NULL) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    channel->fd = fd;
+    return OPAL_SUCCESS;
+}
+
+void orte_iof_channel_start(orte_iof_channel_t *channel)
+{
+    if (channel->fd >= 0) {
+        event_add(channel->event, NULL);
+    }
+}
+
+void orte_iof_channel_resume(orte_iof_channel_t *channel)
+{
+    if (channel->fd >= 0 && channel->paused) {
+        channel->paused = false;
+        event_add(channel->event, NULL);
+    }
+}
+
+void orte_iof_channel_finish(orte_iof_channel_t *channel)
+{
+    while (channel->fd >= 0 && take(channel)) {
+    }
+    channel_close(channel);
+}

@@ -1,0 +1,40 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * iof: the processes' standard input, output and error.
+ *
+ * Output travels process -> pipe -> channel -> sink (our own stdout or stderr, or a file). Input travels
+ * our stdin -> one or all processes. Bytes are never changed; with tags or time stamps whole lines are
+ * handed on, so that lines of several processes never mix. Memory is bounded: a full sink stops the
+ * reading of all channels that feed it, and a process that does not read its input stops the reading
+ * of ours.
+ *
+ * A process's channels live from orte_iof_prepare() to orte_iof_finish().
+ */
+#ifndef ORTE_MCA_IOF_IOF_H
+#define ORTE_MCA_IOF_IOF_H
+
+#include "opal/declspec.h"
+#include "orte/runtime/runtime.h"
+
+typedef struct orte_iof orte_iof_t;
+
+ORTE_DECLSPEC orte_iof_t *orte_iof_create(orte_runtime_t *rt);
+ORTE_DECLSPEC void orte_iof_destroy(orte_iof_t *iof);
+
+/* Make the pipes of a process and, with --output-filename, its files. child[0..2] are the ends that
+ * become its descriptors 0, 1 and 2; they belong to the caller, who closes them after the start. */
+ORTE_DECLSPEC int orte_iof_prepare(orte_iof_t *iof, orte_proc_t *proc, int child[3]);
+/* The process runs: begin reading its output. */
+ORTE_DECLSPEC void orte_iof_start(orte_iof_t *iof, orte_proc_t *proc);
+/* All processes of the job run: begin reading our stdin. */
+ORTE_DECLSPEC void orte_iof_start_stdin(orte_iof_t *iof, orte_job_t *job);
+/* We were continued, perhaps in the foreground now: look at our stdin again. */
+ORTE_DECLSPEC void orte_iof_continued(orte_iof_t *iof);
+/* The process and its descendants are gone: take what is left in its pipes and close them. */
+ORTE_DECLSPEC void orte_iof_finish(orte_iof_t *iof, orte_proc_t *proc);
+/* Bytes accepted from processes and not yet written. */
+ORTE_DECLSPEC size_t orte_iof_pending(const orte_iof_t *iof);
+/* Call task(arg) from the loop once nothing is pending (at once if so now). */
+ORTE_DECLSPEC void orte_iof_when_flushed(orte_iof_t *iof, void (*task)(void *), void *arg);
+
+#endif

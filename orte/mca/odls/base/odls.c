@@ -1,0 +1,364 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The processes on this node, from start to the last descendant. */
+#include "orte/mca/odls/odls.h"
+
+#include "opal/constants.h"
+#include "opal/mca/base/var.h"
+#include "opal/util/argv.h"
+#include "orte/mca/errmgr/errmgr.h"
+#include "orte/mca/iof/iof.h"
+#include "orte/mca/odls/base/environ.h"
+#include "orte/mca/odls/base/spawn.h"
+#include "orte/runtime/queue.h"
+#include "orte/runtime/reaper.h"
+#include "orte/runtime/state.h"
+#include "orte/util/proctree.h"
+#include "orte/util/report.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Adopted processes looked at in one go; more are found when these are gone. */
+#define ADOPTED_MAX 512
+
+static int64_t kill_grace_ms;
+
+typedef enum { END_NOT, END_TERM, END_KILL } end_stage_t;
+
+struct orte_odls {
+    orte_runtime_t *rt;
+    struct event *sigchld;
+    struct event *grace; /* between SIGTERM and SIGKILL, and between SIGKILL and giving up */
+    struct rlimit nofile;
+    end_stage_t stage;
+    bool given_up;
+};
+
+int orte_odls_register_params(void)
+{
+    static const mca_base_var_desc_t grace = {
+        .framework = "odls",
+        .component = "base",
+        .name = "kill_grace",
+        .help = "Time between SIGTERM and SIGKILL for processes of a job that is being ended",
+        .unit = "ms",
+        .type = MCA_VAR_INT,
+        .level = MCA_VAR_LEVEL_USER,
+        .scope = MCA_VAR_SCOPE_STARTUP,
+        .def.i = 3000,
+        .min = 0,
+        .max = 3600 * 1000,
+    };
+    return mca_base_var_register(&grace, &kill_grace_ms);
+}
+
+static orte_proc_t *find_proc(const orte_job_t *job, pid_t pid)
+{
+    for (int i = 0; i < job->nprocs; i++) {
+        if (job->procs[i]->pid == pid) {
+            return job->procs[i];
+        }
+    }
+    return NULL;
+}
+
+static void arm_grace(orte_odls_t *odls, int64_t ms)
+{
+    struct timeval time = {.tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000};
+
+    event_add(odls->grace, &time);
+}
+
+/* Children that are neither the reaper nor a rank: adopted from ranks. */
+static int adopted(const orte_odls_t *odls, pid_t *pids)
+{
+    int count = orte_proctree_children(pids, ADOPTED_MAX), kept = 0;
+
+    for (int i = 0; i < count; i++) {
+        if (pids[i] != orte_reaper_pid(odls->rt->reaper)) {
+            pids[kept++] = pids[i];
+        }
+    }
+    return kept;
+}
+
+/* A process that is stopped acts on SIGTERM only when continued. */
+static void signal_group(pid_t group, int signal_number)
+{
+    kill(-group, signal_number);
+    if (signal_number == SIGTERM) {
+        kill(-group, SIGCONT);
+    }
+}
+
+/* Signal what is left when the ranks are gone: their groups and whatever we adopted. */
+static void signal_leftovers(const orte_odls_t *odls, const orte_job_t *job, int signal_number)
+{
+    pid_t pids[ADOPTED_MAX];
+    int count = adopted(odls, pids);
+
+    orte_odls_signal((orte_odls_t *)odls, (orte_job_t *)job, signal_number);
+    for (int i = 0; i < count; i++) {
+        kill(pids[i], signal_number);
+        if (signal_number == SIGTERM) {
+            kill(pids[i], SIGCONT);
+        }
+    }
+}
+
+static void job_over(orte_odls_t *odls, orte_job_t *job)
+{
+    event_del(odls->grace);
+    for (int i = 0; i < job->nprocs; i++) {
+        orte_proc_t *proc = job->procs[i];
+        if (proc->pid > 0) {
+            orte_reaper_group(odls->rt->reaper, proc->pid, false);
+        }
+        orte_iof_finish(odls->rt->iof, proc);
+    }
+    orte_state_job(job, ORTE_JOB_DONE);
+}
+
+/* Nothing of the job runs any more? Then it is over; else see that what is left ends. */
+void orte_odls_check(orte_odls_t *odls, orte_job_t *job)
+{
+    pid_t pids[ADOPTED_MAX];
+
+    if (job->nrunning > 0 || job->state < ORTE_JOB_RUNNING || job->state == ORTE_JOB_DONE) {
+        return;
+    }
+    int left = adopted(odls, pids);
+    if (left == 0 || odls->given_up) {
+        job_over(odls, job);
+        return;
+    }
+    if (odls->stage == END_KILL) {
+        signal_leftovers(odls, job, SIGKILL); /* new ones may have come to us */
+    } else if (odls->stage == END_NOT) {
+        orte_trace("%d process(es) left behind: ending them", left);
+        odls->stage = END_TERM;
+        signal_leftovers(odls, job, SIGTERM);
+        arm_grace(odls, kill_grace_ms);
+    } else {
+        signal_leftovers(odls, job, SIGTERM);
+    }
+}
+
+static void kill_now(orte_odls_t *odls)
+{
+    odls->stage = END_KILL;
+    signal_leftovers(odls, odls->rt->job, SIGKILL);
+    /* SIGKILL is not waited for longer than this: a process may hang in the kernel. */
+    arm_grace(odls, 10000);
+}
+
+static void grace_over(evutil_socket_t fd, short what, void *arg)
+{
+    orte_odls_t *odls = arg;
+
+    (void)fd;
+    (void)what;
+    if (odls->stage != END_KILL) {
+        orte_trace("grace time over: SIGKILL");
+        kill_now(odls);
+        return;
+    }
+    orte_warn("some processes do not die even of SIGKILL (hanging in the kernel?); they are left");
+    odls->given_up = true;
+    odls->rt->job->nrunning = 0;
+    orte_odls_check(odls, odls->rt->job);
+}
+
+static void proc_over(orte_odls_t *odls, orte_proc_t *proc, int status)
+{
+    proc->exit_status = status;
+    proc->job->nrunning--;
+    if (kill(-proc->pid, 0) != 0) {
+        orte_reaper_group(odls->rt->reaper, proc->pid, false);
+    }
+    orte_errmgr_proc_exited(proc);
+}
+
+/* Children have ended. What they said through PMIx before comes first. */
+static void sigchld(evutil_socket_t fd, short what, void *arg)
+{
+    orte_odls_t *odls = arg;
+    orte_job_t *job = odls->rt->job;
+    int status;
+    pid_t pid;
+
+    (void)fd;
+    (void)what;
+    orte_queue_drain(odls->rt->queue);
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        orte_proc_t *proc = find_proc(job, pid);
+        if (proc != NULL && proc->state != ORTE_PROC_EXITED) {
+            proc_over(odls, proc, status);
+        } else if (pid == orte_reaper_pid(odls->rt->reaper)) {
+            orte_reaper_lost(odls->rt->reaper);
+            orte_warn("the reaper process died: if mpirun itself is killed with -9 now, files may "
+                      "stay behind; the job goes on");
+        }
+    }
+    orte_odls_check(odls, job);
+}
+
+orte_odls_t *orte_odls_create(orte_runtime_t *rt)
+{
+    orte_odls_t *odls = calloc(1, sizeof(*odls));
+
+    if (odls == NULL) {
+        return NULL;
+    }
+    odls->rt = rt;
+    odls->sigchld = evsignal_new(rt->base, SIGCHLD, sigchld, odls);
+    odls->grace = evtimer_new(rt->base, grace_over, odls);
+    if (odls->sigchld == NULL || odls->grace == NULL || event_add(odls->sigchld, NULL) != 0) {
+        orte_odls_destroy(odls);
+        return NULL;
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    /* Three descriptors and a socket per process: take what the hard limit gives; the processes get
+     * the limit that we were started with. */
+    if (getrlimit(RLIMIT_NOFILE, &odls->nofile) == 0) {
+        struct rlimit all = {.rlim_cur = odls->nofile.rlim_max, .rlim_max = odls->nofile.rlim_max};
+        setrlimit(RLIMIT_NOFILE, &all);
+    }
+    return odls;
+}
+
+void orte_odls_destroy(orte_odls_t *odls)
+{
+    if (odls == NULL) {
+        return;
+    }
+    if (odls->sigchld != NULL) {
+        event_free(odls->sigchld);
+    }
+    if (odls->grace != NULL) {
+        event_free(odls->grace);
+    }
+    free(odls);
+}
+
+/* The set as the kernel wants it: an array of longs. NULL: not bound (or no memory, then size is 0). */
+static unsigned long *kernel_mask(hwloc_const_bitmap_t set, size_t *size)
+{
+    unsigned words = set == NULL ? 0 : (unsigned)hwloc_bitmap_nr_ulongs(set);
+    unsigned long *mask = words == 0 ? NULL : calloc(words, sizeof(*mask));
+
+    if (mask != NULL) {
+        hwloc_bitmap_to_ulongs(set, words, mask);
+    }
+    *size = words * sizeof(*mask);
+    return mask;
+}
+
+static int report_start_failure(const orte_proc_t *proc, const orte_spawn_t *spawn)
+{
+    const char *host = proc->node->name;
+
+    if (strcmp(spawn->failed_call, "chdir") == 0) {
+        orte_report("can't start rank %d on %s: working directory %s: %s", proc->rank, host,
+                    proc->app->wdir, strerror(spawn->error));
+        return ORTE_EXIT_USAGE;
+    }
+    if (strcmp(spawn->failed_call, "exec") == 0) {
+        const char *hint = spawn->error == ENOEXEC ? " (a script needs a first line like #!/bin/sh)"
+                                                   : "";
+        orte_report("can't start rank %d on %s: %s: %s%s", proc->rank, host, proc->app->path,
+                    strerror(spawn->error), hint);
+        return spawn->error == ENOENT ? ORTE_EXIT_NOT_FOUND : ORTE_EXIT_NOT_EXEC;
+    }
+    orte_report("can't start rank %d on %s: %s: %s%s", proc->rank, host, spawn->failed_call,
+                strerror(spawn->error),
+                spawn->error == EAGAIN ? " (the limit on processes, ulimit -u, is reached)" : "");
+    return ORTE_EXIT_USAGE;
+}
+
+static int start_proc(orte_odls_t *odls, orte_proc_t *proc, char **app_env)
+{
+    int stdio[3];
+    size_t mask_size;
+    unsigned long *mask = kernel_mask(proc->cpuset, &mask_size);
+    char **env = orte_odls_base_proc_environ(app_env, proc);
+    int code = ORTE_EXIT_USAGE;
+
+    if (orte_iof_prepare(odls->rt->iof, proc, stdio) == OPAL_SUCCESS && env != NULL) {
+        orte_spawn_t spawn = {.path = proc->app->path, .argv = proc->app->argv, .env = env,
+                              .wdir = proc->app->wdir, .stdio = stdio, .cpu_mask = mask,
+                              .cpu_mask_size = mask_size, .nofile = &odls->nofile};
+        pid_t pid = orte_spawn(&spawn);
+        if (pid > 0) {
+            proc->pid = pid;
+            orte_reaper_group(odls->rt->reaper, pid, true);
+            proc->job->nrunning++;
+            orte_state_proc(proc, ORTE_PROC_STARTED);
+            orte_iof_start(odls->rt->iof, proc);
+            code = 0;
+        } else {
+            orte_state_proc(proc, ORTE_PROC_NOT_STARTED);
+            code = report_start_failure(proc, &spawn);
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        if (stdio[i] >= 0) {
+            close(stdio[i]);
+        }
+    }
+    opal_argv_free(env);
+    free(mask);
+    return code;
+}
+
+int orte_odls_launch(orte_odls_t *odls, orte_job_t *job)
+{
+    const orte_app_t *app = NULL;
+    char **app_env = NULL;
+    int code = 0;
+
+    for (int i = 0; i < job->nprocs && code == 0; i++) {
+        orte_proc_t *proc = job->procs[i];
+        if (!proc->node->local) {
+            continue;
+        }
+        if (proc->app != app) {
+            app = proc->app;
+            opal_argv_free(app_env);
+            app_env = orte_odls_base_app_environ(job, app);
+        }
+        code = app_env == NULL ? ORTE_EXIT_USAGE : start_proc(odls, proc, app_env);
+    }
+    opal_argv_free(app_env);
+    return code;
+}
+
+void orte_odls_signal(orte_odls_t *odls, orte_job_t *job, int signal_number)
+{
+    (void)odls;
+    for (int i = 0; i < job->nprocs; i++) {
+        const orte_proc_t *proc = job->procs[i];
+        /* After its leader was waited for, a group's number stays its own while it has members. */
+        if (proc->pid > 0 && (proc->state != ORTE_PROC_EXITED || kill(-proc->pid, 0) == 0)) {
+            signal_group(proc->pid, signal_number);
+        }
+    }
+}
+
+void orte_odls_end(orte_odls_t *odls, orte_job_t *job, bool hard)
+{
+    if (hard) {
+        kill_now(odls);
+    } else if (odls->stage == END_NOT) {
+        odls->stage = END_TERM;
+        signal_leftovers(odls, job, SIGTERM);
+        arm_grace(odls, kill_grace_ms);
+    }
+    orte_odls_check(odls, job);
+}

@@ -1,0 +1,13 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Steps of mapping, private to the rmaps base. */
+#ifndef ORTE_MCA_RMAPS_BASE_BIND_H
+#define ORTE_MCA_RMAPS_BASE_BIND_H
+
+#include "orte/mca/rmaps/rmaps.h"
+
+/* Renumber the processes of one program, job->procs[first..first+count), after --rank-by. */
+int orte_rmaps_base_rank(orte_job_t *job, int first, int count);
+/* Bind all processes of the job that run on the node. */
+int orte_rmaps_base_bind(orte_job_t *job, const orte_node_t *node);
+
+#endif

@@ -1,0 +1,59 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Maps N processes per object: ppr:N:OBJECT, -N, --npernode, --npersocket, -ppn. */
+#include "orte/mca/rmaps/ppr/rmaps_ppr.h"
+
+#include "opal/constants.h"
+#include "orte/util/report.h"
+
+#include <limits.h>
+
+static bool accepts(const orte_placement_t *placement)
+{
+    return placement->map == ORTE_MAP_PPR;
+}
+
+/* Up to `left` processes on one node, ppr on each of its objects. */
+static int place_on_node(orte_job_t *job, orte_app_t *app, orte_node_t *node, int *left)
+{
+    hwloc_bitmap_t *sets;
+    int count = orte_rmaps_objects(node, job->placement.map_level, &sets);
+    int rc = count < 1 ? OPAL_ERR_OUT_OF_RESOURCE : OPAL_SUCCESS;
+
+    for (int i = 0; i < count && rc == OPAL_SUCCESS; i++) {
+        for (int k = 0; k < job->placement.ppr && *left > 0 && rc == OPAL_SUCCESS; k++) {
+            if (orte_rmaps_place(job, app, node, sets[i]) == NULL) {
+                rc = OPAL_ERR_OUT_OF_RESOURCE;
+            }
+            (*left)--;
+        }
+    }
+    orte_rmaps_objects_free(sets, count);
+    return rc;
+}
+
+static int map_app(orte_job_t *job, orte_app_t *app, orte_node_t **nodes, int nnodes)
+{
+    int before = job->nprocs;
+    int left = app->np > 0 ? app->np : INT_MAX;
+
+    for (int i = 0; i < nnodes; i++) {
+        int rc = place_on_node(job, app, nodes[i], &left);
+        if (rc != OPAL_SUCCESS) {
+            return rc;
+        }
+    }
+    if (app->np > 0 && left > 0) {
+        orte_report("%d processes were asked for, but %d per %s is room for %d only: ask for "
+                    "fewer (-n) or for more per %s", app->np, job->placement.ppr,
+                    orte_level_name(job->placement.map_level), job->nprocs - before,
+                    orte_level_name(job->placement.map_level));
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    return OPAL_SUCCESS;
+}
+
+const orte_rmaps_module_t orte_rmaps_ppr = {
+    .name = "ppr",
+    .accepts = accepts,
+    .map_app = map_app,
+};

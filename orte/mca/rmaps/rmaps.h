@@ -1,0 +1,54 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * rmaps: resource mapping. Decides for every process of a job its node, its rank and its cpus, from
+ * the job's placement request, the nodes and their topologies. Pure computation: nothing is started
+ * and nothing of this machine is asked, so that it can be tested on any saved or made-up topology.
+ *
+ * Mapping runs in four steps, each readable on its own:
+ *   1. a component (round_robin, ppr) appends the processes, program after program, each with its
+ *      node and its locale (the object it was mapped to);
+ *   2. the base numbers them (--rank-by), within each program;
+ *   3. the base assigns local and node ranks;
+ *   4. the base binds each to cpus inside its locale (or around it, if --bind-to is wider).
+ */
+#ifndef ORTE_MCA_RMAPS_RMAPS_H
+#define ORTE_MCA_RMAPS_RMAPS_H
+
+#include "opal/declspec.h"
+#include "orte/runtime/types.h"
+
+/* What a component offers. */
+typedef struct {
+    const char *name;
+    /* Can it map this request? The first that can is used. */
+    bool (*accepts)(const orte_placement_t *placement);
+    /* Append the processes of one program (np may be 0: as many as fit). Reports what it refuses. */
+    int (*map_app)(orte_job_t *job, orte_app_t *app, orte_node_t **nodes, int nnodes);
+} orte_rmaps_module_t;
+
+/* --- for the command line: fill in the request from the user's words; report what is wrong --- */
+ORTE_DECLSPEC int orte_rmaps_parse_map_by(orte_placement_t *placement, const char *text);
+ORTE_DECLSPEC int orte_rmaps_parse_rank_by(orte_placement_t *placement, const char *text);
+ORTE_DECLSPEC int orte_rmaps_parse_bind_to(orte_placement_t *placement, const char *text);
+
+/* --- for the launcher --- */
+/* Cpus (cores, or hardware threads if the placement says so) the job may use on a node. */
+ORTE_DECLSPEC int orte_rmaps_count_cpus(const orte_node_t *node, bool hwthreads);
+/* Map the job. On success every proc is complete and job->oversubscribed is known. */
+ORTE_DECLSPEC int orte_rmaps_map(orte_job_t *job, orte_node_t **nodes, int nnodes);
+/* "package[0][core:0-1]" or "not bound"; caller frees. */
+ORTE_DECLSPEC char *orte_rmaps_describe_binding(const orte_proc_t *proc);
+/* Print what --display map, bindings, allocation ask for. */
+ORTE_DECLSPEC void orte_rmaps_display_map(const orte_job_t *job, orte_node_t **nodes, int nnodes);
+ORTE_DECLSPEC void orte_rmaps_display_bindings(const orte_job_t *job);
+
+/* --- for components --- */
+/* Objects of a level on a node that hold at least one allowed cpu, in logical order. Where the
+ * machine has no such object (no L3, say) the next wider level that exists stands for it. Returns
+ * the number; cpusets are allocated and already restricted to the allowed ones; free with _free. */
+ORTE_DECLSPEC int orte_rmaps_objects(const orte_node_t *node, orte_level_t level, hwloc_bitmap_t **sets);
+ORTE_DECLSPEC void orte_rmaps_objects_free(hwloc_bitmap_t *sets, int count);
+ORTE_DECLSPEC orte_proc_t *orte_rmaps_place(orte_job_t *job, orte_app_t *app, orte_node_t *node,
+                              hwloc_const_bitmap_t locale);
+
+#endif

@@ -1,0 +1,601 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Every option: its spellings, its help, what it does. */
+#include "opal/constants.h"
+#include "opal/util/argv.h"
+#include "orte/mca/ras/ras.h"
+#include "orte/mca/rmaps/rmaps.h"
+#include "orte/mca/schizo/base/cli.h"
+#include "orte/util/env.h"
+#include "orte/util/report.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+extern char **environ;
+
+typedef orte_cli_option_t opt_t;
+
+static int parse_number(const char *option, const char *text, long min, int *value)
+{
+    char *end;
+
+    errno = 0;
+    long number = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || number < min || number > INT_MAX) {
+        orte_report("--%s %s: expected a whole number, at least %ld", option, text, min);
+        return OPAL_ERR_BAD_PARAM;
+    }
+    *value = (int)number;
+    return OPAL_SUCCESS;
+}
+
+/* The first spelling of an option, for messages. */
+static const char *shown_name(const opt_t *option)
+{
+    static char name[64];
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(option->names, " "), option->names);
+    return name;
+}
+
+static int replace(char **slot, const char *text)
+{
+    char *copy = strdup(text);
+
+    if (copy == NULL) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    free(*slot);
+    *slot = copy;
+    return OPAL_SUCCESS;
+}
+
+/* --- starting --- */
+
+static int set_np(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    return parse_number(shown_name(option), args[0], 1, &cli->app->np);
+}
+
+static int set_wdir(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    return replace(&cli->app->wdir, args[0]);
+}
+
+static int add_path(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    return opal_argv_append(&cli->rt->opt.search_path, args[0]);
+}
+
+static int read_appfile(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    return orte_cli_parse_appfile(cli, args[0]);
+}
+
+static int add_hosts(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    char **names = opal_argv_split(args[0], ',');
+    int rc = names == NULL ? OPAL_ERR_OUT_OF_RESOURCE : OPAL_SUCCESS;
+
+    (void)option;
+    for (char **name = names; name != NULL && *name != NULL && rc == OPAL_SUCCESS; name++) {
+        rc = opal_argv_append(&cli->rt->opt.hosts, *name);
+    }
+    opal_argv_free(names);
+    return rc;
+}
+
+static int add_hostfile(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    return orte_ras_read_hostfile(args[0], &cli->rt->opt.hosts);
+}
+
+static int accept_only(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)cli;
+    (void)option;
+    (void)args;
+    return OPAL_SUCCESS;
+}
+
+/* --- placement --- */
+
+static int map_by(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    return orte_rmaps_parse_map_by(&cli->job->placement, args[0]);
+}
+
+static int rank_by(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    return orte_rmaps_parse_rank_by(&cli->job->placement, args[0]);
+}
+
+static int bind_to(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    return orte_rmaps_parse_bind_to(&cli->job->placement, args[0]);
+}
+
+/* Old one-word forms like --bynode, --bind-to-core. */
+static int map_by_level(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)args;
+    return orte_rmaps_parse_map_by(&cli->job->placement,
+                                   option->value == ORTE_LEVEL_NONE
+                                       ? "slot"
+                                       : orte_level_name((orte_level_t)option->value));
+}
+
+static int bind_to_level(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)args;
+    return orte_rmaps_parse_bind_to(&cli->job->placement,
+                                    orte_level_name((orte_level_t)option->value));
+}
+
+static int per_object(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    orte_placement_t *placement = &cli->job->placement;
+
+    placement->map_given = true;
+    placement->map = ORTE_MAP_PPR;
+    placement->map_level = (orte_level_t)option->value;
+    return parse_number(shown_name(option), args[0], 1, &placement->ppr);
+}
+
+static int one_per_node(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)args;
+    return per_object(cli, option, (char *[]){"1"});
+}
+
+static int cpus_per_proc(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    return parse_number(shown_name(option), args[0], 1, &cli->job->placement.cpus_per_proc);
+}
+
+static int oversubscribe(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)args;
+    cli->job->placement.oversubscribe = (orte_tristate_t)option->value;
+    return OPAL_SUCCESS;
+}
+
+static int hwthread_cpus(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    (void)args;
+    cli->job->placement.hwthread_cpus = true;
+    return OPAL_SUCCESS;
+}
+
+static int cpu_set(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    return replace(&cli->job->placement.cpu_set, args[0]);
+}
+
+static int display(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    orte_options_t *opt = &cli->rt->opt;
+    char **words = opal_argv_split(args[0], ',');
+
+    (void)option;
+    for (char **word = words; word != NULL && *word != NULL; word++) {
+        if (strcasecmp(*word, "map") == 0) {
+            opt->display_map = true;
+        } else if (strcasecmp(*word, "bindings") == 0 || strcasecmp(*word, "bind") == 0) {
+            opt->display_bindings = true;
+        } else if (strcasecmp(*word, "allocation") == 0 || strcasecmp(*word, "alloc") == 0) {
+            opt->display_allocation = true;
+        } else {
+            orte_report("--display: unknown word '%s' (known: map, bindings, allocation)", *word);
+            opal_argv_free(words);
+            return OPAL_ERR_BAD_PARAM;
+        }
+    }
+    opal_argv_free(words);
+    return OPAL_SUCCESS;
+}
+
+static int report_bindings(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)args;
+    return display(cli, option, (char *[]){"bindings"});
+}
+
+static int display_map(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)args;
+    return display(cli, option, (char *[]){"map"});
+}
+
+static int display_allocation(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)args;
+    return display(cli, option, (char *[]){"allocation"});
+}
+
+static int do_not_launch(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    (void)args;
+    cli->rt->opt.do_not_launch = true;
+    return OPAL_SUCCESS;
+}
+
+/* --- input and output --- */
+
+static int set_stdin(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    orte_io_options_t *io = &cli->job->io;
+
+    if (strcasecmp(args[0], "all") == 0) {
+        io->stdin_kind = ORTE_STDIN_ALL;
+    } else if (strcasecmp(args[0], "none") == 0) {
+        io->stdin_kind = ORTE_STDIN_NONE;
+    } else {
+        io->stdin_kind = ORTE_STDIN_RANK;
+        return parse_number(shown_name(option), args[0], 0, &io->stdin_rank);
+    }
+    return OPAL_SUCCESS;
+}
+
+static int set_tag(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)args;
+    cli->job->io.tag = (orte_tag_t)option->value;
+    return OPAL_SUCCESS;
+}
+
+static int set_timestamp(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    (void)args;
+    cli->job->io.timestamp = true;
+    return OPAL_SUCCESS;
+}
+
+static int merge_stderr(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    (void)args;
+    cli->job->io.merge_stderr = true;
+    return OPAL_SUCCESS;
+}
+
+/* DIR or DIR:nocopy, relative to where mpirun was started. */
+static int output_filename(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    static const char nocopy[] = ":nocopy";
+    orte_io_options_t *io = &cli->job->io;
+    size_t length = strlen(args[0]);
+    char here[PATH_MAX], *path;
+
+    (void)option;
+    if (length > sizeof(nocopy) - 1 && strcasecmp(args[0] + length - sizeof(nocopy) + 1, nocopy) == 0) {
+        io->output_only_files = true;
+        length -= sizeof(nocopy) - 1;
+    }
+    if (length == 0 || getcwd(here, sizeof(here)) == NULL) {
+        orte_report("--output-filename: expected the name of a directory");
+        return OPAL_ERR_BAD_PARAM;
+    }
+    bool absolute = args[0][0] == '/';
+    if (asprintf(&path, "%s%s%.*s", absolute ? "" : here, absolute ? "" : "/", (int)length,
+                 args[0]) < 0) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    free(io->output_dir);
+    io->output_dir = path;
+    return OPAL_SUCCESS;
+}
+
+/* Open MPI 5: --output tag,timestamp,merge,dir=DIR. */
+static int set_output(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    orte_io_options_t *io = &cli->job->io;
+    char **words = opal_argv_split(args[0], ',');
+    int rc = OPAL_SUCCESS;
+
+    for (char **word = words; word != NULL && *word != NULL && rc == OPAL_SUCCESS; word++) {
+        if (strcasecmp(*word, "tag") == 0) {
+            io->tag = ORTE_TAG_FULL;
+        } else if (strcasecmp(*word, "rank") == 0) {
+            io->tag = ORTE_TAG_RANK;
+        } else if (strcasecmp(*word, "timestamp") == 0) {
+            io->timestamp = true;
+        } else if (strcasecmp(*word, "merge") == 0) {
+            io->merge_stderr = true;
+        } else if (strncasecmp(*word, "dir=", 4) == 0 || strncasecmp(*word, "directory=", 10) == 0) {
+            rc = output_filename(cli, option, (char *[]){strchr(*word, '=') + 1});
+        } else {
+            orte_report("--output: unknown word '%s' (known: tag, rank, timestamp, merge, dir=DIR)",
+                        *word);
+            rc = OPAL_ERR_BAD_PARAM;
+        }
+    }
+    opal_argv_free(words);
+    return rc;
+}
+
+/* --- environment and parameters --- */
+
+/* -x VAR, VAR=value, PREFIX*: for the program that follows. */
+static int export_var(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    bool found = false;
+    int rc = OPAL_SUCCESS;
+
+    (void)option;
+    if (strchr(args[0], '=') != NULL) {
+        return orte_env_put(&cli->app->env, args[0]);
+    }
+    for (char **entry = environ; *entry != NULL && rc == OPAL_SUCCESS; entry++) {
+        if (orte_env_matches(*entry, (char *[]){args[0], NULL})) {
+            found = true;
+            rc = orte_env_put(&cli->app->env, *entry);
+        }
+    }
+    if (!found && rc == OPAL_SUCCESS) {
+        orte_warn("-x %s: there is no such variable in the environment", args[0]);
+    }
+    return rc;
+}
+
+static int export_list(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    char **names = opal_argv_split(args[0], ',');
+    int rc = OPAL_SUCCESS;
+
+    cli->rt->opt.env_none = cli->rt->opt.env_none || option->value;
+    for (char **name = names; name != NULL && *name != NULL && rc == OPAL_SUCCESS; name++) {
+        rc = export_var(cli, option, name);
+    }
+    opal_argv_free(names);
+    return rc;
+}
+
+static int set_env(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    return orte_env_set(option->value ? &cli->rt->opt.env_set : &cli->app->env, args[0], args[1]);
+}
+
+static int env_none(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)args;
+    cli->rt->opt.env_none = option->value != 0;
+    return OPAL_SUCCESS;
+}
+
+static int unset_env(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    return opal_argv_append(&cli->rt->opt.env_unset, args[0]);
+}
+
+static int set_mca(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    char *setting;
+
+    (void)option;
+    if (args[0][0] == '\0' || strchr(args[0], '=') != NULL) {
+        orte_report("--mca: '%s' is no name of a parameter (--mca NAME VALUE)", args[0]);
+        return OPAL_ERR_BAD_PARAM;
+    }
+    if (asprintf(&setting, "%s=%s", args[0], args[1]) < 0) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    int rc = opal_argv_append(&cli->rt->opt.mca, setting);
+    free(setting);
+    return rc;
+}
+
+static int set_pmix_mca(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    char name[256];
+
+    (void)cli;
+    (void)option;
+    snprintf(name, sizeof(name), "PMIX_MCA_%s", args[0]);
+    setenv(name, args[1], 1);
+    return OPAL_SUCCESS;
+}
+
+static int tune(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    char **files = opal_argv_split(args[0], ',');
+    int rc = OPAL_SUCCESS;
+
+    (void)option;
+    for (char **file = files; file != NULL && *file != NULL && rc == OPAL_SUCCESS; file++) {
+        rc = orte_cli_read_tune(cli, *file);
+    }
+    opal_argv_free(files);
+    return rc;
+}
+
+/* --- life of the job --- */
+
+static int set_timeout(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    char *end;
+    double seconds = strtod(args[0], &end);
+
+    if (end == args[0] || *end != '\0' || !(seconds > 0) || seconds > 1e9) {
+        orte_report("--%s %s: expected a number of seconds above 0", shown_name(option), args[0]);
+        return OPAL_ERR_BAD_PARAM;
+    }
+    cli->rt->opt.timeout = seconds;
+    return OPAL_SUCCESS;
+}
+
+static int set_continuous(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    (void)args;
+    cli->rt->opt.continuous = true;
+    return OPAL_SUCCESS;
+}
+
+static int print_exit_codes(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    (void)args;
+    cli->rt->opt.print_exit_codes = true;
+    return OPAL_SUCCESS;
+}
+
+/* --- information --- */
+
+static int set_quiet(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    (void)args;
+    cli->rt->opt.quiet = true;
+    return OPAL_SUCCESS;
+}
+
+static int set_verbose(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    (void)args;
+    cli->rt->opt.verbose = true;
+    return OPAL_SUCCESS;
+}
+
+static int show_version(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    (void)args;
+    printf("%s (Hawser) %s\n", cli->rt->progname, PACKAGE_VERSION);
+    cli->action = ORTE_CLI_EXIT;
+    return OPAL_SUCCESS;
+}
+
+static int show_help(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    (void)args;
+    orte_cli_print_help(cli);
+    cli->action = ORTE_CLI_EXIT;
+    return OPAL_SUCCESS;
+}
+
+const char *const orte_cli_group_titles[ORTE_CLI_GROUPS] = {
+    [ORTE_CLI_START] = "What to start",
+    [ORTE_CLI_PLACE] = "Where processes run",
+    [ORTE_CLI_STDIO] = "Input and output",
+    [ORTE_CLI_ENV] = "Environment and parameters",
+    [ORTE_CLI_LIFE] = "Life of the job",
+    [ORTE_CLI_INFO] = "Information",
+};
+
+const orte_cli_option_t orte_cli_options[] = {
+    {"n np c", "N", ORTE_CLI_START,
+     "start N processes of the program that follows (default: one per usable core)", set_np, 0},
+    {"wdir wd", "DIR", ORTE_CLI_START, "working directory of the program that follows", set_wdir, 0},
+    {"path", "DIR", ORTE_CLI_START, "look for programs here before PATH (repeatable)", add_path, 0},
+    {"app configfile", "FILE", ORTE_CLI_START,
+     "read programs from FILE, one a line: [options] program [arguments]; # starts a comment",
+     read_appfile, 0},
+    {"host H hosts", "NAME[:N],...", ORTE_CLI_START,
+     "hosts to use and their slots; this version knows this host only (localhost:4)", add_hosts, 0},
+    {"hostfile machinefile default-hostfile f", "FILE", ORTE_CLI_START,
+     "the same from a file: NAME [slots=N] a line", add_hostfile, 0},
+    {"allow-run-as-root", NULL, ORTE_CLI_START, "accepted; root needs no permission", accept_only, 0},
+
+    {"map-by mapby", "POLICY[:MOD,...]", ORTE_CLI_PLACE,
+     "slot, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket), node, or ppr:N:OBJECT "
+     "for N per object; modifiers PE=N (cpus for each process), OVERSUBSCRIBE, NOOVERSUBSCRIBE, "
+     "HWTCPUS, CORECPUS, SPAN", map_by, 0},
+    {"rank-by rankby", "POLICY", ORTE_CLI_PLACE,
+     "number processes in mapping order (slot, the default), object by object (fill), or in turn over "
+     "the mapped objects (span), nodes (node) or another object", rank_by, 0},
+    {"bind-to bindto", "TARGET", ORTE_CLI_PLACE,
+     "none, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket); :overload-allowed or "
+     ":no-overload may follow. Default: the object of --map-by, else core; none when processes "
+     "outnumber cores", bind_to, 0},
+    {"N npernode ppn", "N", ORTE_CLI_PLACE, "N processes on each node (ppr:N:node)", per_object,
+     ORTE_LEVEL_NODE},
+    {"npersocket", "N", ORTE_CLI_PLACE, "N processes on each package (ppr:N:package)", per_object,
+     ORTE_LEVEL_PACKAGE},
+    {"pernode", NULL, ORTE_CLI_PLACE, "one process on each node", one_per_node, ORTE_LEVEL_NODE},
+    {"cpus-per-proc cpus-per-rank", "N", ORTE_CLI_PLACE, "the same as :PE=N", cpus_per_proc, 0},
+    {"oversubscribe", NULL, ORTE_CLI_PLACE, "allow more processes than slots (the default)",
+     oversubscribe, ORTE_YES},
+    {"nooversubscribe no-oversubscribe", NULL, ORTE_CLI_PLACE,
+     "refuse to start more processes than slots", oversubscribe, ORTE_NO},
+    {"use-hwthread-cpus", NULL, ORTE_CLI_PLACE, "slots and cpus are hardware threads, not cores",
+     hwthread_cpus, 0},
+    {"cpu-set cpu-list", "LIST", ORTE_CLI_PLACE, "use these cores only, like 0-3,8", cpu_set, 0},
+    {"display", "WORDS", ORTE_CLI_PLACE, "print any of map, bindings, allocation before the start",
+     display, 0},
+    {"report-bindings", NULL, ORTE_CLI_PLACE, "the same as --display bindings", report_bindings, 0},
+    {"display-map", NULL, ORTE_CLI_PLACE, "the same as --display map", display_map, 0},
+    {"display-allocation", NULL, ORTE_CLI_PLACE, "the same as --display allocation",
+     display_allocation, 0},
+    {"do-not-launch", NULL, ORTE_CLI_PLACE, "map, display, and stop there", do_not_launch, 0},
+    {"byslot", NULL, ORTE_CLI_PLACE, NULL, map_by_level, ORTE_LEVEL_NONE},
+    {"bynode", NULL, ORTE_CLI_PLACE, NULL, map_by_level, ORTE_LEVEL_NODE},
+    {"bycore", NULL, ORTE_CLI_PLACE, NULL, map_by_level, ORTE_LEVEL_CORE},
+    {"bysocket", NULL, ORTE_CLI_PLACE, NULL, map_by_level, ORTE_LEVEL_PACKAGE},
+    {"bind-to-core", NULL, ORTE_CLI_PLACE, NULL, bind_to_level, ORTE_LEVEL_CORE},
+    {"bind-to-socket", NULL, ORTE_CLI_PLACE, NULL, bind_to_level, ORTE_LEVEL_PACKAGE},
+    {"bind-to-none", NULL, ORTE_CLI_PLACE, NULL, bind_to_level, ORTE_LEVEL_NONE},
+
+    {"stdin s", "N|all|none", ORTE_CLI_STDIO, "which rank gets standard input (default 0)",
+     set_stdin, 0},
+    {"tag-output", NULL, ORTE_CLI_STDIO, "put [JOB,RANK]<stream>: before each line", set_tag,
+     ORTE_TAG_FULL},
+    {"prepend-rank l", NULL, ORTE_CLI_STDIO, "put [RANK] before each line", set_tag, ORTE_TAG_RANK},
+    {"timestamp-output", NULL, ORTE_CLI_STDIO, "put the time before each line", set_timestamp, 0},
+    {"merge-stderr-to-stdout", NULL, ORTE_CLI_STDIO,
+     "processes write their standard error to their standard output", merge_stderr, 0},
+    {"output-filename", "DIR[:nocopy]", ORTE_CLI_STDIO,
+     "write each rank's output to DIR/1/rank.NN/stdout and stderr too (with :nocopy: only there)",
+     output_filename, 0},
+    {"output", "WORDS", ORTE_CLI_STDIO, "any of tag, rank, timestamp, merge, dir=DIR", set_output, 0},
+
+    {"x", "VAR[=VALUE]|PREFIX*", ORTE_CLI_ENV,
+     "set or pass on variables for the program that follows (all are passed on by default)",
+     export_var, 0},
+    {"genv", "VAR VALUE", ORTE_CLI_ENV, "set a variable for all programs", set_env, 1},
+    {"env", "VAR VALUE", ORTE_CLI_ENV, "set a variable for the program that follows", set_env, 0},
+    {"genvall envall", NULL, ORTE_CLI_ENV, "pass on the whole environment (the default)", env_none,
+     0},
+    {"genvnone envnone", NULL, ORTE_CLI_ENV, "pass on only what -x, -genv, -env, -genvlist name",
+     env_none, 1},
+    {"genvlist envlist", "VAR,...", ORTE_CLI_ENV, "pass on these variables only", export_list, 1},
+    {"unset-env", "VAR", ORTE_CLI_ENV, "do not pass on VAR (or PREFIX*)", unset_env, 0},
+    {"mca gmca", "NAME VALUE", ORTE_CLI_ENV,
+     "set a parameter; the last one counts; ompi_info --all lists them", set_mca, 0},
+    {"tune am", "FILE,...", ORTE_CLI_ENV,
+     "set parameters from files (NAME = VALUE, --mca NAME VALUE, -x VAR=VALUE); --mca beats them", tune,
+     0},
+    {"pmixmca", "NAME VALUE", ORTE_CLI_ENV, "set a parameter of the PMIx library", set_pmix_mca, 0},
+
+    {"timeout", "SECONDS", ORTE_CLI_LIFE,
+     "end the job after this time, with exit code 124 (also MPIEXEC_TIMEOUT)", set_timeout, 0},
+    {"continuous enable-recovery disable-auto-cleanup", NULL, ORTE_CLI_LIFE,
+     "a process that fails does not end the job", set_continuous, 0},
+    {"print-all-exitcodes", NULL, ORTE_CLI_LIFE, "print how each process ended", print_exit_codes, 0},
+
+    {"help h", NULL, ORTE_CLI_INFO, "print this", show_help, 0},
+    {"version V", NULL, ORTE_CLI_INFO, "print the version", show_version, 0},
+    {"quiet q", NULL, ORTE_CLI_INFO, "no warnings, and no line about a process's exit code", set_quiet,
+     0},
+    {"verbose v", NULL, ORTE_CLI_INFO, "trace the steps of the launch", set_verbose, 0},
+    {0},
+};

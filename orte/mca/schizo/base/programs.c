@@ -1,0 +1,167 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Finding the programs of a job before anything is started, and handing on parameters. */
+#include "orte/mca/schizo/schizo.h"
+
+#include "opal/constants.h"
+#include "opal/util/argv.h"
+#include "orte/util/env.h"
+#include "orte/util/report.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* 0: a file that we may execute; else the exit code that says why not. */
+static int executable_code(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0) {
+        return errno == EACCES ? ORTE_EXIT_NOT_EXEC : ORTE_EXIT_NOT_FOUND;
+    }
+    return S_ISREG(st.st_mode) && access(path, X_OK) == 0 ? 0 : ORTE_EXIT_NOT_EXEC;
+}
+
+/* Join dir and name into a fresh string. */
+static char *join(const char *dir, const char *name)
+{
+    char *path;
+
+    return asprintf(&path, "%s/%s", dir[0] == '\0' ? "." : dir, name) < 0 ? NULL : path;
+}
+
+/* Try name in one directory. Keeps the best code so far; 0 ends the search with app->path set. */
+static int try_dir(orte_app_t *app, const char *dir, int best)
+{
+    char *path = join(dir, app->argv[0]);
+    int code = path == NULL ? best : executable_code(path);
+
+    if (code == 0) {
+        app->path = path;
+        return 0;
+    }
+    free(path);
+    /* "Found but not executable" tells more than "not found". */
+    return code == ORTE_EXIT_NOT_EXEC ? code : best;
+}
+
+static int search(const orte_options_t *opt, orte_app_t *app)
+{
+    int code = ORTE_EXIT_NOT_FOUND;
+    const char *path = orte_env_get(app->env, "PATH");
+
+    if (path == NULL) {
+        path = getenv("PATH");
+    }
+    for (char **dir = opt->search_path; dir != NULL && *dir != NULL && code != 0; dir++) {
+        code = try_dir(app, *dir, code);
+    }
+    char **dirs = opal_argv_split(path != NULL ? path : "/usr/local/bin:/usr/bin:/bin", ':');
+    for (char **dir = dirs; dir != NULL && *dir != NULL && code != 0; dir++) {
+        code = try_dir(app, *dir, code);
+    }
+    opal_argv_free(dirs);
+    return code;
+}
+
+/* A name with a slash counts from the program's working directory, or else from ours. */
+static int locate(const orte_options_t *opt, orte_app_t *app, const char *here)
+{
+    const char *name = app->argv[0];
+
+    if (strchr(name, '/') == NULL) {
+        return search(opt, app);
+    }
+    if (name[0] == '/') {
+        app->path = strdup(name);
+        return app->path == NULL ? ORTE_EXIT_USAGE : executable_code(name);
+    }
+    int code = app->wdir == NULL ? ORTE_EXIT_NOT_FOUND : try_dir(app, app->wdir, ORTE_EXIT_NOT_FOUND);
+    return code == ORTE_EXIT_NOT_FOUND ? try_dir(app, here, code) : code;
+}
+
+static int check_wdir(orte_app_t *app, const char *here)
+{
+    struct stat st;
+
+    if (app->wdir == NULL) {
+        return 0;
+    }
+    if (app->wdir[0] != '/') {
+        char *absolute = join(here, app->wdir);
+        if (absolute == NULL) {
+            return ORTE_EXIT_USAGE;
+        }
+        free(app->wdir);
+        app->wdir = absolute;
+    }
+    if (stat(app->wdir, &st) != 0 || (!S_ISDIR(st.st_mode) && (errno = ENOTDIR) != 0) ||
+        access(app->wdir, X_OK) != 0) {
+        orte_report("working directory %s: %s", app->wdir, strerror(errno));
+        return ORTE_EXIT_USAGE;
+    }
+    return 0;
+}
+
+int orte_schizo_resolve_programs(orte_runtime_t *rt)
+{
+    char here[PATH_MAX];
+
+    if (getcwd(here, sizeof(here)) == NULL) {
+        orte_report("can't find out the working directory: %s", strerror(errno));
+        return ORTE_EXIT_USAGE;
+    }
+    for (int i = 0; i < rt->job->napps; i++) {
+        orte_app_t *app = rt->job->apps[i];
+        int code = check_wdir(app, here);
+        if (code != 0) {
+            return code;
+        }
+        code = locate(&rt->opt, app, here);
+        if (code == ORTE_EXIT_NOT_FOUND) {
+            orte_report("program not found: %s%s", app->argv[0],
+                        strchr(app->argv[0], '/') == NULL ? " (in none of the directories of PATH)" : "");
+        } else if (code != 0) {
+            orte_report("program can't be executed: %s (no permission, or not a file)",
+                        app->argv[0]);
+        }
+        if (code != 0) {
+            return code;
+        }
+    }
+    return 0;
+}
+
+/* NAME=value into our environment, with the word by which parameter systems know where it came from. */
+static int export_param(const char *setting, const char *source)
+{
+    size_t length = strcspn(setting, "=");
+    char name[256];
+
+    if (length > 128) {
+        orte_report("the name of a parameter is too long: %.40s...", setting);
+        return OPAL_ERR_BAD_PARAM;
+    }
+    snprintf(name, sizeof(name), "OMPI_MCA_%.*s", (int)length, setting);
+    int rc = setenv(name, setting + length + 1, 1);
+    snprintf(name, sizeof(name), "HAWSER_MCA_SOURCE_%.*s", (int)length, setting);
+    return rc == 0 && setenv(name, source, 1) == 0 ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
+}
+
+int orte_schizo_export_params(orte_runtime_t *rt)
+{
+    const orte_options_t *opt = &rt->opt;
+    int rc = OPAL_SUCCESS;
+
+    for (int i = 0; opt->tune != NULL && opt->tune[i] != NULL && rc == OPAL_SUCCESS; i++) {
+        rc = export_param(opt->tune[i], opt->tune_sources[i]);
+    }
+    for (int i = 0; opt->mca != NULL && opt->mca[i] != NULL && rc == OPAL_SUCCESS; i++) {
+        rc = export_param(opt->mca[i], "command line");
+    }
+    return rc;
+}

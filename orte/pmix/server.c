@@ -1,0 +1,255 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The server's life and its callbacks. */
+#include "orte/pmix/internal.h"
+
+#include "opal/constants.h"
+#include "orte/mca/errmgr/errmgr.h"
+#include "orte/runtime/queue.h"
+#include "orte/runtime/session.h"
+#include "orte/runtime/state.h"
+#include "orte/util/report.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+orte_pmix_server_t *orte_pmix_self;
+
+typedef struct {
+    pmix_proc_t id;
+    int status;
+    char *text;
+    orte_proc_state_t state;
+    pmix_op_cbfunc_t cbfunc;
+    void *cbdata;
+} client_event_t;
+
+pmix_status_t orte_pmix_post(void (*task)(void *), void *arg)
+{
+    return orte_queue_post(orte_pmix_self->rt->queue, task, arg) == OPAL_SUCCESS ? PMIX_SUCCESS
+                                                                                : PMIX_ERR_NOMEM;
+}
+
+orte_proc_t *orte_pmix_find_proc(const pmix_proc_t *id)
+{
+    const orte_job_t *job = orte_pmix_self->rt->job;
+
+    if (strncmp(id->nspace, job->nspace, PMIX_MAX_NSLEN) != 0 ||
+        id->rank >= (pmix_rank_t)job->nprocs) {
+        return NULL;
+    }
+    return job->procs[id->rank];
+}
+
+static client_event_t *client_event(const pmix_proc_t *id)
+{
+    client_event_t *event = calloc(1, sizeof(*event));
+
+    if (event != NULL) {
+        event->id = *id;
+    }
+    return event;
+}
+
+static pmix_status_t post_event(client_event_t *event, void (*task)(void *))
+{
+    pmix_status_t rc = event == NULL ? PMIX_ERR_NOMEM : orte_pmix_post(task, event);
+
+    if (rc != PMIX_SUCCESS && event != NULL) {
+        free(event->text);
+        free(event);
+    }
+    return rc;
+}
+
+static void take_state(void *arg)
+{
+    client_event_t *event = arg;
+    orte_proc_t *proc = orte_pmix_find_proc(&event->id);
+
+    if (proc != NULL && proc->state != ORTE_PROC_EXITED) {
+        orte_state_proc(proc, event->state);
+    }
+    free(event);
+}
+
+/* The client goes on at once; the loop hears of it before it can hear of the client's end. */
+static pmix_status_t post_state(const pmix_proc_t *id, orte_proc_state_t state)
+{
+    client_event_t *event = client_event(id);
+
+    if (event != NULL) {
+        event->state = state;
+    }
+    pmix_status_t rc = post_event(event, take_state);
+    return rc == PMIX_SUCCESS ? PMIX_OPERATION_SUCCEEDED : rc;
+}
+
+static pmix_status_t client_connected(const pmix_proc_t *id, void *object, pmix_info_t info[],
+                                      size_t ninfo, pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    (void)object;
+    (void)info;
+    (void)ninfo;
+    (void)cbfunc;
+    (void)cbdata;
+    return post_state(id, ORTE_PROC_CONNECTED);
+}
+
+static pmix_status_t client_finalized(const pmix_proc_t *id, void *object, pmix_op_cbfunc_t cbfunc,
+                                      void *cbdata)
+{
+    (void)object;
+    (void)cbfunc;
+    (void)cbdata;
+    return post_state(id, ORTE_PROC_FINALIZED);
+}
+
+static void take_abort(void *arg)
+{
+    client_event_t *event = arg;
+    orte_proc_t *proc = orte_pmix_find_proc(&event->id);
+
+    if (proc != NULL) {
+        orte_errmgr_proc_aborted(proc, event->status, event->text);
+    }
+    if (event->cbfunc != NULL) {
+        event->cbfunc(PMIX_SUCCESS, event->cbdata);
+    }
+    free(event->text);
+    free(event);
+}
+
+/* Whoever calls abort means the job, whatever processes it names. */
+static pmix_status_t client_abort(const pmix_proc_t *id, void *object, int status,
+                                  const char text[], pmix_proc_t procs[], size_t nprocs,
+                                  pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    client_event_t *event = client_event(id);
+
+    (void)object;
+    (void)procs;
+    (void)nprocs;
+    if (event != NULL) {
+        event->status = status;
+        event->text = text == NULL ? NULL : strdup(text);
+        event->cbfunc = cbfunc;
+        event->cbdata = cbdata;
+    }
+    return post_event(event, take_abort);
+}
+
+/* All nodes of the job are this one, so what its processes gave is what all gave. */
+static pmix_status_t fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
+                           size_t ninfo, char *data, size_t ndata, pmix_modex_cbfunc_t cbfunc,
+                           void *cbdata)
+{
+    (void)procs;
+    (void)nprocs;
+    (void)info;
+    (void)ninfo;
+    cbfunc(PMIX_SUCCESS, data, ndata, cbdata, free, data);
+    return PMIX_SUCCESS;
+}
+
+/* The library answers for local processes itself; there are no others. */
+static pmix_status_t direct_modex(const pmix_proc_t *id, const pmix_info_t info[], size_t ninfo,
+                                  pmix_modex_cbfunc_t cbfunc, void *cbdata)
+{
+    (void)id;
+    (void)info;
+    (void)ninfo;
+    (void)cbfunc;
+    (void)cbdata;
+    return PMIX_ERR_NOT_FOUND;
+}
+
+static pmix_server_module_t module = {
+    .client_connected2 = client_connected,
+    .client_finalized = client_finalized,
+    .abort = client_abort,
+    .fence_nb = fence,
+    .direct_modex = direct_modex,
+    .publish = orte_pmix_publish,
+    .lookup = orte_pmix_lookup,
+    .unpublish = orte_pmix_unpublish,
+};
+
+/* libpmix reads its surroundings: what an outer launcher left there is not meant for us. */
+static void forget_outer_server(void)
+{
+    static const char *const names[] = {
+        "PMIX_NAMESPACE",   "PMIX_RANK",         "PMIX_SERVER_URI",   "PMIX_SERVER_URI2",
+        "PMIX_SERVER_URI21", "PMIX_SERVER_URI3", "PMIX_SERVER_URI4",  "PMIX_SERVER_URI41",
+        "PMIX_SERVER_TMPDIR", "PMIX_SYSTEM_TMPDIR", "PMIX_HOSTNAME", "PMIX_KEEPALIVE_PIPE",
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        unsetenv(names[i]);
+    }
+}
+
+int orte_pmix_server_start(orte_runtime_t *rt)
+{
+    pmix_info_t info[4];
+    pmix_topology_t topology = {.source = "hwloc", .topology = rt->nodes[0]->topo};
+    sigset_t all, before;
+
+    rt->pmix = calloc(1, sizeof(*rt->pmix));
+    if (rt->pmix == NULL) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    rt->pmix->rt = rt;
+    orte_pmix_self = rt->pmix;
+    forget_outer_server();
+    PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, rt->session->path, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, rt->session->path, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, rt->hostname, PMIX_STRING);
+    PMIX_INFO_CONSTRUCT(&info[3]);
+    /* Ours is lent: libpmix would look for devices as well, which takes most of a start-up's time. */
+    PMIX_LOAD_KEY(info[3].key, PMIX_TOPOLOGY2);
+    info[3].value.type = PMIX_TOPO;
+    info[3].value.data.topo = &topology;
+    /* Threads made in there inherit a mask that leaves all signals to us. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pmix_status_t rc = PMIx_server_init(&module, info, 4);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    for (int i = 0; i < 3; i++) {
+        PMIX_INFO_DESTRUCT(&info[i]);
+    }
+    if (rc != PMIX_SUCCESS) {
+        orte_report("can't start the PMIx server: %s", PMIx_Error_string(rc));
+        return OPAL_ERR_NOT_AVAILABLE;
+    }
+    rt->pmix->running = true;
+    return OPAL_SUCCESS;
+}
+
+void orte_pmix_server_stop(orte_runtime_t *rt)
+{
+    if (rt->pmix == NULL) {
+        return;
+    }
+    if (rt->pmix->running) {
+        PMIx_server_finalize();
+    }
+    orte_pmix_data_clear();
+    orte_pmix_self = NULL;
+    free(rt->pmix);
+    rt->pmix = NULL;
+}
+
+int orte_pmix_setup_fork(const orte_proc_t *proc, char ***env)
+{
+    pmix_proc_t id;
+
+    PMIX_LOAD_PROCID(&id, proc->job->nspace, (pmix_rank_t)proc->rank);
+    pmix_status_t rc = PMIx_server_setup_fork(&id, env);
+    if (rc != PMIX_SUCCESS) {
+        orte_report("can't prepare the environment of rank %d: PMIx: %s", proc->rank,
+                    PMIx_Error_string(rc));
+        return OPAL_ERROR;
+    }
+    return OPAL_SUCCESS;
+}

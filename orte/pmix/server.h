@@ -1,0 +1,27 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The PMIx server inside mpirun: what the processes know of their job, and what they ask and report.
+ *
+ * libpmix calls back in a thread of its own. Every callback copies what it got, posts a task to the event
+ * loop, and returns; the task does the work in the loop's thread and answers.
+ *
+ * Beyond the standard keys each job has the string ORTE_PMIX_JOB_SECRET: 128 random bits in hex, by which its
+ * processes recognise each other. It is not in the environment.
+ */
+#ifndef ORTE_PMIX_SERVER_H
+#define ORTE_PMIX_SERVER_H
+
+#include "opal/declspec.h"
+#include "orte/runtime/runtime.h"
+
+#define ORTE_PMIX_JOB_SECRET "hawser.job.secret"
+
+/* Start rt->pmix. Reports what fails. */
+ORTE_DECLSPEC int orte_pmix_server_start(orte_runtime_t *rt);
+ORTE_DECLSPEC void orte_pmix_server_stop(orte_runtime_t *rt);
+/* Make the job and its processes known. Reports what fails. */
+ORTE_DECLSPEC int orte_pmix_register_job(struct orte_pmix_server *server, orte_job_t *job);
+/* Add what a process needs to find the server to its environment. */
+ORTE_DECLSPEC int orte_pmix_setup_fork(const orte_proc_t *proc, char ***env);
+
+#endif

@@ -1,0 +1,154 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Making and freeing the objects of the data model. */
+#include "orte/runtime/types.h"
+
+#include "opal/util/argv.h"
+#include "orte/runtime/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Room for one more in a vector of `count` pointers; the storage doubles at powers of two.
+ * NULL: no memory, the vector is as before. */
+static void *grow(void *vector, int count)
+{
+    if ((count & (count - 1)) != 0) {
+        return vector;
+    }
+    return realloc(vector, (count == 0 ? 1 : 2 * (size_t)count) * sizeof(void *));
+}
+
+orte_job_t *orte_job_create(orte_runtime_t *rt, int number)
+{
+    orte_job_t *job = calloc(1, sizeof(*job));
+
+    if (job != NULL) {
+        job->rt = rt;
+        job->number = number;
+        job->placement.oversubscribe = ORTE_UNSET;
+        job->placement.bind_overload = ORTE_UNSET;
+    }
+    return job;
+}
+
+static void proc_destroy(orte_proc_t *proc)
+{
+    hwloc_bitmap_free(proc->locale);
+    hwloc_bitmap_free(proc->cpuset);
+    free(proc);
+}
+
+static void app_destroy(orte_app_t *app)
+{
+    opal_argv_free(app->argv);
+    opal_argv_free(app->env);
+    free(app->path);
+    free(app->wdir);
+    free(app);
+}
+
+void orte_job_destroy(orte_job_t *job)
+{
+    if (job == NULL) {
+        return;
+    }
+    for (int i = 0; i < job->nprocs; i++) {
+        proc_destroy(job->procs[i]);
+    }
+    for (int i = 0; i < job->napps; i++) {
+        app_destroy(job->apps[i]);
+    }
+    free(job->procs);
+    free(job->apps);
+    free(job->nspace);
+    free(job->placement.cpu_set);
+    free(job->io.output_dir);
+    free(job);
+}
+
+orte_app_t *orte_job_add_app(orte_job_t *job)
+{
+    orte_app_t *app = calloc(1, sizeof(*app));
+
+    if (app == NULL) {
+        return NULL;
+    }
+    orte_app_t **apps = grow(job->apps, job->napps);
+    if (apps == NULL) {
+        free(app);
+        return NULL;
+    }
+    job->apps = apps;
+    app->index = job->napps;
+    apps[job->napps++] = app;
+    return app;
+}
+
+orte_proc_t *orte_job_add_proc(orte_job_t *job, orte_app_t *app, orte_node_t *node)
+{
+    orte_proc_t *proc = calloc(1, sizeof(*proc));
+
+    if (proc == NULL) {
+        return NULL;
+    }
+    orte_proc_t **procs = grow(job->procs, job->nprocs);
+    if (procs == NULL) {
+        free(proc);
+        return NULL;
+    }
+    job->procs = procs;
+    proc->job = job;
+    proc->app = app;
+    proc->node = node;
+    proc->rank = job->nprocs;
+    procs[job->nprocs++] = proc;
+    node->nprocs++;
+    return proc;
+}
+
+int orte_job_universe_size(const orte_job_t *job)
+{
+    int slots = 0;
+
+    for (int i = 0; i < job->rt->nnodes; i++) {
+        slots += job->rt->nodes[i]->slots;
+    }
+    return slots > job->nprocs ? slots : job->nprocs;
+}
+
+orte_node_t *orte_node_create(const char *name, int index)
+{
+    orte_node_t *node = calloc(1, sizeof(*node));
+
+    if (node == NULL || (node->name = strdup(name)) == NULL) {
+        free(node);
+        return NULL;
+    }
+    node->index = index;
+    return node;
+}
+
+void orte_node_destroy(orte_node_t *node)
+{
+    if (node == NULL) {
+        return;
+    }
+    if (node->topo != NULL) {
+        hwloc_topology_destroy(node->topo);
+    }
+    hwloc_bitmap_free(node->allowed);
+    free(node->name);
+    free(node);
+}
+
+const char *orte_level_name(orte_level_t level)
+{
+    static const char *const names[] = {
+        [ORTE_LEVEL_NONE] = "none",       [ORTE_LEVEL_NODE] = "node",
+        [ORTE_LEVEL_PACKAGE] = "package", [ORTE_LEVEL_NUMA] = "numa",
+        [ORTE_LEVEL_L3] = "l3cache",      [ORTE_LEVEL_L2] = "l2cache",
+        [ORTE_LEVEL_L1] = "l1cache",      [ORTE_LEVEL_CORE] = "core",
+        [ORTE_LEVEL_HWTHREAD] = "hwthread",
+    };
+    return names[level];
+}

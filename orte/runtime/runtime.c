@@ -1,0 +1,52 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Making and freeing the runtime object; its parts are started and stopped by the tool that uses it. */
+#include "orte/runtime/runtime.h"
+
+#include "opal/util/argv.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+orte_runtime_t *orte_runtime_create(const char *argv0)
+{
+    orte_runtime_t *rt = calloc(1, sizeof(*rt));
+    const char *slash = strrchr(argv0, '/');
+    char name[HOST_NAME_MAX + 1];
+
+    if (rt == NULL) {
+        return NULL;
+    }
+    rt->progname = slash == NULL ? argv0 : slash + 1;
+    if (gethostname(name, sizeof(name)) != 0 || name[0] == '\0') {
+        strcpy(name, "localhost");
+    }
+    name[sizeof(name) - 1] = '\0';
+    rt->hostname = strdup(name);
+    rt->job = orte_job_create(rt, 1);
+    if (rt->hostname == NULL || rt->job == NULL) {
+        orte_runtime_destroy(rt);
+        return NULL;
+    }
+    return rt;
+}
+
+void orte_runtime_destroy(orte_runtime_t *rt)
+{
+    if (rt == NULL) {
+        return;
+    }
+    char **vectors[] = {rt->opt.env_set, rt->opt.env_unset, rt->opt.tune, rt->opt.tune_sources,
+                        rt->opt.mca, rt->opt.search_path, rt->opt.hosts};
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        opal_argv_free(vectors[i]);
+    }
+    orte_job_destroy(rt->job);
+    for (int i = 0; i < rt->nnodes; i++) {
+        orte_node_destroy(rt->nodes[i]);
+    }
+    free(rt->nodes);
+    free(rt->hostname);
+    free(rt);
+}

@@ -1,0 +1,56 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* One mpirun: its event loop, its hosts, its jobs, and what the command line said about all of them. */
+#ifndef ORTE_RUNTIME_RUNTIME_H
+#define ORTE_RUNTIME_RUNTIME_H
+
+#include "opal/declspec.h"
+#include "orte/runtime/types.h"
+
+struct orte_queue;
+struct orte_reaper;
+struct orte_session;
+struct orte_pmix_server;
+struct orte_iof;
+struct orte_odls;
+struct orte_errmgr;
+
+typedef struct {
+    bool quiet;
+    bool verbose;
+    bool display_map, display_bindings, display_allocation;
+    bool do_not_launch;
+    bool print_exit_codes;
+    bool continuous;     /* a failed process does not end the job */
+    double timeout;      /* seconds; 0: none */
+    char **env_set;      /* NAME=value, for every program */
+    char **env_unset;    /* names (with trailing '*': prefixes) not to be passed on */
+    bool env_none;       /* pass on only what is asked for */
+    char **tune;         /* NAME=value from --tune files; later ones win */
+    char **tune_sources; /* for each, "tune FILE:LINE" */
+    char **mca;          /* NAME=value from --mca; later ones win, and beat all of tune */
+    char **search_path;  /* --path */
+    char **hosts;        /* --host and --hostfile entries: name[:slots] */
+} orte_options_t;
+
+struct orte_runtime {
+    const char *progname; /* as the user called it: mpirun, mpiexec */
+    char *hostname;
+    orte_options_t opt;
+    struct event_base *base;
+    struct orte_queue *queue;
+    struct orte_reaper *reaper;
+    struct orte_session *session;
+    struct orte_pmix_server *pmix;
+    struct orte_iof *iof;
+    struct orte_odls *odls;
+    struct orte_errmgr *errmgr;
+    orte_node_t **nodes;
+    int nnodes;
+    orte_job_t *job;      /* the job of the command line */
+    int exit_code;
+};
+
+ORTE_DECLSPEC orte_runtime_t *orte_runtime_create(const char *argv0);
+ORTE_DECLSPEC void orte_runtime_destroy(orte_runtime_t *rt);
+
+#endif

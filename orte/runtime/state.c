@@ -1,0 +1,174 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The steps of a job, each a small function that leads to the next. */
+#include "orte/runtime/state.h"
+
+#include "opal/constants.h"
+#include "orte/mca/errmgr/errmgr.h"
+#include "orte/mca/iof/iof.h"
+#include "orte/mca/odls/odls.h"
+#include "orte/mca/plm/plm.h"
+#include "orte/mca/ras/ras.h"
+#include "orte/mca/rmaps/rmaps.h"
+#include "orte/pmix/server.h"
+#include "orte/runtime/queue.h"
+#include "orte/runtime/runtime.h"
+#include "orte/util/report.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+
+static void step_allocate(orte_job_t *job)
+{
+    orte_runtime_t *rt = job->rt;
+
+    if (orte_ras_allocate(rt, &job->placement) != OPAL_SUCCESS) {
+        orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
+        return;
+    }
+    orte_state_job(job, ORTE_JOB_MAP);
+}
+
+static void step_map(orte_job_t *job)
+{
+    orte_runtime_t *rt = job->rt;
+
+    if (orte_rmaps_map(job, rt->nodes, rt->nnodes) != OPAL_SUCCESS) {
+        orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
+        return;
+    }
+    if (job->io.stdin_kind == ORTE_STDIN_RANK && job->io.stdin_rank >= job->nprocs) {
+        orte_report("--stdin %d: the job has ranks 0 to %d only", job->io.stdin_rank,
+                    job->nprocs - 1);
+        orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
+        return;
+    }
+    if (rt->opt.display_map) {
+        orte_rmaps_display_map(job, rt->nodes, rt->nnodes);
+    }
+    if (rt->opt.display_bindings) {
+        orte_rmaps_display_bindings(job);
+    }
+    orte_state_job(job, rt->opt.do_not_launch ? ORTE_JOB_DONE : ORTE_JOB_DAEMONS);
+}
+
+static void step_daemons(orte_job_t *job)
+{
+    if (orte_plm_launch_daemons(job, job->rt->nodes, job->rt->nnodes) != OPAL_SUCCESS) {
+        orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
+    }
+}
+
+static void step_register(orte_job_t *job)
+{
+    if (orte_pmix_server_start(job->rt) != OPAL_SUCCESS ||
+        orte_pmix_register_job(job->rt->pmix, job) != OPAL_SUCCESS) {
+        orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
+        return;
+    }
+    orte_state_job(job, ORTE_JOB_LAUNCH);
+}
+
+static void step_launch(orte_job_t *job)
+{
+    int code = orte_odls_launch(job->rt->odls, job);
+
+    if (code != 0) {
+        orte_errmgr_step_failed(job, code);
+        return;
+    }
+    orte_state_job(job, ORTE_JOB_RUNNING);
+}
+
+static void step_running(orte_job_t *job)
+{
+    orte_iof_start_stdin(job->rt->iof, job);
+    orte_odls_check(job->rt->odls, job);
+}
+
+static void step_ending(orte_job_t *job)
+{
+    orte_odls_end(job->rt->odls, job, false);
+}
+
+static void leave_loop(void *arg)
+{
+    orte_job_t *job = arg;
+
+    event_base_loopbreak(job->rt->base);
+}
+
+static void step_done(orte_job_t *job)
+{
+    job->rt->exit_code = job->exit_code;
+    orte_iof_when_flushed(job->rt->iof, leave_loop, job);
+}
+
+static const struct {
+    const char *name;
+    void (*enter)(orte_job_t *job);
+} steps[] = {
+    [ORTE_JOB_INIT] = {"init", NULL},
+    [ORTE_JOB_ALLOCATE] = {"allocate", step_allocate},
+    [ORTE_JOB_MAP] = {"map", step_map},
+    [ORTE_JOB_DAEMONS] = {"daemons", step_daemons},
+    [ORTE_JOB_REGISTER] = {"register", step_register},
+    [ORTE_JOB_LAUNCH] = {"launch", step_launch},
+    [ORTE_JOB_RUNNING] = {"running", step_running},
+    [ORTE_JOB_ENDING] = {"ending", step_ending},
+    [ORTE_JOB_DONE] = {"done", step_done},
+};
+
+typedef struct {
+    orte_job_t *job;
+    orte_job_state_t state;
+} request_t;
+
+static void enter_state(void *arg)
+{
+    request_t request = *(request_t *)arg;
+
+    free(arg);
+    if (request.state <= request.job->state) {
+        return;
+    }
+    orte_trace("job %d: %s", request.job->number, steps[request.state].name);
+    request.job->state = request.state;
+    steps[request.state].enter(request.job);
+}
+
+void orte_state_job(orte_job_t *job, orte_job_state_t state)
+{
+    request_t *request = malloc(sizeof(*request));
+
+    if (request == NULL) {
+        abort(); /* without a few bytes no step of any kind is possible; the reaper cleans up */
+    }
+    *request = (request_t){.job = job, .state = state};
+    if (orte_queue_post(job->rt->queue, enter_state, request) != OPAL_SUCCESS) {
+        abort();
+    }
+}
+
+const char *orte_state_job_name(orte_job_state_t state)
+{
+    return steps[state].name;
+}
+
+const char *orte_state_proc_name(orte_proc_state_t state)
+{
+    static const char *const names[] = {
+        [ORTE_PROC_INIT] = "init",           [ORTE_PROC_STARTED] = "started",
+        [ORTE_PROC_CONNECTED] = "connected", [ORTE_PROC_FINALIZED] = "finalized",
+        [ORTE_PROC_EXITED] = "exited",       [ORTE_PROC_NOT_STARTED] = "not started",
+    };
+    return names[state];
+}
+
+void orte_state_proc(orte_proc_t *proc, orte_proc_state_t state)
+{
+    orte_trace("rank %d (pid %ld): %s", proc->rank, (long)proc->pid, orte_state_proc_name(state));
+    proc->state = state;
+    if (state == ORTE_PROC_CONNECTED) {
+        proc->was_connected = true;
+    }
+}

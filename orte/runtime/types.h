@@ -1,0 +1,173 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The launcher's data model: nodes, jobs, programs ("apps") and processes, written for many hosts.
+ * One mpirun owns one orte_runtime_t; everything else hangs below it and is touched by the event
+ * loop's thread alone.
+ */
+#ifndef ORTE_RUNTIME_TYPES_H
+#define ORTE_RUNTIME_TYPES_H
+
+#include "opal/declspec.h"
+
+#include <hwloc.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct event_base;
+typedef struct orte_runtime orte_runtime_t;
+typedef struct orte_job orte_job_t;
+typedef struct orte_node orte_node_t;
+
+/* Exit codes of the launcher itself; every other code is that of the process that failed. */
+enum {
+    ORTE_EXIT_USAGE = 1,         /* command line, files named by it, or start-up failed */
+    ORTE_EXIT_TIMEOUT = 124,     /* --timeout expired */
+    ORTE_EXIT_NOT_EXEC = 126,    /* program found, can't be executed */
+    ORTE_EXIT_NOT_FOUND = 127,   /* no such program */
+    ORTE_EXIT_SIGNAL_BASE = 128, /* + number of the signal that ended the job */
+};
+
+/* Steps of a job, in order. A handler per step is kept in state.c; see state.h. */
+typedef enum {
+    ORTE_JOB_INIT,
+    ORTE_JOB_ALLOCATE, /* ras: which nodes, how many slots each */
+    ORTE_JOB_MAP,      /* rmaps: node, rank and cpu set of every process */
+    ORTE_JOB_DAEMONS,  /* plm: something on every node of the map that can start processes */
+    ORTE_JOB_REGISTER, /* the PMIx server learns about the job */
+    ORTE_JOB_LAUNCH,   /* odls: start the processes */
+    ORTE_JOB_RUNNING,
+    ORTE_JOB_ENDING,   /* processes and what they left behind are being ended */
+    ORTE_JOB_DONE,     /* no process left, all output delivered */
+} orte_job_state_t;
+
+typedef enum {
+    ORTE_PROC_INIT,
+    ORTE_PROC_STARTED,      /* exec succeeded */
+    ORTE_PROC_CONNECTED,    /* called PMIx_Init */
+    ORTE_PROC_FINALIZED,    /* called PMIx_Finalize */
+    ORTE_PROC_EXITED,       /* waited for; exit_status is valid */
+    ORTE_PROC_NOT_STARTED,  /* exec failed or the job ended before its turn */
+} orte_proc_state_t;
+
+/* Kinds of places, widest first; the order is used to compare "wider" and "narrower". */
+typedef enum {
+    ORTE_LEVEL_NONE,
+    ORTE_LEVEL_NODE,
+    ORTE_LEVEL_PACKAGE,
+    ORTE_LEVEL_NUMA,
+    ORTE_LEVEL_L3,
+    ORTE_LEVEL_L2,
+    ORTE_LEVEL_L1,
+    ORTE_LEVEL_CORE,
+    ORTE_LEVEL_HWTHREAD,
+} orte_level_t;
+
+typedef enum { ORTE_MAP_SLOT, ORTE_MAP_NODE, ORTE_MAP_OBJECT, ORTE_MAP_PPR } orte_map_kind_t;
+typedef enum { ORTE_RANK_SLOT, ORTE_RANK_NODE, ORTE_RANK_FILL, ORTE_RANK_OBJECT } orte_rank_kind_t;
+typedef enum { ORTE_UNSET = -1, ORTE_NO = 0, ORTE_YES = 1 } orte_tristate_t;
+
+/* What the user asked of placement; "unset" fields get their defaults in orte_rmaps_map(). */
+typedef struct {
+    bool map_given, rank_given, bind_given;
+    orte_map_kind_t map;
+    orte_level_t map_level; /* for OBJECT and PPR */
+    int ppr;                /* processes per map_level object */
+    int cpus_per_proc;      /* PE=n; 0: not given */
+    int threads_per_proc;   /* what the programs were told (OMP_NUM_THREADS); 0: not known */
+    orte_rank_kind_t rank;
+    orte_level_t rank_level; /* NONE: the mapped level */
+    orte_level_t bind; /* NONE: do not bind */
+    orte_tristate_t bind_overload; /* may several bound processes share a cpu; unset means yes */
+    bool hwthread_cpus; /* a "cpu" is a hardware thread, not a core */
+    orte_tristate_t oversubscribe;
+    char *cpu_set; /* --cpu-set: hwloc list of logical cpus the job may use, or NULL */
+} orte_placement_t;
+
+/* A host. In this version the job's only node is the one mpirun runs on. */
+struct orte_node {
+    char *name;
+    int index;
+    bool local;
+    int slots;             /* processes that fit without sharing a cpu, unless given by the user */
+    int cpu_limit;         /* cpu time granted by the control group, in cpus; 0: not limited */
+    hwloc_topology_t topo;
+    hwloc_bitmap_t allowed; /* hardware threads that the job may use: cgroup, affinity, --cpu-set */
+    int nprocs;             /* mapped here, over all jobs */
+};
+
+/* One program of the command line: what stands between two ':'. */
+typedef struct {
+    int index;
+    char **argv;
+    char *path;     /* resolved executable */
+    char **env;     /* NAME=value to set; applied over the job's environment */
+    char *wdir;     /* NULL: where mpirun was started */
+    int np;         /* 0: not given */
+    int first_rank; /* set by the mapper */
+} orte_app_t;
+
+typedef struct orte_proc {
+    orte_job_t *job;
+    orte_app_t *app;
+    orte_node_t *node;
+    int rank;       /* in the job */
+    int app_rank;   /* within its program */
+    int local_rank; /* among the job's processes on its node */
+    int node_rank;  /* among all processes on its node */
+    hwloc_bitmap_t locale; /* object it was mapped to (hardware threads) */
+    hwloc_bitmap_t cpuset; /* NULL: not bound */
+    orte_proc_state_t state;
+    bool was_connected;    /* it is a PMIx client: must finalize before it exits */
+    bool abort_called;
+    pid_t pid;             /* also its process group; 0: never started */
+    int exit_status;       /* as from waitpid */
+    void *iof;             /* stdio channels, owned by iof */
+} orte_proc_t;
+
+typedef enum { ORTE_STDIN_RANK, ORTE_STDIN_ALL, ORTE_STDIN_NONE } orte_stdin_kind_t;
+/* What stands before each line: nothing, "[rank] ", "[job,rank]<stream>: ". */
+typedef enum { ORTE_TAG_NONE, ORTE_TAG_RANK, ORTE_TAG_FULL } orte_tag_t;
+
+/* How the job's stdio is to be treated. */
+typedef struct {
+    orte_stdin_kind_t stdin_kind;
+    int stdin_rank;
+    orte_tag_t tag;
+    bool timestamp;
+    bool merge_stderr;
+    char *output_dir;  /* --output-filename, made absolute */
+    bool output_only_files; /* do not copy to our own stdout and stderr as well */
+} orte_io_options_t;
+
+struct orte_job {
+    orte_runtime_t *rt;
+    int number;        /* 1 for the job of the command line */
+    char *nspace;      /* PMIx namespace; also the <jobid> in names of files */
+    char secret[33];   /* 128 random bits in hex, given to the ranks through PMIx only */
+    orte_job_state_t state;
+    orte_placement_t placement;
+    orte_io_options_t io;
+    orte_app_t **apps;
+    int napps;
+    orte_proc_t **procs; /* by rank */
+    int nprocs;
+    bool oversubscribed;
+    int nrunning;        /* started and not yet waited for */
+    int exit_code;       /* first failure decides */
+    bool failed;         /* exit_code was set by a failure that was reported */
+};
+
+/* Slots of all nodes, or the number of processes if that is more. */
+ORTE_DECLSPEC int orte_job_universe_size(const orte_job_t *job);
+ORTE_DECLSPEC orte_job_t *orte_job_create(orte_runtime_t *rt, int number);
+ORTE_DECLSPEC void orte_job_destroy(orte_job_t *job);
+ORTE_DECLSPEC orte_app_t *orte_job_add_app(orte_job_t *job);
+/* Append a process in state INIT; its rank is its position until the mapper renumbers. */
+ORTE_DECLSPEC orte_proc_t *orte_job_add_proc(orte_job_t *job, orte_app_t *app, orte_node_t *node);
+ORTE_DECLSPEC orte_node_t *orte_node_create(const char *name, int index);
+ORTE_DECLSPEC void orte_node_destroy(orte_node_t *node);
+ORTE_DECLSPEC const char *orte_level_name(orte_level_t level);
+
+#endif

@@ -1,0 +1,253 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* mpirun, mpiexec: start a job, see it through, leave nothing behind. */
+#include "opal/constants.h"
+#include "opal/runtime/opal.h"
+#include "orte/mca/errmgr/errmgr.h"
+#include "orte/mca/iof/iof.h"
+#include "orte/mca/odls/odls.h"
+#include "orte/mca/schizo/schizo.h"
+#include "orte/pmix/server.h"
+#include "orte/runtime/queue.h"
+#include "orte/runtime/reaper.h"
+#include "orte/runtime/runtime.h"
+#include "orte/runtime/session.h"
+#include "orte/runtime/state.h"
+#include "orte/util/report.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* Signals that end the job, that are passed on, and that mean stop and continue. */
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
+enum { NSIGNALS = sizeof(signals) / sizeof(signals[0]) };
+
+typedef struct {
+    orte_runtime_t *rt;
+    struct event *signals[NSIGNALS];
+    struct event *timeout;
+} watch_t;
+
+/* Stop the processes, then ourselves; whoever continues us continues them (SIGCONT below). */
+static void stop_all(orte_runtime_t *rt)
+{
+    orte_odls_signal(rt->odls, rt->job, SIGTSTP);
+    raise(SIGSTOP);
+}
+
+static void got_signal(evutil_socket_t number, short what, void *arg)
+{
+    orte_runtime_t *rt = arg;
+
+    (void)what;
+    orte_trace("signal %d", (int)number);
+    switch (number) {
+    case SIGTSTP:
+        stop_all(rt);
+        break;
+    case SIGCONT:
+        orte_odls_signal(rt->odls, rt->job, SIGCONT);
+        orte_iof_continued(rt->iof);
+        break;
+    case SIGUSR1:
+    case SIGUSR2:
+        orte_odls_signal(rt->odls, rt->job, (int)number);
+        break;
+    default:
+        orte_errmgr_interrupted(rt->job, (int)number);
+    }
+}
+
+static void timed_out(evutil_socket_t fd, short what, void *arg)
+{
+    orte_runtime_t *rt = arg;
+
+    (void)fd;
+    (void)what;
+    orte_errmgr_timeout(rt->job);
+}
+
+/* A signal ignored by whoever started us (nohup) stays ignored. */
+static bool is_ignored(int number)
+{
+    struct sigaction action;
+
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+static int watch_start(watch_t *watch, orte_runtime_t *rt)
+{
+    double limit = rt->opt.timeout;
+    struct timeval time = {.tv_sec = (time_t)limit,
+                           .tv_usec = (suseconds_t)((limit - (double)(time_t)limit) * 1e6)};
+
+    signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < NSIGNALS; i++) {
+        if (is_ignored(signals[i])) {
+            continue;
+        }
+        watch->signals[i] = evsignal_new(rt->base, signals[i], got_signal, rt);
+        if (watch->signals[i] == NULL || event_add(watch->signals[i], NULL) != 0) {
+            return OPAL_ERR_OUT_OF_RESOURCE;
+        }
+    }
+    watch->timeout = evtimer_new(rt->base, timed_out, rt);
+    if (watch->timeout == NULL || (limit > 0 && event_add(watch->timeout, &time) != 0)) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    return OPAL_SUCCESS;
+}
+
+static void watch_stop(watch_t *watch)
+{
+    for (int i = 0; i < NSIGNALS; i++) {
+        if (watch->signals[i] != NULL) {
+            event_free(watch->signals[i]);
+        }
+    }
+    if (watch->timeout != NULL) {
+        event_free(watch->timeout);
+    }
+}
+
+/* Make sure 0, 1 and 2 are open, so that no pipe of ours takes one of these numbers. */
+static void open_standard_descriptors(void)
+{
+    int fd;
+
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+static int make_names(orte_runtime_t *rt)
+{
+    unsigned char bits[16];
+    char *prefix = orte_session_job_prefix(rt->session->id);
+
+    if (prefix == NULL || asprintf(&rt->job->nspace, "%s%d", prefix, rt->job->number) < 0 ||
+        getrandom(bits, sizeof(bits), 0) != (ssize_t)sizeof(bits)) {
+        free(prefix);
+        return OPAL_ERROR;
+    }
+    free(prefix);
+    for (size_t i = 0; i < sizeof(bits); i++) {
+        snprintf(rt->job->secret + 2 * i, 3, "%02x", bits[i]);
+    }
+    return OPAL_SUCCESS;
+}
+
+/* The environment also has a say; the command line's is the last. */
+static void read_environment(orte_runtime_t *rt)
+{
+    const char *timeout = getenv("MPIEXEC_TIMEOUT");
+    const char *threads = getenv("OMP_NUM_THREADS");
+
+    if (timeout != NULL && rt->opt.timeout == 0 && atof(timeout) > 0) {
+        rt->opt.timeout = atof(timeout);
+    }
+    if (threads != NULL && atoi(threads) > 0) {
+        rt->job->placement.threads_per_proc = atoi(threads);
+    }
+}
+
+/* Reaper first, while we are small and have one thread. */
+static int start_parts(orte_runtime_t *rt)
+{
+    rt->reaper = orte_reaper_start();
+    if (rt->reaper == NULL) {
+        return OPAL_ERROR;
+    }
+    orte_session_sweep(false);
+    rt->session = orte_session_create();
+    if (rt->session == NULL) {
+        return OPAL_ERROR;
+    }
+    orte_reaper_session(rt->reaper, rt->session->path, rt->session->id);
+    rt->base = event_base_new();
+    rt->queue = rt->base == NULL ? NULL : orte_queue_create(rt->base);
+    rt->iof = rt->queue == NULL ? NULL : orte_iof_create(rt);
+    rt->odls = rt->iof == NULL ? NULL : orte_odls_create(rt);
+    if (rt->odls == NULL || make_names(rt) != OPAL_SUCCESS) {
+        orte_report("can't start: %s", strerror(errno));
+        return OPAL_ERROR;
+    }
+    return OPAL_SUCCESS;
+}
+
+static void stop_parts(orte_runtime_t *rt)
+{
+    orte_pmix_server_stop(rt);
+    orte_odls_destroy(rt->odls);
+    orte_iof_destroy(rt->iof);
+    orte_queue_destroy(rt->queue);
+    if (rt->base != NULL) {
+        event_base_free(rt->base);
+    }
+    orte_session_destroy(rt->session);
+    orte_reaper_finish(rt->reaper);
+}
+
+static int run_job(orte_runtime_t *rt)
+{
+    watch_t watch = {.rt = rt};
+    int code = ORTE_EXIT_USAGE;
+
+    if (start_parts(rt) == OPAL_SUCCESS && watch_start(&watch, rt) == OPAL_SUCCESS) {
+        orte_state_job(rt->job, ORTE_JOB_ALLOCATE);
+        event_base_dispatch(rt->base);
+        code = rt->exit_code;
+    }
+    watch_stop(&watch);
+    stop_parts(rt);
+    return code;
+}
+
+/* Everything that can be wrong with the request is found here, before anything is started. */
+static int prepare(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t *action)
+{
+    if (orte_schizo_parse(rt, argc, argv, action) != OPAL_SUCCESS) {
+        return ORTE_EXIT_USAGE;
+    }
+    orte_report_setup(rt->progname, rt->opt.quiet, rt->opt.verbose);
+    if (*action == ORTE_CLI_EXIT) {
+        return 0;
+    }
+    if (orte_schizo_export_params(rt) != OPAL_SUCCESS || opal_init() != OPAL_SUCCESS) {
+        return ORTE_EXIT_USAGE;
+    }
+    if (orte_odls_register_params() != OPAL_SUCCESS) {
+        return ORTE_EXIT_USAGE;
+    }
+    read_environment(rt);
+    return orte_schizo_resolve_programs(rt);
+}
+
+int main(int argc, char **argv)
+{
+    orte_cli_action_t action = ORTE_CLI_RUN;
+
+    open_standard_descriptors();
+    orte_runtime_t *rt = orte_runtime_create(argv[0]);
+    if (rt == NULL) {
+        orte_report("no memory");
+        return ORTE_EXIT_USAGE;
+    }
+    orte_report_setup(rt->progname, false, false);
+    int code = prepare(rt, argc, argv, &action);
+    if (code == 0 && action == ORTE_CLI_RUN) {
+        code = run_job(rt);
+    }
+    orte_runtime_destroy(rt);
+    opal_finalize();
+    return code;
+}

@@ -1,0 +1,29 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* orte-clean: remove what dead jobs of this user left behind on this host. */
+#include "orte/runtime/session.h"
+#include "orte/util/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    bool verbose = argc == 2 && (strcmp(argv[1], "-v") == 0 || strcmp(argv[1], "--verbose") == 0);
+
+    orte_report_setup("orte-clean", false, false);
+    if (argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)) {
+        printf("orte-clean [-v]\n\nRemove session directories (in $TMPDIR or /tmp) and shared memory "
+               "files of\nthis user's jobs whose mpirun is dead. Running jobs are not touched. mpirun "
+               "does the\nsame when it starts.\n");
+        return 0;
+    }
+    if (argc > 1 && !verbose) {
+        orte_report("unknown option '%s'; usage: orte-clean [-v]", argv[1]);
+        return 1;
+    }
+    int removed = orte_session_sweep(verbose);
+    if (verbose) {
+        printf("%d removed\n", removed);
+    }
+    return 0;
+}
