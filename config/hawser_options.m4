@@ -67,10 +67,29 @@ AC_DEFUN([HAWSER_OPTIONS], [
          HAWSER_LDFLAGS="$HAWSER_LDFLAGS -fsanitize=$enable_sanitizers"
          AC_DEFINE([OPAL_ENABLE_SANITIZERS], [1], [compiler sanitizers are on])])
     AC_SUBST([enable_sanitizers])
+    HAWSER_RELOCATABLE
 
     AC_SUBST([HAWSER_CFLAGS])
     AC_SUBST([HAWSER_CPPFLAGS])
     AC_SUBST([HAWSER_LDFLAGS])
+])
+
+# Programs find the libraries, and libraries each other, by their own place, so that a moved
+# installation works: programs from bindir, libraries side by side, components from below libdir.
+# What the wrapper compilers hand to MPI programs is without this.
+AC_DEFUN([HAWSER_RELOCATABLE], [
+    HAWSER_WRAPPER_LDFLAGS=$HAWSER_LDFLAGS
+    AC_SUBST([HAWSER_WRAPPER_LDFLAGS])
+    hawser_prefix=$prefix
+    test "$hawser_prefix" = NONE && hawser_prefix=$ac_default_prefix
+    hawser_bindir=`(prefix=$hawser_prefix; exec_prefix=$prefix; eval eval echo "$bindir")`
+    hawser_libdir=`(prefix=$hawser_prefix; exec_prefix=$prefix; eval eval echo "$libdir")`
+    AS_CASE([$hawser_bindir:$hawser_libdir],
+        ["$hawser_prefix"/*:"$hawser_prefix"/*],
+        [hawser_up=`echo "$hawser_bindir" | sed "s|^$hawser_prefix/*||; s|[[^/]][[^/]]*|..|g"`
+         hawser_down=`echo "$hawser_libdir" | sed "s|^$hawser_prefix/*||"`
+         HAWSER_LDFLAGS="$HAWSER_LDFLAGS -Wl,-rpath,'\$\$ORIGIN/$hawser_up/$hawser_down'"])
+    HAWSER_LDFLAGS="$HAWSER_LDFLAGS -Wl,-rpath,'\$\$ORIGIN' -Wl,-rpath,'\$\$ORIGIN/..'"
 ])
 
 AC_DEFUN([HAWSER_SUMMARY], [
