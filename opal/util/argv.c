@@ -40,7 +40,7 @@ char **opal_argv_split(const char *text, char separator)
 {
     char **argv = NULL;
 
-    while (*text != '\0') {
+    while (text != NULL && *text != '\0') {
         const char *end = strchrnul(text, separator);
         if (end > text && append_owned(&argv, strndup(text, (size_t)(end - text))) != OPAL_SUCCESS) {
             opal_argv_free(argv);

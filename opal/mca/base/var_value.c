@@ -76,7 +76,7 @@ static int parse_enum(const mca_base_var_desc_t *desc, const char *text, mca_bas
         }
     }
     if (nearest.best && used < MCA_BASE_VAR_WHY_MAX) {
-        snprintf(why + used, MCA_BASE_VAR_WHY_MAX - (size_t) used, "; did you mean %s?", nearest.best);
+        snprintf(why + used, MCA_BASE_VAR_WHY_MAX - (size_t) used, " (the nearest is %s)", nearest.best);
     }
     return OPAL_ERR_BAD_PARAM;
 }
