@@ -29,6 +29,8 @@ def parameter(small, large, raw):
         out["name"] = ""
     else:
         out["type"] = ("const " if form.constant else "") + form.type
+        if raw["kind"] == "ARGUMENT_LIST" and form.array:
+            out["type"] += "*"  # argv of MPI_Info_create_env: pympistandard loses the star
         if form.array:
             out["array"] = form.array
         if small is None:
