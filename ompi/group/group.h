@@ -34,7 +34,22 @@ void ompi_group_release(ompi_group_t *group);
 /* Rank in the group of a world rank, or MPI_UNDEFINED. */
 int32_t ompi_group_rank_of(const ompi_group_t *group, uint32_t world_rank);
 
-extern ompi_group_t ompi_group_empty;
+/* To find many ranks of one group: O(log size) each. */
+typedef struct ompi_group_place {
+    uint32_t world_rank;
+    int32_t rank;
+} ompi_group_place_t;
+
+typedef struct ompi_group_index {
+    const ompi_group_t *group;
+    ompi_group_place_t *places; /* by world rank; NULL: the group is a stride */
+} ompi_group_index_t;
+
+int ompi_group_index_build(const ompi_group_t *group, ompi_group_index_t *index);
+int32_t ompi_group_index_find(const ompi_group_index_t *index, uint32_t world_rank);
+void ompi_group_index_free(ompi_group_index_t *index);
+
+extern ompi_group_t ompi_group_empty; /* not counted */
 int ompi_group_init(void);
 void ompi_group_finalize(void);
 
