@@ -82,7 +82,7 @@ struct ompi_datatype_t {
     uint8_t op_type;                /* ompi_op_type_t */
     uint8_t type_class;             /* ompi_type_class_t */
     ompi_datatype_args_t *args;     /* how it was made; NULL for named types */
-    void *attrs;                    /* owned by the attribute code */
+    struct ompi_attribute_set *attrs; /* owned by the attribute code */
     char name[MPI_MAX_OBJECT_NAME];
 };
 
