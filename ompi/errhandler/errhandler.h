@@ -8,6 +8,7 @@
 #define OMPI_ERRHANDLER_ERRHANDLER_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include "ompi/include/ompi/handles.h"
 
 #pragma GCC visibility push(default) /* components use these */
@@ -48,7 +49,7 @@ int ompi_error(int errorcode, const char *format, ...) __attribute__((format(pri
 int ompi_errhandler_invoke(void *object, int errorcode, const char *routine);
 
 /* The handler of files before they are open (MPI_FILE_NULL). */
-extern ompi_errhandler_t *_Atomic ompi_errhandler_of_no_file;
+extern _Atomic(ompi_errhandler_t *) ompi_errhandler_of_no_file;
 
 /* Classes and codes that the user adds are kept until the process ends: they may be used before
  * initialisation and after finalisation. */
@@ -58,7 +59,11 @@ int ompi_error_last_used(void);              /* MPI_LASTUSEDCODE */
 /* Text of a code; at most MPI_MAX_ERROR_STRING bytes with the final zero. */
 void ompi_error_text(int errorcode, char *text);
 
-int ompi_errhandler_init(void);
+/* Give an object's `slot` this handler; it keeps it until the next one. */
+void ompi_errhandler_replace(_Atomic(ompi_errhandler_t *) *slot, ompi_errhandler_t *errhandler);
+/* The handler in a slot, retained. */
+ompi_errhandler_t *ompi_errhandler_hold(_Atomic(ompi_errhandler_t *) *slot);
+
 void ompi_errhandler_finalize(void);
 
 #pragma GCC visibility pop

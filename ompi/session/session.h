@@ -1,0 +1,15 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions: instances of the library beside, or in place of, the world of MPI_Init. */
+#ifndef OMPI_SESSION_SESSION_H
+#define OMPI_SESSION_SESSION_H
+
+#include <stdatomic.h>
+
+#include "ompi/include/ompi/handles.h"
+
+struct ompi_session_t {
+    ompi_handle_base_t base;
+    _Atomic(ompi_errhandler_t *) errhandler;
+};
+
+#endif
