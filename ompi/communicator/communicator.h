@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Communicators. A communicator has one context id, the same in all its processes, under which messages match;
- * collectives use negative tags of the same context (MPI_ANY_TAG matches tags >= 0 only).
+ * collectives use negative tags of the same context (MPI_ANY_TAG matches tags >= 0 only). A context id is a small number, reused
+ * when the communicator is gone, with a count of its uses above it, so that a late message meets no stranger.
  */
 #ifndef OMPI_COMMUNICATOR_COMMUNICATOR_H
 #define OMPI_COMMUNICATOR_COMMUNICATOR_H
@@ -37,9 +38,10 @@ struct ompi_communicator_t {
     _Atomic int32_t refs;
     ompi_group_t *local_group;
     ompi_group_t *remote_group;    /* the same object as local_group in an intracommunicator */
-    ompi_errhandler_t *errhandler;
+    _Atomic(ompi_errhandler_t *) errhandler;
     struct ompi_attribute_set *attrs;
     ompi_info_t *info;
+    ompi_communicator_t *local_comm; /* of an intercommunicator: its local group, for the library's own use */
     void *topo;                    /* process topology, later */
     char name[MPI_MAX_OBJECT_NAME];
 };
@@ -63,8 +65,24 @@ static inline ompi_proc_t *ompi_comm_peer(const ompi_communicator_t *comm, int32
 void ompi_comm_retain(ompi_communicator_t *comm);
 /* The last one tears it down (PML, collectives, groups, attributes were handled by free). */
 void ompi_comm_release(ompi_communicator_t *comm);
-/* By context id, or NULL. Thread-safe. For arrivals. */
+/* By context id, or NULL. Thread-safe. For arrivals: a communicator can be found before its pml is set, which
+ * add_comm does after it has taken over what arrived too early. */
 ompi_communicator_t *ompi_comm_of_context(uint32_t context);
+
+enum {
+    OMPI_CONTEXT_SLOT_BITS = 20, /* lower bits: place in the table of communicators; above: count of its uses */
+    OMPI_CONTEXT_SLOT_MASK = (1 << OMPI_CONTEXT_SLOT_BITS) - 1,
+};
+
+/* A communicator that is not enabled yet: nobody can send to it. The groups are retained; remote_group is NULL for an
+ * intracommunicator. NULL: out of memory. */
+ompi_communicator_t *ompi_comm_new(ompi_group_t *local_group, ompi_group_t *remote_group);
+/* Error handler and info assertions of the parent. */
+void ompi_comm_inherit(ompi_communicator_t *comm, ompi_communicator_t *parent, bool info);
+/* Give it its context, make it known to the PML, choose its collectives. Returns an MPI error class. */
+int ompi_comm_enable(ompi_communicator_t *comm, uint32_t context);
+/* MPI_Comm_free without asking whether it is allowed: attributes, handle, the user's reference. */
+int ompi_comm_free(ompi_communicator_t *comm);
 
 /* World and self: after the runtime and groups, before the PML's add_comm (called in here). */
 int ompi_comm_init(void);

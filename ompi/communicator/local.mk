@@ -1,2 +1,3 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
-libmpi_abi_la_SOURCES += communicator/communicator.h
+libmpi_abi_la_SOURCES += communicator/communicator.h communicator/context.h communicator/communicator.c \
+    communicator/context.c

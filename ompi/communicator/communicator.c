@@ -1,0 +1,175 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Communicator objects: their life, MPI_COMM_WORLD and MPI_COMM_SELF. */
+#include "ompi/communicator/communicator.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/attribute/attribute.h"
+#include "ompi/communicator/context.h"
+#include "ompi/errhandler/errhandler.h"
+#include "ompi/info/info.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/mca/pml/pml.h"
+
+/* Not known to the table and the PML (yet). */
+#define NO_CONTEXT UINT32_MAX
+
+ompi_communicator_t ompi_comm_world, ompi_comm_self;
+
+static void set_up(ompi_communicator_t *comm, ompi_group_t *local_group, ompi_group_t *remote_group)
+{
+    memset(comm, 0, sizeof *comm);
+    ompi_handle_init(&comm->base, OMPI_HANDLE_COMM);
+    atomic_init(&comm->refs, 1);
+    comm->context = NO_CONTEXT;
+    comm->flags = remote_group ? OMPI_COMM_INTER : 0;
+    comm->local_group = local_group;
+    comm->remote_group = remote_group ? remote_group : local_group;
+    ompi_group_retain(comm->local_group);
+    if (remote_group) {
+        ompi_group_retain(remote_group);
+    }
+    comm->my_rank = local_group->my_rank;
+    comm->remote_size = comm->remote_group->size;
+    atomic_init(&comm->errhandler, &ompi_errors_are_fatal);
+}
+
+ompi_communicator_t *ompi_comm_new(ompi_group_t *local_group, ompi_group_t *remote_group)
+{
+    ompi_communicator_t *comm = malloc(sizeof *comm);
+    if (comm) {
+        set_up(comm, local_group, remote_group);
+    }
+    return comm;
+}
+
+void ompi_comm_inherit(ompi_communicator_t *comm, ompi_communicator_t *parent, bool info)
+{
+    const uint32_t assertions = OMPI_COMM_ASSERT_NO_ANY_TAG | OMPI_COMM_ASSERT_NO_ANY_SOURCE |
+                                OMPI_COMM_ASSERT_EXACT_LENGTH | OMPI_COMM_ASSERT_ALLOW_OVERTAKE;
+    ompi_errhandler_t *errhandler = ompi_errhandler_hold(&parent->errhandler);
+    ompi_errhandler_replace(&comm->errhandler, errhandler);
+    ompi_errhandler_release(errhandler);
+    if (info) {
+        comm->flags |= parent->flags & assertions;
+        comm->info = parent->info ? ompi_info_copy(parent->info) : NULL;
+    }
+}
+
+int ompi_comm_enable(ompi_communicator_t *comm, uint32_t context)
+{
+    int rc = ompi_context_bind(context, comm);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+    if ((rc = mca_pml.add_comm(comm)) != MPI_SUCCESS) {
+        ompi_context_release(context);
+        comm->context = NO_CONTEXT;
+        return rc;
+    }
+    /* The PML and the context go with the communicator's last reference. */
+    return mca_coll_base_comm_select(comm) == OPAL_SUCCESS ? MPI_SUCCESS : MPI_ERR_INTERN;
+}
+
+void ompi_comm_retain(ompi_communicator_t *comm)
+{
+    atomic_fetch_add_explicit(&comm->refs, 1, memory_order_relaxed);
+}
+
+static void tear_down(ompi_communicator_t *comm)
+{
+    if (comm->context != NO_CONTEXT) {
+        if (comm->coll) {
+            mca_coll_base_comm_unselect(comm);
+        }
+        mca_pml.del_comm(comm);
+        ompi_context_release(comm->context);
+    }
+    ompi_attribute_drop_all(&comm->attrs);
+    ompi_errhandler_release(atomic_load(&comm->errhandler));
+    if (comm->info) {
+        ompi_info_free(comm->info);
+    }
+    if (comm->local_comm) {
+        ompi_comm_release(comm->local_comm);
+    }
+    if (ompi_comm_is_inter(comm)) {
+        ompi_group_release(comm->remote_group);
+    }
+    ompi_group_release(comm->local_group);
+    if (comm->base.kind != OMPI_HANDLE_FREED) {
+        ompi_handle_fini(&comm->base);
+    }
+}
+
+void ompi_comm_release(ompi_communicator_t *comm)
+{
+    if (atomic_fetch_sub_explicit(&comm->refs, 1, memory_order_acq_rel) == 1) {
+        bool predefined = comm->flags & OMPI_COMM_PREDEFINED;
+        tear_down(comm);
+        if (!predefined) {
+            free(comm);
+        }
+    }
+}
+
+int ompi_comm_free(ompi_communicator_t *comm)
+{
+    int rc = ompi_attribute_delete_all(comm, &comm->attrs);
+    if (rc == MPI_SUCCESS) {
+        comm->flags |= OMPI_COMM_FREED;
+        ompi_handle_fini(&comm->base);
+        ompi_comm_release(comm);
+    }
+    return rc;
+}
+
+static int start_predefined(ompi_communicator_t *comm, MPI_Comm handle, const char *name, uint32_t first,
+                            uint32_t size, uint32_t context)
+{
+    ompi_group_t *group = ompi_group_new_stride(first, 1, (int32_t) size);
+    if (!group) {
+        return MPI_ERR_NO_MEM;
+    }
+    set_up(comm, group, NULL);
+    ompi_group_release(group);
+    comm->flags |= OMPI_COMM_PREDEFINED;
+    snprintf(comm->name, sizeof comm->name, "%s", name);
+    ompi_handle_register_predefined(handle, &comm->base);
+    int rc = ompi_comm_enable(comm, context);
+    if (rc != MPI_SUCCESS) {
+        ompi_comm_release(comm);
+    }
+    return rc;
+}
+
+int ompi_comm_init(void)
+{
+    int rc = start_predefined(&ompi_comm_world, MPI_COMM_WORLD, "MPI_COMM_WORLD", 0, ompi_rte.size, 0);
+    if (rc == MPI_SUCCESS) {
+        rc = start_predefined(&ompi_comm_self, MPI_COMM_SELF, "MPI_COMM_SELF", ompi_rte.rank, 1, 1);
+        if (rc != MPI_SUCCESS) {
+            ompi_comm_release(&ompi_comm_world);
+        }
+    }
+    return rc;
+}
+
+/* What the user did not free goes, too, whoever still counts on it: traffic has ended. */
+void ompi_comm_finalize(void)
+{
+    uint32_t slot = 0;
+    ompi_communicator_t *comm;
+    while ((comm = ompi_context_next(&slot)) != NULL) {
+        if (!(comm->flags & OMPI_COMM_PREDEFINED)) {
+            atomic_store(&comm->refs, 1);
+            comm->local_comm = NULL; /* in the table itself */
+            ompi_comm_release(comm);
+        }
+    }
+    ompi_comm_release(&ompi_comm_self);
+    ompi_comm_release(&ompi_comm_world);
+    ompi_context_finalize();
+}

@@ -1,0 +1,64 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Context ids: which are free here, and how the processes of a new communicator agree on one.
+ *
+ * Every process holds one free slot in reserve and votes for it; one reduction tells whether all voted for the same.
+ * If not, each tries to reserve the highest that was voted for, or else the next free one above it, and they vote again. Nobody ever waits for
+ * another creation of a communicator in the same process, so that threads can create communicators in any
+ * order. Votes only go up; after some rounds each creation goes up by steps of its own, so that two of them that run
+ * into each other part.
+ */
+#ifndef OMPI_COMMUNICATOR_CONTEXT_H
+#define OMPI_COMMUNICATOR_CONTEXT_H
+
+#include "ompi/communicator/communicator.h"
+
+/* How the processes concerned find the maximum of their values. */
+typedef struct ompi_comm_agreement {
+    /* values[i] becomes the maximum over all processes; an MPI error class. */
+    int (*allmax)(const struct ompi_comm_agreement *agreement, int64_t *values, int count);
+    ompi_communicator_t *comm; /* messages go over it, between its local group */
+    const int32_t *ranks;      /* in `comm` of the processes concerned; NULL: all */
+    int32_t size, me;          /* number of them, and which we are */
+    int tag;
+    /* Two groups: their first processes exchange over `bridge`. */
+    ompi_communicator_t *bridge;
+    int32_t bridge_peer;       /* rank there of the other group's first process */
+    int bridge_tag;
+} ompi_comm_agreement_t;
+
+/* Internal tags of point-to-point messages, apart from those of collectives. */
+enum {
+    OMPI_COMM_TAG_AGREE = -5,
+    OMPI_COMM_TAG_BRIDGE = -6,
+    OMPI_COMM_TAG_EXCHANGE = -7,
+};
+/* Tags that depend on a tag of the user: far below those of collectives. */
+int ompi_comm_tag_of_group(int tag);
+int ompi_comm_tag_of_bridge(int tag);
+
+/* All of an intracommunicator, a part of one, or both groups of an intercommunicator. */
+void ompi_comm_agree_all(ompi_comm_agreement_t *agreement, ompi_communicator_t *comm);
+void ompi_comm_agree_some(ompi_comm_agreement_t *agreement, ompi_communicator_t *comm, const int32_t *ranks,
+                          int32_t size, int32_t me, int tag);
+/* `local_comm` and another one's local group; the processes with rank 0 ... of both meet on `bridge`. */
+void ompi_comm_agree_bridged(ompi_comm_agreement_t *agreement, ompi_communicator_t *local_comm,
+                             ompi_communicator_t *bridge, int32_t bridge_peer, int bridge_tag);
+
+/*
+ * Bring new communicators to life, all or none: agree that all have succeeded so far (failure: an MPI error class, or MPI_SUCCESS) and on
+ * a context, and enable it. *newcomm is NULL in processes that take part without being members. On failure *newcomm is
+ * released and NULL.
+ */
+int ompi_comm_establish(const ompi_comm_agreement_t *agreement, ompi_communicator_t **newcomm, int failure);
+
+/* ---- The table; used by communicator.c ---- */
+
+int ompi_context_bind(uint32_t context, ompi_communicator_t *comm);
+/* Forgets the communicator and frees the slot. */
+void ompi_context_release(uint32_t context);
+/* The communicators that are left, one after the other; start with *slot = 0. NULL: no more. */
+ompi_communicator_t *ompi_context_next(uint32_t *slot);
+void ompi_context_finalize(void);
+
+#endif
