@@ -37,28 +37,29 @@ static unsigned affinity_cpus(void)
     return cpus ? cpus : 1;
 }
 
-/* Processors' worth of time that a quota file allows, rounded up; UINT_MAX: no limit. Version 2 has "QUOTA PERIOD" or "max PERIOD"
- * in one file, version 1 two files. */
-static unsigned quota_in(const char *dir, bool v2)
+/* One or two numbers at the start of a file; how many there are. */
+static int numbers_in(const char *dir, const char *name, long long *first, long long *second)
 {
     char path[PATH_MAX];
-    long long quota = -1, period = 0;
-    int n = snprintf(path, sizeof path, "%s/%s", dir, v2 ? "cpu.max" : "cpu.cfs_quota_us");
+    int n = snprintf(path, sizeof path, "%s/%s", dir, name);
     FILE *file = n > 0 && (size_t) n < sizeof path ? fopen(path, "re") : NULL;
     if (!file) {
-        return UINT_MAX;
+        return 0;
     }
-    int fields = v2 ? fscanf(file, "%lld %lld", &quota, &period) : fscanf(file, "%lld", &quota);
+    int found = second ? fscanf(file, "%lld %lld", first, second) : fscanf(file, "%lld", first);
     fclose(file);
-    if (!v2 && fields == 1) {
-        snprintf(path, sizeof path, "%s/cpu.cfs_period_us", dir);
-        file = fopen(path, "re");
-        if (file) {
-            fields += fscanf(file, "%lld", &period);
-            fclose(file);
-        }
-    }
-    if (fields != 2 || quota <= 0 || period <= 0) {
+    return found;
+}
+
+/* Processors' worth of time that a group may use, rounded up; UINT_MAX: no limit. Version 2 has "QUOTA PERIOD" or
+ * "max PERIOD" in one file, version 1 two files. */
+static unsigned quota_in(const char *dir, bool v2)
+{
+    long long quota = -1, period = 0;
+    bool limited = v2 ? numbers_in(dir, "cpu.max", &quota, &period) == 2
+                      : numbers_in(dir, "cpu.cfs_quota_us", &quota, NULL) == 1 &&
+                            numbers_in(dir, "cpu.cfs_period_us", &period, NULL) == 1;
+    if (!limited || quota <= 0 || period <= 0) {
         return UINT_MAX;
     }
     long long cpus = (quota + period - 1) / period;

@@ -1,0 +1,145 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Bringing the library up and taking it down, for the first and the last instance (runtime.h). */
+#include <pthread.h>
+#include <stddef.h>
+
+#include "ompi/attribute/attribute.h"
+#include "ompi/communicator/communicator.h"
+#include "ompi/datatype/datatype.h"
+#include "ompi/errhandler/errhandler.h"
+#include "ompi/group/group.h"
+#include "ompi/info/info.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/mca/pml/pml.h"
+#include "ompi/mpi/c/state.h"
+#include "ompi/op/op.h"
+#include "ompi/proc/proc.h"
+#include "ompi/request/request.h"
+#include "ompi/runtime/rte.h"
+#include "ompi/runtime/runtime.h"
+#include "opal/mca/base/var.h"
+#include "opal/runtime/opal.h"
+#include "opal/runtime/progress.h"
+#include "opal/util/output.h"
+
+_Atomic int32_t ompi_instance_count;
+int ompi_thread_level = MPI_THREAD_SINGLE;
+
+/* Held while the library goes up or down: others that want in wait. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The runtime starts behind the progress engine and ends before it: libpmix's thread may ring its doorbell
+ * until then. How many processes share the processors is known only afterwards. */
+static int start_progress(void)
+{
+    return opal_progress_init(ompi_thread_level == MPI_THREAD_MULTIPLE, false);
+}
+
+static int start_rte(void)
+{
+    int rc = ompi_rte_init();
+    if (rc == OPAL_SUCCESS) {
+        opal_progress_set_oversubscribed(ompi_rte.oversubscribed);
+    }
+    return rc;
+}
+
+static int start_pml(void)
+{
+    int rc = mca_pml_base_open();
+    if (rc != OPAL_SUCCESS) {
+        return rc;
+    }
+    rc = mca_pml_base_select();
+    if (rc != OPAL_SUCCESS) {
+        mca_pml_base_close();
+    }
+    return rc;
+}
+
+/* All components have registered what they know. */
+static int check_parameters(void)
+{
+    return mca_base_var_check_unknown();
+}
+
+/* Nobody leaves while a peer may still wait for what this process has sent, or send to it. */
+static void quiesce(void)
+{
+    if (mca_pml.drain() != MPI_SUCCESS || ompi_rte_fence() != OPAL_SUCCESS) {
+        opal_show_help("mpi:finalize", "MPI could not end in good order: messages may have been lost.");
+    }
+}
+
+/* Up in this order, down in the reverse one. Functions return OPAL_SUCCESS (which is MPI_SUCCESS) or an error. */
+static const struct {
+    const char *what;
+    int (*start)(void);
+    void (*stop)(void);
+} stages[] = {
+    {"the portable base", opal_init, opal_finalize},
+    {"parameters of the MPI layer", ompi_mpi_shell_register, NULL},
+    {"the progress engine", start_progress, opal_progress_finalize},
+    {"the runtime", start_rte, ompi_rte_finalize},
+    {"error handlers", NULL, ompi_errhandler_finalize},
+    {"info objects", ompi_info_init, ompi_info_finalize},
+    {"datatypes", ompi_datatype_init, ompi_datatype_finalize},
+    {"attributes", ompi_attribute_init, ompi_attribute_finalize},
+    {"operators", ompi_op_init, NULL},
+    {"requests", ompi_request_module_init, ompi_request_module_finalize},
+    {"groups", ompi_group_init, ompi_group_finalize},
+    {"processes", ompi_proc_init, ompi_proc_finalize},
+    {"point-to-point messages", start_pml, mca_pml_base_close},
+    {"collectives", mca_coll_base_open, mca_coll_base_close},
+    {"communicators", ompi_comm_init, ompi_comm_finalize},
+    {"the publication of addresses", ompi_rte_commit, NULL},
+    {"parameters", check_parameters, NULL},
+    {"traffic", NULL, quiesce},
+};
+
+enum { STAGES = sizeof stages / sizeof *stages };
+
+static void stop_below(size_t stage)
+{
+    while (stage-- > 0) {
+        if (stages[stage].stop) {
+            stages[stage].stop();
+        }
+    }
+}
+
+static int bring_up(int thread_level)
+{
+    ompi_thread_level = thread_level;
+    for (size_t stage = 0; stage < STAGES; stage++) {
+        if (stages[stage].start && stages[stage].start() != OPAL_SUCCESS) {
+            stop_below(stage);
+            return ompi_error(MPI_ERR_OTHER, "%s could not be started", stages[stage].what);
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+int ompi_instance_acquire(int thread_level)
+{
+    int rc = MPI_SUCCESS;
+    pthread_mutex_lock(&lock);
+    if (atomic_load(&ompi_instance_count) == 0) {
+        rc = bring_up(thread_level);
+    }
+    if (rc == MPI_SUCCESS) {
+        atomic_fetch_add(&ompi_instance_count, 1);
+    }
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+int ompi_instance_release(void)
+{
+    pthread_mutex_lock(&lock);
+    if (atomic_fetch_sub(&ompi_instance_count, 1) == 1) {
+        stop_below(STAGES);
+    }
+    pthread_mutex_unlock(&lock);
+    return MPI_SUCCESS;
+}
