@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # The C binding. mpi.h, bodies.h and the shells are generated from the description in mpi/api: in a git
 # checkout by Python, into the build tree; a dist tarball carries them.
-libmpi_abi_la_SOURCES += mpi/c/counts.h mpi/c/state.h mpi/c/shell.h mpi/c/shell.c mpi/c/handles.c \
+libmpi_abi_la_SOURCES += include/ompi/handles.h mpi/c/counts.h mpi/c/state.h mpi/c/shell.h mpi/c/shell.c mpi/c/handles.c \
     mpi/c/environment.c mpi/c/abi.c mpi/c/status.c
 
 ompi_generated_shells = \
