@@ -227,9 +227,10 @@ static lt_dlhandle open_object(const char *path)
 }
 
 mca_base_component_item_t *mca_base_component_load(const mca_base_framework_t *framework,
-                                                   const mca_base_object_t *object, char **reason)
+                                                   const mca_base_object_t *object, char **reason, bool *misbuilt)
 {
     *reason = NULL;
+    *misbuilt = false;
     mca_base_component_item_t *item = calloc(1, sizeof(*item));
     char *symbol = mca_base_reason("mca_%s_%s_component", framework->name, object->name);
     if (NULL == item || NULL == symbol || 0 != lt_dlinit()) {
@@ -247,6 +248,7 @@ mca_base_component_item_t *mca_base_component_load(const mca_base_framework_t *f
         item->component = lt_dlsym(item->handle, symbol);
         *reason = item->component ? mca_base_component_refusal(framework, object->name, item->component)
                                   : mca_base_reason("it does not define the symbol %s", symbol);
+        *misbuilt = *reason != NULL;
     }
     free(symbol);
     if (*reason || NULL == item->component || NULL == item->path) {

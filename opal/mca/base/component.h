@@ -19,9 +19,10 @@ void mca_base_objects_free(void);
 char *mca_base_component_refusal(const mca_base_framework_t *framework, const char *name,
                                  const mca_base_component_t *component);
 
-/* Load and check an object. On failure *reason is why (to be freed), and the result is NULL. */
+/* Load and check an object. On failure *reason is why (to be freed), and the result is NULL; *misbuilt then
+ * tells an object that is not meant for this installation from one that this machine can't load. */
 mca_base_component_item_t *mca_base_component_load(const mca_base_framework_t *framework,
-                                                   const mca_base_object_t *object, char **reason);
+                                                   const mca_base_object_t *object, char **reason, bool *misbuilt);
 /* Unload, and free the item, which is in no list. */
 void mca_base_component_unload(mca_base_component_item_t *item);
 

@@ -180,12 +180,25 @@ static int collect(const mca_base_framework_t *framework, candidates_t *all)
     return OPAL_SUCCESS;
 }
 
-static mca_base_component_item_t *load(mca_base_framework_t *framework, const candidate_t *candidate)
+/* An object made for another version lies where users expect it to work: say so, though nobody named it. */
+static void report_misbuilt(const mca_base_framework_t *framework, const candidate_t *candidate, const char *reason)
+{
+    char topic[256];
+    snprintf(topic, sizeof(topic), "mca-component-refused:%s:%s", framework->name, candidate->name);
+    opal_show_help(topic, "component %s of framework %s (%s) is not used: %s.", candidate->name, framework->name,
+                   candidate->object->path, reason);
+}
+
+static mca_base_component_item_t *load(mca_base_framework_t *framework, const candidate_t *candidate, unsigned flags)
 {
     char *reason;
     mca_base_component_item_t *item;
     if (candidate->object) {
-        item = mca_base_component_load(framework, candidate->object, &reason);
+        bool misbuilt;
+        item = mca_base_component_load(framework, candidate->object, &reason, &misbuilt);
+        if (misbuilt && reason && !framework->include_list && !(flags & MCA_BASE_OPEN_INFO)) {
+            report_misbuilt(framework, candidate, reason);
+        }
     } else {
         reason = mca_base_component_refusal(framework, candidate->name, candidate->fixed);
         item = reason ? NULL : calloc(1, sizeof(*item));
@@ -205,7 +218,7 @@ static mca_base_component_item_t *load(mca_base_framework_t *framework, const ca
 /* Load, register, and open unless only information is wanted; false if the component can't be used. */
 static bool take(mca_base_framework_t *framework, const candidate_t *candidate, unsigned flags)
 {
-    mca_base_component_item_t *item = load(framework, candidate);
+    mca_base_component_item_t *item = load(framework, candidate, flags);
     if (NULL == item) {
         return false;
     }
@@ -403,8 +416,9 @@ int mca_base_framework_register_all(mca_base_framework_t *framework)
         }
         /* What can't be loaded here has no parameters here; who asks for it hears the reason. */
         char *reason = NULL;
+        bool misbuilt;
         mca_base_component_item_t *item =
-            all.list[i].object ? mca_base_component_load(framework, all.list[i].object, &reason) : NULL;
+            all.list[i].object ? mca_base_component_load(framework, all.list[i].object, &reason, &misbuilt) : NULL;
         free(reason);
         if (item) {
             register_component(item->component);

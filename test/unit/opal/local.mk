@@ -31,3 +31,54 @@ unit_opal_util_output_test_LDADD = $(opal_lib)
 check_PROGRAMS += unit/opal/mca/var_test
 unit_opal_mca_var_test_SOURCES = unit/opal/mca/var_test.c unit/opal/mca/scene.h
 unit_opal_mca_var_test_LDADD = $(opal_lib)
+
+# Components for tests of the component architecture: one source, many faults.
+tst_component_ldflags = -module -avoid-version -shared -rpath /nowhere $(HAWSER_LDFLAGS)
+check_LTLIBRARIES += unit/opal/mca/libtstgone.la
+unit_opal_mca_libtstgone_la_SOURCES = unit/opal/mca/tst_needed.c
+unit_opal_mca_libtstgone_la_LDFLAGS = -avoid-version -shared -rpath /nowhere $(HAWSER_LDFLAGS)
+check_LTLIBRARIES += unit/opal/mca/mca_tst_good.la
+unit_opal_mca_mca_tst_good_la_SOURCES = unit/opal/mca/tst_component.c
+unit_opal_mca_mca_tst_good_la_LDFLAGS = $(tst_component_ldflags)
+unit_opal_mca_mca_tst_good_la_CPPFLAGS = $(AM_CPPFLAGS) -DTST_NAME=good
+check_LTLIBRARIES += unit/opal/mca/mca_tst_other.la
+unit_opal_mca_mca_tst_other_la_SOURCES = unit/opal/mca/tst_component.c
+unit_opal_mca_mca_tst_other_la_LDFLAGS = $(tst_component_ldflags)
+unit_opal_mca_mca_tst_other_la_CPPFLAGS = $(AM_CPPFLAGS) -DTST_NAME=other
+check_LTLIBRARIES += unit/opal/mca/mca_tst_badmagic.la
+unit_opal_mca_mca_tst_badmagic_la_SOURCES = unit/opal/mca/tst_component.c
+unit_opal_mca_mca_tst_badmagic_la_LDFLAGS = $(tst_component_ldflags)
+unit_opal_mca_mca_tst_badmagic_la_CPPFLAGS = $(AM_CPPFLAGS) -DTST_NAME=badmagic -DTST_MAGIC=1
+check_LTLIBRARIES += unit/opal/mca/mca_tst_newmajor.la
+unit_opal_mca_mca_tst_newmajor_la_SOURCES = unit/opal/mca/tst_component.c
+unit_opal_mca_mca_tst_newmajor_la_LDFLAGS = $(tst_component_ldflags)
+unit_opal_mca_mca_tst_newmajor_la_CPPFLAGS = $(AM_CPPFLAGS) -DTST_NAME=newmajor -DTST_MAJOR=3 -DTST_MINOR=0
+check_LTLIBRARIES += unit/opal/mca/mca_tst_oldmajor.la
+unit_opal_mca_mca_tst_oldmajor_la_SOURCES = unit/opal/mca/tst_component.c
+unit_opal_mca_mca_tst_oldmajor_la_LDFLAGS = $(tst_component_ldflags)
+unit_opal_mca_mca_tst_oldmajor_la_CPPFLAGS = $(AM_CPPFLAGS) -DTST_NAME=oldmajor -DTST_MAJOR=1 -DTST_MINOR=0
+check_LTLIBRARIES += unit/opal/mca/mca_tst_newminor.la
+unit_opal_mca_mca_tst_newminor_la_SOURCES = unit/opal/mca/tst_component.c
+unit_opal_mca_mca_tst_newminor_la_LDFLAGS = $(tst_component_ldflags)
+unit_opal_mca_mca_tst_newminor_la_CPPFLAGS = $(AM_CPPFLAGS) -DTST_NAME=newminor -DTST_MINOR=2
+check_LTLIBRARIES += unit/opal/mca/mca_tst_nosymbol.la
+unit_opal_mca_mca_tst_nosymbol_la_SOURCES = unit/opal/mca/tst_needed.c
+unit_opal_mca_mca_tst_nosymbol_la_LDFLAGS = $(tst_component_ldflags)
+unit_opal_mca_mca_tst_nosymbol_la_CPPFLAGS = $(AM_CPPFLAGS)
+check_LTLIBRARIES += unit/opal/mca/mca_tst_misnamed.la
+unit_opal_mca_mca_tst_misnamed_la_SOURCES = unit/opal/mca/tst_component.c
+unit_opal_mca_mca_tst_misnamed_la_LDFLAGS = $(tst_component_ldflags)
+unit_opal_mca_mca_tst_misnamed_la_CPPFLAGS = $(AM_CPPFLAGS) -DTST_NAME=misnamed -DTST_SAYS_NAME='"somebody"'
+check_LTLIBRARIES += unit/opal/mca/mca_tst_nohardware.la
+unit_opal_mca_mca_tst_nohardware_la_SOURCES = unit/opal/mca/tst_component.c
+unit_opal_mca_mca_tst_nohardware_la_LDFLAGS = $(tst_component_ldflags)
+unit_opal_mca_mca_tst_nohardware_la_CPPFLAGS = $(AM_CPPFLAGS) -DTST_NAME=nohardware -DTST_OPEN=MCA_ERR_NOT_AVAILABLE
+check_LTLIBRARIES += unit/opal/mca/mca_tst_needy.la
+unit_opal_mca_mca_tst_needy_la_SOURCES = unit/opal/mca/tst_component.c
+unit_opal_mca_mca_tst_needy_la_LDFLAGS = $(tst_component_ldflags)
+unit_opal_mca_mca_tst_needy_la_CPPFLAGS = $(AM_CPPFLAGS) -DTST_NAME=needy -DTST_NEEDS
+unit_opal_mca_mca_tst_needy_la_LIBADD = unit/opal/mca/libtstgone.la
+
+check_PROGRAMS += unit/opal/mca/component_test
+unit_opal_mca_component_test_SOURCES = unit/opal/mca/component_test.c unit/opal/mca/scene.h
+unit_opal_mca_component_test_LDADD = $(opal_lib)
