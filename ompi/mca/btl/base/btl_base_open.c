@@ -1,0 +1,180 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Opens the BTL components, gives them their services, and collects their modules. */
+#include "ompi/mca/btl/base/btl_base_private.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "ompi/runtime/rte.h"
+#include "opal/runtime/progress.h"
+#include "opal/util/output.h"
+#include "ompi/mca/btl/static-components.h"
+
+mca_base_framework_t mca_btl_base_framework = {
+    .project = "ompi",
+    .name = "btl",
+    .help = "byte transfer layers: move fragments to a peer over one kind of link",
+    .contract_major = MCA_BTL_CONTRACT_MAJOR,
+    .contract_minor = MCA_BTL_CONTRACT_MINOR,
+    .static_components = mca_btl_static_components,
+};
+
+static mca_btl_base_modules_t all;
+static mca_btl_base_card_t card;
+static mca_btl_job_t job;
+
+/* ---- Services: thin covers over the progress engine ---- */
+
+static int poller_add(const mca_btl_poller_t *poller, void *context, void **handle)
+{
+    static_assert(sizeof(mca_btl_poller_t) == sizeof(opal_poller_ops_t), "same layout");
+    return opal_progress_poller_add((const opal_poller_ops_t *) poller, context, (opal_poller_t **) handle);
+}
+
+static void poller_del(void *handle)
+{
+    opal_progress_poller_del(handle);
+}
+
+static void poller_active(void *handle, bool active)
+{
+    opal_progress_poller_active(handle, active);
+}
+
+static int event_add(int fd, unsigned what, mca_btl_event_fn_t fn, void *context, void **handle)
+{
+    return opal_event_add(fd, what, fn, context, (opal_event_t **) handle);
+}
+
+static int event_mod(void *handle, unsigned what)
+{
+    return opal_event_mod(handle, what);
+}
+
+static void event_del(void *handle)
+{
+    opal_event_del(handle);
+}
+
+static int timer_add(uint64_t us, mca_btl_timer_fn_t fn, void *context, void **handle)
+{
+    return opal_timer_add(us, fn, context, (opal_event_t **) handle);
+}
+
+static void timer_del(void *handle)
+{
+    opal_timer_del(handle);
+}
+
+static int publish(const char *component, const void *data, size_t len)
+{
+    return mca_btl_base_card_add(&card, component, data, len);
+}
+
+static mca_btl_services_t services = {
+    .struct_size = sizeof(mca_btl_services_t),
+    .job = &job,
+    .poller_add = poller_add,
+    .poller_del = poller_del,
+    .poller_active = poller_active,
+    .event_add = event_add,
+    .event_mod = event_mod,
+    .event_del = event_del,
+    .timer_add = timer_add,
+    .timer_del = timer_del,
+    .now_ns = opal_now_ns,
+    .wake = opal_progress_wake,
+    .publish = publish,
+};
+
+static void describe_job(void)
+{
+    job.self = ompi_rte.self;
+    job.size = ompi_rte.size;
+    job.local_rank = ompi_rte.local_rank;
+    job.local_size = ompi_rte.local_size;
+    job.job_id = ompi_rte.nspace;
+    job.host = ompi_rte.host;
+    job.session_dir = ompi_rte.session_dir;
+    memcpy(job.secret, ompi_rte.secret, sizeof(job.secret));
+}
+
+/* ---- Modules ---- */
+
+static int add_modules(mca_btl_module_t **modules, size_t count)
+{
+    mca_btl_module_t **grown = realloc(all.modules, (all.count + count) * sizeof(*grown));
+    if (!grown) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    memcpy(grown + all.count, modules, count * sizeof(*grown));
+    all.modules = grown;
+    all.count += count;
+    return OPAL_SUCCESS;
+}
+
+static int init_component(const mca_base_component_t *component)
+{
+    const mca_btl_component_ops_t *ops = component->ops;
+    mca_btl_module_t **modules = NULL;
+    size_t count = 0;
+    int rc = ops->init(&services, &modules, &count);
+    if (rc == OPAL_SUCCESS && count > 0) {
+        return add_modules(modules, count);
+    }
+    if (mca_btl_base_framework.include_list) {
+        opal_show_help("btl:asked-for-unusable",
+                       "The byte transfer layer \"%s\" was asked for by name (parameter \"btl\" is \"%s\"), but can't be "
+                       "used here: %s.\nSee what it says with --mca btl_base_verbose 20, or leave it out of the list.",
+                       component->name, mca_btl_base_framework.selection,
+                       rc == OPAL_SUCCESS ? "it found no usable link" : opal_strerror(rc));
+        return OPAL_ERR_NOT_AVAILABLE;
+    }
+    mca_base_log("btl", component->name, MCA_LOG_INFO, "not used: %s", opal_strerror(rc));
+    return OPAL_SUCCESS;
+}
+
+int mca_btl_base_open(const char *pml, bool threads, mca_btl_base_modules_t *modules)
+{
+    describe_job();
+    services.base = mca_base_services();
+    services.threads = threads;
+    services.oversubscribed = ompi_rte.oversubscribed;
+    services.asymmetric_fence = opal_progress_asymmetric_fence();
+    int rc = mca_btl_base_card_begin(&card, pml);
+    if (rc == OPAL_SUCCESS) {
+        rc = mca_base_framework_open(&mca_btl_base_framework, MCA_BASE_OPEN_DEFAULT);
+    }
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &mca_btl_base_framework.components) {
+        if (rc == OPAL_SUCCESS) {
+            rc = init_component(OPAL_CONTAINER_OF(i, mca_base_component_item_t, item)->component);
+        }
+    }
+    if (rc == OPAL_SUCCESS && all.count == 0) {
+        opal_show_help("btl:none", "No byte transfer layer can be used: none is installed, or the parameter \"btl\" "
+                                   "(now \"%s\") excludes all of them.",
+                       mca_btl_base_framework.selection ? mca_btl_base_framework.selection : "");
+        rc = OPAL_ERR_NOT_AVAILABLE;
+    }
+    *modules = all;
+    return rc;
+}
+
+void mca_btl_base_close(void)
+{
+    for (size_t i = 0; i < all.count; i++) {
+        all.modules[i]->ops->finalize(all.modules[i]);
+    }
+    free(all.modules);
+    free(card.bytes);
+    memset(&all, 0, sizeof(all));
+    memset(&card, 0, sizeof(card));
+    mca_base_framework_close(&mca_btl_base_framework);
+}
+
+const void *mca_btl_base_card(size_t *len)
+{
+    *len = card.len;
+    return card.bytes;
+}
