@@ -71,7 +71,7 @@ typedef struct mca_pml {
 typedef struct mca_pml_component_ops {
     size_t struct_size;
     int (*query)(int *priority);          /* can it run, and how gladly */
-    int (*init)(const mca_pml_t **pml);   /* selected: start, with all BTLs */
+    int (*init)(mca_pml_t *pml);          /* selected: start, with all BTLs, and fill the table */
     void (*finalize)(void);
 } mca_pml_component_ops_t;
 

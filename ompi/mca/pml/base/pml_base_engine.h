@@ -1,0 +1,192 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The messaging engine: one source, compiled into every PML, each with its policy.
+ *
+ * A PML's only file defines, before it includes this header, its policy as static inline functions:
+ *
+ *   int  policy_short(peer, link, hdr, hdr_len, data, len)    hand a fragment to a link, as send_short
+ *   int  policy_reserve(peer, link, min, want, room)          as reserve
+ *   void policy_commit(peer, link, room, len)                 as commit
+ *   int  policy_send(peer, link, desc)                        as send of a descriptor
+ *   bool policy_arrive(peer, arrival)                         look at what arrived; false: it is not for the engine (yet)
+ *   bool policy_is_idle(void)                                 it holds nothing back
+ *   POLICY_ROOM                                               bytes that the policy puts in front of a header
+ *
+ * What a policy holds back, damages or loses it gives back with engine_returned(), as a link that failed does.
+ *
+ * Locks, taken only with threads, never two at once: a communicator's (matching, receive order), a peer's (what is to be sent to it).
+ */
+#ifndef MCA_PML_BASE_ENGINE_H
+#define MCA_PML_BASE_ENGINE_H
+
+#include <stdlib.h>
+#include <string.h>
+#include "ompi/mca/pml/base/pml_base_request.h"
+#include "ompi/mca/pml/base/pml_base_util.h"
+
+/* ---- Credit ---- */
+
+enum { ENGINE_MESSAGE_COST = 64 }; /* what an eager message costs the receiver besides its payload */
+
+static inline uint32_t engine_cost(size_t bytes)
+{
+    return (uint32_t) bytes + ENGINE_MESSAGE_COST;
+}
+
+/* May another eager message of this cost go out? */
+static inline bool engine_has_credit(const mca_pml_peer_t *peer, uint32_t cost)
+{
+    uint32_t used = peer->sent - atomic_load_explicit(&peer->credited, memory_order_relaxed);
+    return used + cost <= mca_pml_base_params.eager_window || used == 0;
+}
+
+static inline void engine_fill_common(mca_pml_peer_t *peer, mca_pml_hdr_common_t *common, uint8_t type)
+{
+    uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed);
+    peer->consumed_told = consumed;
+    *common = (mca_pml_hdr_common_t){.type = type, .credit = htole32(consumed)};
+}
+
+static inline void engine_take_credit(mca_pml_peer_t *peer, const mca_pml_hdr_common_t *common)
+{
+    uint32_t credit = le32toh(common->credit);
+    uint32_t seen = atomic_load_explicit(&peer->credited, memory_order_relaxed);
+    if ((int32_t) (credit - seen) > 0 && credit - seen <= peer->sent - seen) {
+        atomic_store_explicit(&peer->credited, credit, memory_order_relaxed);
+    }
+}
+
+/* ---- Handing to links ---- */
+
+static inline void engine_count(mca_pml_link_t *link, size_t len)
+{
+    link->messages++;
+    link->bytes += len;
+}
+
+/* The link for the next first fragment or control; NULL: all are down. The caller holds the peer's lock. */
+static inline mca_pml_link_t *engine_latency_link(mca_pml_peer_t *peer)
+{
+    if (OPAL_LIKELY(peer->latency_count == 1)) {
+        return peer->latency[0];
+    }
+    if (peer->latency_count == 0) {
+        return NULL;
+    }
+    if (++peer->latency_next >= peer->latency_count) {
+        peer->latency_next = 0;
+    }
+    return peer->latency[peer->latency_next];
+}
+
+/* Header and contiguous bytes through whichever of short and reserve takes them. */
+static inline int engine_put_bytes(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len,
+                                   const void *data, size_t len)
+{
+    if (hdr_len + len + POLICY_ROOM <= link->module->limits.short_max) {
+        return policy_short(peer, link, hdr, hdr_len, data, len);
+    }
+    mca_btl_room_t room;
+    int rc = policy_reserve(peer, link, hdr_len + len, hdr_len + len, &room);
+    if (rc == MCA_SUCCESS) {
+        memcpy(room.ptr, hdr, hdr_len);
+        memcpy((char *) room.ptr + hdr_len, data, len);
+        policy_commit(peer, link, &room, hdr_len + len);
+    }
+    return rc;
+}
+
+static void engine_flush(mca_pml_peer_t *peer);
+static void engine_fail_peer(mca_pml_peer_t *peer);
+
+/* Keep a copy to be sent later. The caller holds the peer's lock. */
+static void engine_queue_raw(mca_pml_peer_t *peer, const void *hdr, size_t hdr_len, const void *data, size_t len)
+{
+    mca_pml_raw_t *raw = malloc(sizeof(*raw) + hdr_len + len);
+    if (!raw) {
+        mca_pml_base_out_of_memory("a fragment to be sent again");
+    }
+    raw->len = hdr_len + len;
+    memcpy(raw->bytes, hdr, hdr_len);
+    memcpy(raw->bytes + hdr_len, data, len);
+    opal_list_append(&peer->control, &raw->item);
+}
+
+/* Send a header alone; it waits in the control list if no link takes it. The caller holds the peer's lock. */
+static void engine_send_control(mca_pml_peer_t *peer, void *hdr, size_t len, uint8_t type)
+{
+    engine_fill_common(peer, hdr, type);
+    mca_pml_link_t *link = engine_latency_link(peer);
+    if (link && opal_list_is_empty(&peer->control) &&
+        policy_short(peer, link, hdr, len, NULL, 0) == MCA_SUCCESS) {
+        engine_count(link, len);
+        return;
+    }
+    engine_queue_raw(peer, hdr, len, hdr, 0);
+}
+
+/* Tell the peer of memory that became free, if it has not heard for long. */
+static void engine_return_credit(mca_pml_peer_t *peer)
+{
+    uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed);
+    if (OPAL_LIKELY(consumed - peer->consumed_told < mca_pml_base_params.eager_window / 4)) {
+        return;
+    }
+    mca_pml_hdr_common_t hdr;
+    mca_pml_peer_lock(peer);
+    if (peer->latency_count > 0) {
+        engine_send_control(peer, &hdr, sizeof(hdr), MCA_PML_HDR_CREDIT);
+    }
+    mca_pml_peer_unlock(peer);
+}
+
+/* An eager message of this payload has left our memory. */
+static inline void engine_consumed(mca_pml_peer_t *peer, size_t payload)
+{
+    uint32_t cost = engine_cost(payload);
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        atomic_fetch_add_explicit(&peer->consumed, cost, memory_order_relaxed);
+    } else {
+        atomic_store_explicit(&peer->consumed,
+                              atomic_load_explicit(&peer->consumed, memory_order_relaxed) + cost,
+                              memory_order_relaxed);
+    }
+    engine_return_credit(peer);
+}
+
+/* ---- A communicator's peers ---- */
+
+static OPAL_COLD mca_pml_comm_peer_t *engine_comm_peer_new(ompi_communicator_t *comm, int rank)
+{
+    mca_pml_comm_t *pc = comm->pml;
+    ompi_proc_t *proc = ompi_comm_peer(comm, rank);
+    mca_pml_peer_t *peer = proc ? mca_pml_base_peer(proc) : NULL;
+    if (!peer) {
+        return NULL;
+    }
+    mca_pml_comm_peer_t *cp = calloc(1, sizeof(*cp));
+    if (!cp) {
+        return NULL;
+    }
+    cp->peer = peer;
+    opal_list_init(&cp->parked);
+    mca_pml_comm_peer_t *other = NULL;
+    if (!atomic_compare_exchange_strong(&pc->peers[rank], &other, cp)) {
+        free(cp); /* another thread was faster */
+        return other;
+    }
+    return cp;
+}
+
+static inline mca_pml_comm_peer_t *engine_comm_peer(ompi_communicator_t *comm, int rank)
+{
+    mca_pml_comm_peer_t *cp = atomic_load_explicit(&comm->pml->peers[rank], memory_order_acquire);
+    return OPAL_LIKELY(cp != NULL) ? cp : engine_comm_peer_new(comm, rank);
+}
+
+#include "ompi/mca/pml/base/pml_base_engine_send.h"
+#include "ompi/mca/pml/base/pml_base_engine_recv.h"
+#include "ompi/mca/pml/base/pml_base_engine_probe.h"
+#include "ompi/mca/pml/base/pml_base_engine_life.h"
+
+#endif

@@ -1,0 +1,236 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Communicators, links that come and go, start and end. Part of pml_base_engine.h. */
+
+/* ---- Communicators ---- */
+
+static int engine_add_comm(ompi_communicator_t *comm)
+{
+    size_t n = (size_t) comm->remote_size;
+    mca_pml_comm_t *pc = calloc(1, sizeof(*pc) + n * sizeof(pc->peers[0]));
+    if (!pc) {
+        return MPI_ERR_NO_MEM;
+    }
+    if (mca_pml_match_init(&pc->match) != OPAL_SUCCESS) {
+        free(pc);
+        return MPI_ERR_NO_MEM;
+    }
+    pthread_mutex_init(&pc->lock, NULL);
+    pc->size = (uint32_t) n;
+    comm->pml = pc;
+    mca_pml_message_t *message;
+    while ((message = mca_pml_base_orphan_take(comm->context))) { /* it came before us */
+        uint32_t src = le32toh(message->hdr.match.src);
+        mca_pml_comm_peer_t *cp = src < n ? engine_comm_peer(comm, (int) src) : NULL;
+        if (!cp || cp->peer != message->peer) {
+            engine_message_free(message);
+            continue;
+        }
+        mca_pml_comm_lock(pc);
+        if ((int32_t) (le32toh(message->hdr.match.seq) - cp->recv_seq) >= 0) {
+            engine_park(cp, message, le32toh(message->hdr.match.seq));
+        } else {
+            engine_message_free(message);
+        }
+        mca_pml_comm_unlock(pc);
+        engine_unpark(pc, cp);
+    }
+    return MPI_SUCCESS;
+}
+
+static void engine_del_comm(ompi_communicator_t *comm)
+{
+    mca_pml_comm_t *pc = comm->pml;
+    atomic_store_explicit(&engine_last_comm, NULL, memory_order_relaxed);
+    if (!pc) {
+        return;
+    }
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &pc->match.messages) { /* never received */
+        mca_pml_message_t *message = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
+        mca_pml_match_remove_unexpected(&pc->match, &message->match);
+        engine_message_free(message);
+    }
+    mca_pml_match_fini(&pc->match);
+    for (uint32_t r = 0; r < pc->size; r++) {
+        mca_pml_comm_peer_t *cp = atomic_load(&pc->peers[r]);
+        while (cp && (i = opal_list_pop(&cp->parked))) {
+            engine_message_free(OPAL_CONTAINER_OF(i, mca_pml_message_t, item));
+        }
+        free(cp);
+    }
+    pthread_mutex_destroy(&pc->lock);
+    free(pc);
+    comm->pml = NULL;
+}
+
+/* ---- Links ---- */
+
+/* Nothing leads to the peer any more: what waits for it fails. */
+static void engine_fail_peer(mca_pml_peer_t *peer)
+{
+    opal_list_t failed = OPAL_LIST_INIT(failed);
+    opal_list_item_t *i;
+    mca_pml_peer_lock(peer);
+    opal_list_splice(&failed, &peer->pending);
+    peer->pending_any = false;
+    while ((i = opal_list_pop(&peer->again))) {
+        mca_pml_frag_t *frag = OPAL_CONTAINER_OF(i, mca_pml_frag_t, item);
+        frag->send->unconfirmed -= frag->len;
+        free(frag);
+    }
+    opal_list_item_t *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &peer->bulk) {
+        if (OPAL_CONTAINER_OF(i, mca_pml_send_t, item)->unconfirmed == 0) {
+            opal_list_remove(i);
+            opal_list_append(&failed, i);
+        }
+    }
+    while ((i = opal_list_pop(&peer->control))) {
+        free(OPAL_CONTAINER_OF(i, mca_pml_raw_t, item));
+    }
+    mca_pml_peer_unlock(peer);
+    if (!opal_list_is_empty(&failed)) {
+        mca_pml_base_report_unreachable(peer);
+    }
+    engine_complete_sends(&failed, MPI_ERR_OTHER);
+}
+
+/* The peer left LOOKUP. */
+static void engine_peer_ready(mca_pml_peer_t *peer)
+{
+    if (atomic_load_explicit(&peer->state, memory_order_acquire) == MCA_PML_PEER_FAILED) {
+        engine_fail_peer(peer);
+    } else {
+        engine_flush(peer);
+    }
+}
+
+static void engine_writable(void *cookie, mca_btl_endpoint_t *endpoint)
+{
+    mca_pml_peer_t *peer = cookie;
+    mca_pml_link_t *link = mca_pml_base_link_of(peer, endpoint);
+    if (link) {
+        link->blocked = false;
+        engine_flush(peer);
+    }
+}
+
+/* A fragment that a link (or the policy) could not deliver, or does not know to be delivered. */
+static void engine_returned(void *cookie, mca_btl_endpoint_t *endpoint, const void *data, size_t len, int status)
+{
+    (void) endpoint;
+    (void) status;
+    mca_pml_peer_t *peer = cookie;
+    size_t hdr_len = mca_pml_hdr_length(data, len);
+    if (hdr_len == 0) {
+        return;
+    }
+    mca_pml_peer_lock(peer);
+    engine_queue_raw(peer, data, hdr_len, (const char *) data + hdr_len, len - hdr_len);
+    mca_pml_peer_unlock(peer);
+}
+
+static void engine_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_state_t state, const char *why)
+{
+    mca_pml_peer_t *peer = cookie;
+    mca_pml_link_t *link = mca_pml_base_link_of(peer, endpoint);
+    if (!link) {
+        return;
+    }
+    mca_pml_peer_lock(peer);
+    link->up = state == MCA_BTL_STATE_UP;
+    link->blocked = false;
+    mca_pml_base_peer_relist(peer);
+    bool lost = peer->latency_count == 0;
+    if (lost) {
+        free(peer->why);
+        peer->why = strdup(why);
+        atomic_store_explicit(&peer->state, MCA_PML_PEER_FAILED, memory_order_release);
+    } else {
+        atomic_store_explicit(&peer->state, MCA_PML_PEER_READY, memory_order_release);
+    }
+    mca_pml_peer_unlock(peer);
+    mca_base_log("pml", "base", MCA_LOG_DEBUG, "rank %u: link %s is %s: %s", peer->proc->rank, link->module->name,
+                 link->up ? "up" : "down", why);
+    if (lost) {
+        engine_fail_peer(peer);
+    } else {
+        engine_flush(peer);
+    }
+}
+
+static void *engine_incoming(mca_btl_module_t *module, mca_btl_name_t name)
+{
+    (void) module;
+    ompi_proc_t *proc = ompi_proc_of_name(name);
+    return proc ? mca_pml_base_peer(proc) : NULL;
+}
+
+static const mca_btl_upcalls_t engine_upcalls = {
+    .struct_size = sizeof(mca_btl_upcalls_t),
+    .arrive = engine_arrive,
+    .place = engine_place,
+    .place_cancel = engine_place_cancel,
+    .writable = engine_writable,
+    .returned = engine_returned,
+    .state = engine_state,
+    .incoming = engine_incoming,
+};
+
+/* ---- Draining ---- */
+
+static bool engine_peer_is_drained(mca_pml_peer_t *peer)
+{
+    mca_pml_peer_lock(peer);
+    bool drained = opal_list_is_empty(&peer->control) && opal_list_is_empty(&peer->pending) &&
+                   opal_list_is_empty(&peer->bulk) && opal_list_is_empty(&peer->again);
+    mca_pml_peer_unlock(peer);
+    int state = atomic_load_explicit(&peer->state, memory_order_acquire);
+    return state == MCA_PML_PEER_FAILED ||
+           (drained && (state == MCA_PML_PEER_LOOKUP || mca_pml_base_peer_idle(peer)));
+}
+
+static bool engine_is_drained(void *context)
+{
+    (void) context;
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &mca_pml_base_peers) {
+        if (!engine_peer_is_drained(OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item))) {
+            return false;
+        }
+    }
+    return policy_is_idle();
+}
+
+static int engine_drain(void)
+{
+    opal_progress_wait_until(engine_is_drained, NULL);
+    return MPI_SUCCESS;
+}
+
+/* ---- Start ---- */
+
+/* `name`: the policy's, which all processes must share. */
+static int engine_init(const char *name, mca_pml_t *pml)
+{
+    *pml = (mca_pml_t){
+        .name = name,
+        .add_comm = engine_add_comm,
+        .del_comm = engine_del_comm,
+        .send = engine_send,
+        .isend = engine_isend,
+        .send_init = engine_send_init,
+        .recv = engine_recv,
+        .irecv = engine_irecv,
+        .recv_init = engine_recv_init_persistent,
+        .iprobe = engine_iprobe,
+        .probe = engine_probe,
+        .improbe = engine_improbe,
+        .mprobe = engine_mprobe,
+        .imrecv = engine_imrecv,
+        .mrecv = engine_mrecv,
+        .drain = engine_drain,
+    };
+    mca_pml_base_peer_ready = engine_peer_ready;
+    return mca_pml_base_peers_init(name, &engine_upcalls);
+}

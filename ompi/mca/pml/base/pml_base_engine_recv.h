@@ -1,0 +1,631 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receiving. An arrival is validated, brought into the order of its sender's messages on the communicator
+ * (repeats are dropped, what comes too early is parked), and matched. A match of a long message is acknowledged at
+ * once, before its first bytes are copied, so that the sender goes on meanwhile.
+ *
+ * Part of pml_base_engine.h.
+ */
+
+/* ---- Receive requests ---- */
+
+static void engine_recv_free(ompi_request_t *request)
+{
+    mca_pml_recv_t *recv = (mca_pml_recv_t *) request;
+    ompi_datatype_release(recv->type);
+    ompi_comm_release(recv->super.comm);
+    mca_pml_base_recv_free(recv);
+}
+
+static int engine_recv_cancel(ompi_request_t *request);
+static int engine_recv_start(ompi_request_t *request);
+
+static const ompi_request_ops_t engine_recv_ops = {
+    .start = engine_recv_start,
+    .cancel = engine_recv_cancel,
+    .free = engine_recv_free,
+};
+
+static inline void engine_recv_done(mca_pml_recv_t *recv)
+{
+    if (OPAL_UNLIKELY(recv->id)) {
+        mca_pml_base_id_free(recv->id);
+        recv->id = 0;
+        mca_pml_ranges_fini(&recv->ranges);
+    }
+    ompi_request_complete(&recv->super);
+}
+
+/* Complete if every byte is there and no link writes into the buffer any more. */
+static inline void engine_recv_check(mca_pml_recv_t *recv)
+{
+    if (recv->received >= recv->expected && recv->placements == 0) {
+        engine_recv_done(recv);
+    }
+}
+
+static inline void engine_recv_copy_in(mca_pml_recv_t *recv, size_t offset, const void *data, size_t len)
+{
+    if (OPAL_UNLIKELY(offset >= recv->capacity)) {
+        return;
+    }
+    len = len < recv->capacity - offset ? len : recv->capacity - offset;
+    if (OPAL_LIKELY(recv->ptr != NULL)) {
+        memcpy(recv->ptr + offset, data, len);
+    } else {
+        opal_convertor_unpack_at(&recv->conv, offset, data, len);
+    }
+}
+
+/* ---- A receive and a message have met ---- */
+
+static inline void engine_set_status(mca_pml_recv_t *recv, const mca_pml_hdr_match_t *hdr, size_t length)
+{
+    MPI_Status *status = &recv->super.status;
+    bool fits = length <= recv->capacity;
+    ompi_status_set(status, (int) le32toh(hdr->src), (int32_t) le32toh((uint32_t) hdr->tag),
+                    fits ? length : recv->capacity);
+    status->MPI_ERROR = fits ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
+}
+
+static void engine_send_ack(mca_pml_peer_t *peer, uint64_t sreq, uint64_t rreq, uint64_t from, uint64_t to)
+{
+    mca_pml_hdr_ack_t ack = {.sreq = sreq, .rreq = htole64(rreq), .from = htole64(from), .to = htole64(to)};
+    mca_pml_peer_lock(peer);
+    engine_send_control(peer, &ack, sizeof(ack), MCA_PML_HDR_ACK);
+    mca_pml_peer_unlock(peer);
+}
+
+/* Ask for the rest of a long message, of which `have` bytes are here. */
+static void engine_recv_rest(mca_pml_recv_t *recv, mca_pml_peer_t *peer, uint64_t sreq, size_t have)
+{
+    if (recv->expected > have) {
+        recv->id = mca_pml_base_id_new(recv);
+        if (!recv->id) {
+            mca_pml_base_out_of_memory("the request of a long message");
+        }
+        mca_pml_ranges_init(&recv->ranges, have);
+    }
+    engine_send_ack(peer, sreq, recv->id, have, recv->expected > have ? recv->expected : have);
+}
+
+static void engine_fetch_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status);
+
+static void engine_fetched(mca_pml_fetch_t *fetch)
+{
+    mca_pml_recv_t *recv = fetch->recv;
+    mca_pml_peer_t *peer = recv->peer;
+    mca_pml_hdr_fin_t fin = {.sreq = fetch->sreq, .bytes = htole64(fetch->len)};
+    mca_pml_peer_lock(peer);
+    engine_send_control(peer, &fin, sizeof(fin), MCA_PML_HDR_FIN);
+    mca_pml_peer_unlock(peer);
+    recv->received = fetch->len;
+    free(fetch);
+    engine_recv_check(recv);
+}
+
+static void engine_fetch_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status)
+{
+    (void) status;
+    mca_pml_fetch_t *fetch = OPAL_CONTAINER_OF(desc, mca_pml_fetch_t, desc);
+    if (event == MCA_BTL_CONFIRMED) {
+        engine_fetched(fetch);
+    } else if (event == MCA_BTL_UNCONFIRMED) { /* then in fragments */
+        mca_pml_recv_t *recv = fetch->recv;
+        engine_recv_rest(recv, recv->peer, fetch->sreq, 0);
+        free(fetch);
+    }
+}
+
+/* Fetch the message from the sender's memory. False: not possible, fragments must come. */
+static bool engine_try_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_rget_t *hdr)
+{
+    mca_pml_link_t *link = peer->bandwidth_count == 1 ? peer->bandwidth[0] : NULL;
+    if (!link || !recv->ptr || recv->expected == 0 || !(link->module->limits.caps & MCA_BTL_CAP_GET) ||
+        link->module->limits.get_min == SIZE_MAX) {
+        return false;
+    }
+    mca_pml_fetch_t *fetch = malloc(sizeof(*fetch));
+    if (!fetch) {
+        return false;
+    }
+    *fetch = (mca_pml_fetch_t){
+        .desc = {.iov_count = 1, .iov[0] = {recv->ptr, recv->expected}, .event = engine_fetch_event},
+        .recv = recv, .link = link, .sreq = hdr->rndv.sreq, .len = recv->expected};
+    recv->peer = peer;
+    int rc = link->module->ops->get(link->endpoint, &fetch->desc, le64toh(hdr->address), NULL);
+    if (rc < 0) {
+        free(fetch);
+        return false;
+    }
+    link->messages++;
+    link->bytes += recv->expected;
+    if (rc == 1) {
+        engine_fetched(fetch);
+    }
+    return true;
+}
+
+static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr,
+                                          const void *payload, size_t len)
+{
+    uint64_t length = le64toh(hdr->rndv.length);
+    engine_set_status(recv, &hdr->match, length);
+    recv->peer = peer;
+    recv->expected = length < recv->capacity ? length : recv->capacity;
+    recv->received = 0;
+    if (hdr->common.type == MCA_PML_HDR_RGET && engine_try_fetch(recv, peer, &hdr->rget)) {
+        return;
+    }
+    engine_recv_rest(recv, peer, hdr->rndv.sreq, len);
+    engine_recv_copy_in(recv, 0, payload, len);
+    recv->received = len < recv->expected ? len : recv->expected;
+    if (len > 0) {
+        engine_consumed(peer, len);
+    }
+    engine_recv_check(recv);
+}
+
+/* Give a message to its receive. Neither is in a queue any more; no lock is held. */
+static inline void engine_deliver(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr,
+                                  const void *payload, size_t len)
+{
+    if (OPAL_UNLIKELY(hdr->common.type != MCA_PML_HDR_MATCH)) {
+        engine_deliver_long(recv, peer, hdr, payload, len);
+        return;
+    }
+    engine_set_status(recv, &hdr->match, len);
+    engine_recv_copy_in(recv, 0, payload, len);
+    engine_consumed(peer, len);
+    engine_recv_done(recv);
+}
+
+static void engine_message_free(mca_pml_message_t *message)
+{
+    if (message->kept) {
+        message->arrival.module->ops->release(&message->arrival);
+    }
+    mca_pml_base_message_free(message);
+}
+
+static void engine_deliver_message(mca_pml_recv_t *recv, mca_pml_message_t *message)
+{
+    engine_deliver(recv, message->peer, &message->hdr, message->payload, message->len);
+    engine_message_free(message);
+}
+
+/* ---- Arrivals: order and matching ---- */
+
+enum { ENGINE_COPY_MAX = 4096 }; /* a longer payload stays in the link's memory, if the link can keep it */
+
+static mca_pml_message_t *engine_keep(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
+                                      size_t hdr_len, const void *payload, size_t len)
+{
+    bool keep = arrival && len > ENGINE_COPY_MAX && arrival->module->ops->keep(arrival) == MCA_SUCCESS;
+    mca_pml_message_t *message = mca_pml_base_message_alloc(keep ? 0 : len);
+    if (!message) {
+        mca_pml_base_out_of_memory("an unexpected message");
+    }
+    message->peer = peer;
+    memcpy(&message->hdr, hdr, hdr_len);
+    message->len = len;
+    message->kept = keep;
+    if (keep) {
+        message->arrival = *arrival;
+        message->payload = (const char *) arrival->data + (arrival->len - len); /* keep() may have moved it */
+    } else {
+        memcpy(message->bytes, payload, len);
+        message->payload = message->bytes;
+    }
+    return message;
+}
+
+/* Find the receive for a message whose turn it is; NULL: there is none. The caller holds the communicator's lock. */
+static inline mca_pml_recv_t *engine_match(mca_pml_comm_t *pc, int32_t src, int32_t tag)
+{
+    mca_pml_posted_t *posted = mca_pml_match_find_posted(&pc->match, src, tag);
+    if (!posted) {
+        return NULL;
+    }
+    mca_pml_recv_t *recv = OPAL_CONTAINER_OF(posted, mca_pml_recv_t, posted);
+    mca_pml_match_unpost(&pc->match, posted, mca_pml_match_is_wild(recv->src, recv->tag));
+    recv->is_posted = false;
+    return recv;
+}
+
+static void engine_add_unexpected(mca_pml_comm_t *pc, mca_pml_message_t *message, int32_t src, int32_t tag)
+{
+    if (mca_pml_match_add_unexpected(&pc->match, &message->match, src, tag) != OPAL_SUCCESS) {
+        mca_pml_base_out_of_memory("an unexpected message");
+    }
+}
+
+/* Park what came before its turn; drop it if it is parked already. */
+static void engine_park(mca_pml_comm_peer_t *cp, mca_pml_message_t *message, uint32_t seq)
+{
+    opal_list_item_t *i = opal_list_last(&cp->parked);
+    while (i && i != &cp->parked.head) {
+        uint32_t other = le32toh(OPAL_CONTAINER_OF(i, mca_pml_message_t, item)->hdr.match.seq);
+        if (other == seq) {
+            engine_message_free(message);
+            return;
+        }
+        if ((int32_t) (other - seq) < 0) {
+            break;
+        }
+        i = i->prev;
+    }
+    opal_list_insert_before(i ? i->next : cp->parked.head.next, &message->item);
+}
+
+/* Those parked messages whose turn has come. The lock is released around deliveries. */
+static void engine_unpark(mca_pml_comm_t *pc, mca_pml_comm_peer_t *cp)
+{
+    for (;;) {
+        mca_pml_comm_lock(pc);
+        opal_list_item_t *i = opal_list_first(&cp->parked);
+        mca_pml_message_t *message = i ? OPAL_CONTAINER_OF(i, mca_pml_message_t, item) : NULL;
+        if (!message || le32toh(message->hdr.match.seq) != cp->recv_seq) {
+            mca_pml_comm_unlock(pc);
+            return;
+        }
+        opal_list_remove(i);
+        cp->recv_seq++;
+        int32_t src = (int32_t) le32toh(message->hdr.match.src);
+        int32_t tag = (int32_t) le32toh((uint32_t) message->hdr.match.tag);
+        mca_pml_recv_t *recv = engine_match(pc, src, tag);
+        if (!recv) {
+            engine_add_unexpected(pc, message, src, tag);
+        }
+        mca_pml_comm_unlock(pc);
+        if (recv) {
+            engine_deliver_message(recv, message);
+        }
+    }
+}
+
+/* The communicator that received last: most arrivals are for the same. */
+static ompi_communicator_t *_Atomic engine_last_comm;
+
+static inline ompi_communicator_t *engine_comm_of(uint32_t context)
+{
+    ompi_communicator_t *comm = atomic_load_explicit(&engine_last_comm, memory_order_relaxed);
+    if (OPAL_UNLIKELY(!comm || comm->context != context)) {
+        comm = ompi_comm_of_context(context);
+        atomic_store_explicit(&engine_last_comm, comm, memory_order_relaxed);
+    }
+    return comm;
+}
+
+static void engine_drop(mca_pml_peer_t *peer, const char *why)
+{
+    mca_base_log("pml", "base", MCA_LOG_DEBUG, "dropped a fragment from rank %u: %s", peer->proc->rank, why);
+}
+
+/* A first fragment: MATCH, RNDV or RGET. */
+static inline void engine_on_match(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
+                                   size_t hdr_len, const void *payload, size_t len)
+{
+    uint32_t src = le32toh(hdr->match.src), seq = le32toh(hdr->match.seq);
+    int32_t tag = (int32_t) le32toh((uint32_t) hdr->match.tag);
+    ompi_communicator_t *comm = engine_comm_of(le32toh(hdr->match.context));
+    if (OPAL_UNLIKELY(!comm)) {
+        mca_pml_base_orphan_add(engine_keep(peer, arrival, hdr, hdr_len, payload, len));
+        return;
+    }
+    mca_pml_comm_t *pc = comm->pml;
+    if (OPAL_UNLIKELY(src >= pc->size)) {
+        engine_drop(peer, "no such rank");
+        return;
+    }
+    mca_pml_comm_peer_t *cp = engine_comm_peer(comm, (int) src);
+    if (OPAL_UNLIKELY(!cp || cp->peer != peer)) {
+        engine_drop(peer, "it claims another's rank");
+        return;
+    }
+    mca_pml_comm_lock(pc);
+    if (OPAL_UNLIKELY(seq != cp->recv_seq)) {
+        if ((int32_t) (seq - cp->recv_seq) > 0) {
+            engine_park(cp, engine_keep(peer, arrival, hdr, hdr_len, payload, len), seq);
+        }
+        mca_pml_comm_unlock(pc);
+        return;
+    }
+    cp->recv_seq++;
+    mca_pml_recv_t *recv = engine_match(pc, (int32_t) src, tag);
+    if (OPAL_UNLIKELY(!recv)) {
+        engine_add_unexpected(pc, engine_keep(peer, arrival, hdr, hdr_len, payload, len), (int32_t) src, tag);
+    }
+    bool more = !opal_list_is_empty(&cp->parked);
+    mca_pml_comm_unlock(pc);
+    if (OPAL_LIKELY(recv != NULL)) {
+        engine_deliver(recv, peer, hdr, payload, len);
+    }
+    if (OPAL_UNLIKELY(more)) {
+        engine_unpark(pc, cp);
+    }
+}
+
+/* ---- Pieces of matched messages ---- */
+
+/* The request of a piece, if the piece makes sense for it. */
+static mca_pml_recv_t *engine_recv_of(mca_pml_peer_t *peer, const mca_pml_hdr_frag_t *hdr, size_t len)
+{
+    mca_pml_recv_t *recv = mca_pml_base_id_find(le64toh(hdr->rreq));
+    uint64_t offset = le64toh(hdr->offset);
+    if (!recv || recv->super.type != OMPI_REQUEST_RECV || recv->peer != peer || offset > recv->expected ||
+        len > recv->expected - offset) {
+        return NULL; /* a repeat after the end, or nonsense */
+    }
+    return recv;
+}
+
+static void engine_note_piece(mca_pml_recv_t *recv, uint64_t offset, size_t len)
+{
+    uint64_t fresh;
+    if (!mca_pml_ranges_add(&recv->ranges, offset, offset + len, &fresh)) {
+        mca_pml_base_out_of_memory("the bookkeeping of a long message");
+    }
+    recv->received += fresh;
+    engine_recv_check(recv);
+}
+
+static void engine_on_frag(mca_pml_peer_t *peer, const mca_btl_arrival_t *arrival, const mca_pml_hdr_frag_t *hdr,
+                           const void *payload, size_t len)
+{
+    if (arrival->place_token) { /* the link has put it in place */
+        mca_pml_recv_t *recv = arrival->place_token;
+        recv->placements--;
+        engine_note_piece(recv, le64toh(hdr->offset), arrival->placed_len);
+        return;
+    }
+    mca_pml_recv_t *recv = engine_recv_of(peer, hdr, len);
+    if (recv) {
+        engine_recv_copy_in(recv, le64toh(hdr->offset), payload, len);
+        engine_note_piece(recv, le64toh(hdr->offset), len);
+    }
+}
+
+/* Upcall: where does the payload of a fragment go that a link is about to read? */
+static bool engine_place(void *cookie, const void *head, size_t head_len, size_t len, mca_btl_place_t *place)
+{
+    const mca_pml_hdr_frag_t *hdr = (const void *) ((const char *) head + POLICY_ROOM);
+    if (POLICY_ROOM > 0 || head_len < sizeof(*hdr) || hdr->common.type != MCA_PML_HDR_FRAG || len < sizeof(*hdr)) {
+        return false;
+    }
+    size_t payload = len - sizeof(*hdr), offset = le64toh(hdr->offset), pieces = MCA_BTL_IOV_MAX;
+    mca_pml_recv_t *recv = engine_recv_of(cookie, hdr, payload);
+    if (!recv || payload == 0) {
+        return false;
+    }
+    if (recv->ptr) {
+        place->iov[0] = (struct iovec){recv->ptr + offset, payload};
+        pieces = 1;
+    } else if (opal_convertor_raw_at(&recv->conv, offset, place->iov, &pieces, payload) != payload) {
+        return false;
+    }
+    place->iov_count = (uint32_t) pieces;
+    place->header_len = sizeof(*hdr);
+    place->token = recv;
+    recv->placements++;
+    return true;
+}
+
+static void engine_place_cancel(void *cookie, void *token)
+{
+    (void) cookie;
+    mca_pml_recv_t *recv = token;
+    recv->placements--;
+    engine_recv_check(recv);
+}
+
+/* Upcall: a fragment is here. */
+static void engine_arrive(void *cookie, mca_btl_arrival_t *arrival)
+{
+    mca_pml_peer_t *peer = cookie;
+    if (!policy_arrive(peer, arrival)) {
+        return;
+    }
+    const mca_pml_hdr_t *hdr = arrival->data;
+    size_t hdr_len = mca_pml_hdr_length(hdr, arrival->len);
+    if (OPAL_UNLIKELY(hdr_len == 0)) {
+        engine_drop(peer, "no valid header");
+        return;
+    }
+    const void *payload = (const char *) arrival->data + hdr_len;
+    size_t len = arrival->len - hdr_len;
+    engine_take_credit(peer, &hdr->common);
+    switch (hdr->common.type) {
+    case MCA_PML_HDR_RNDV:
+    case MCA_PML_HDR_RGET:
+        if (len > le64toh(hdr->rndv.length)) {
+            engine_drop(peer, "more payload than message");
+            return;
+        }
+        /* fall through */
+    case MCA_PML_HDR_MATCH:
+        engine_on_match(peer, arrival, hdr, hdr_len, payload, len);
+        break;
+    case MCA_PML_HDR_FRAG:
+        engine_on_frag(peer, arrival, &hdr->frag, payload, len);
+        break;
+    case MCA_PML_HDR_ACK:
+        engine_on_ack(peer, &hdr->ack);
+        break;
+    case MCA_PML_HDR_FIN:
+        engine_on_fin(peer, &hdr->fin);
+        break;
+    default: /* CREDIT: taken already */
+        break;
+    }
+}
+
+/* ---- Posting ---- */
+
+static inline void engine_recv_init(mca_pml_recv_t *recv, void *buf, size_t count, ompi_datatype_t *type, int src,
+                                    int tag, ompi_communicator_t *comm)
+{
+    ompi_request_init(&recv->super, OMPI_REQUEST_RECV, &engine_recv_ops);
+    recv->super.comm = comm;
+    recv->buf = buf;
+    recv->count = count;
+    recv->type = type;
+    recv->src = src == MPI_ANY_SOURCE ? MCA_PML_ANY : src;
+    recv->tag = tag == MPI_ANY_TAG ? MCA_PML_ANY : tag;
+    recv->is_posted = false;
+    recv->peer = NULL;
+    recv->id = 0;
+    recv->placements = 0;
+    recv->capacity = type->opal.size * count;
+    recv->ptr = opal_convertor_contiguous_ptr(&type->opal, count, buf);
+    if (OPAL_UNLIKELY(!recv->ptr) &&
+        opal_convertor_init(&recv->conv, &type->opal, count, buf, NULL) != OPAL_SUCCESS) {
+        recv->capacity = 0; /* the size does not fit 64 bits: nothing that long can come */
+    }
+}
+
+/* Take the oldest message for the receive, or post it. */
+static inline void engine_recv_begin(mca_pml_recv_t *recv)
+{
+    mca_pml_comm_t *pc = recv->super.comm->pml;
+    mca_pml_comm_lock(pc);
+    bool wild = mca_pml_match_is_wild(recv->src, recv->tag);
+    if (OPAL_UNLIKELY(wild && !pc->match.wild) && mca_pml_match_go_wild(&pc->match) != OPAL_SUCCESS) {
+        mca_pml_base_out_of_memory("the index of unexpected messages");
+    }
+    mca_pml_key_t *key = mca_pml_match_key(&pc->match, recv->src, recv->tag);
+    if (OPAL_UNLIKELY(!key)) {
+        mca_pml_base_out_of_memory("a posted receive");
+    }
+    mca_pml_unexpected_t *found = mca_pml_match_find_unexpected(&pc->match, key);
+    if (OPAL_LIKELY(!found)) {
+        recv->is_posted = true;
+        mca_pml_match_post(&pc->match, key, &recv->posted);
+    } else {
+        mca_pml_match_remove_unexpected(&pc->match, found);
+    }
+    mca_pml_comm_unlock(pc);
+    if (found) {
+        engine_deliver_message(recv, OPAL_CONTAINER_OF(found, mca_pml_message_t, match));
+    }
+}
+
+static int engine_recv_cancel(ompi_request_t *request)
+{
+    mca_pml_recv_t *recv = (mca_pml_recv_t *) request;
+    mca_pml_comm_t *pc = recv->super.comm->pml;
+    mca_pml_comm_lock(pc);
+    bool cancelled = recv->is_posted;
+    if (cancelled) {
+        mca_pml_match_unpost(&pc->match, &recv->posted, mca_pml_match_is_wild(recv->src, recv->tag));
+        recv->is_posted = false;
+    }
+    mca_pml_comm_unlock(pc);
+    if (cancelled) {
+        ompi_status_set_empty(&recv->super.status);
+        ompi_status_set_cancelled(&recv->super.status, true);
+        engine_recv_done(recv);
+    }
+    return MPI_SUCCESS;
+}
+
+static inline void engine_recv_reset(mca_pml_recv_t *recv)
+{
+    recv->placements = 0;
+    recv->peer = NULL;
+    atomic_store_explicit(&recv->super.complete, 0, memory_order_relaxed);
+}
+
+static void engine_recv_proc_null(mca_pml_recv_t *recv)
+{
+    ompi_status_set(&recv->super.status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
+    recv->super.status.MPI_ERROR = MPI_SUCCESS;
+    engine_recv_done(recv);
+}
+
+static int engine_recv_start(ompi_request_t *request)
+{
+    mca_pml_recv_t *recv = (mca_pml_recv_t *) request;
+    recv->super.active = true;
+    engine_recv_reset(recv);
+    if (recv->src == MPI_PROC_NULL) {
+        engine_recv_proc_null(recv);
+    } else {
+        engine_recv_begin(recv);
+    }
+    return MPI_SUCCESS;
+}
+
+static mca_pml_recv_t *engine_recv_new(void *buf, size_t count, ompi_datatype_t *type, int src, int tag,
+                                       ompi_communicator_t *comm)
+{
+    mca_pml_recv_t *recv = mca_pml_base_recv_alloc();
+    if (OPAL_LIKELY(recv != NULL)) {
+        engine_recv_init(recv, buf, count, type, src, tag, comm);
+        recv->on_stack = false;
+        ompi_datatype_retain(type);
+        ompi_comm_retain(comm);
+    }
+    return recv;
+}
+
+static int engine_irecv(void *buf, size_t count, ompi_datatype_t *type, int src, int tag, ompi_communicator_t *comm,
+                        ompi_request_t **request)
+{
+    if (OPAL_UNLIKELY(src == MPI_PROC_NULL)) {
+        *request = &ompi_request_recv_proc_null;
+        return MPI_SUCCESS;
+    }
+    mca_pml_recv_t *recv = engine_recv_new(buf, count, type, src, tag, comm);
+    if (OPAL_UNLIKELY(!recv)) {
+        return MPI_ERR_NO_MEM;
+    }
+    *request = &recv->super;
+    engine_recv_begin(recv);
+    return MPI_SUCCESS;
+}
+
+static int engine_recv_init_persistent(void *buf, size_t count, ompi_datatype_t *type, int src, int tag,
+                                       ompi_communicator_t *comm, ompi_request_t **request)
+{
+    mca_pml_recv_t *recv = engine_recv_new(buf, count, type, src, tag, comm);
+    if (!recv) {
+        return MPI_ERR_NO_MEM;
+    }
+    recv->super.persistent = true;
+    ompi_status_set_empty(&recv->super.status);
+    atomic_store_explicit(&recv->super.complete, 1, memory_order_relaxed);
+    *request = &recv->super;
+    return MPI_SUCCESS;
+}
+
+/* Wait for a request on the caller's stack. */
+static inline int engine_recv_finish(mca_pml_recv_t *recv, MPI_Status *status)
+{
+    if (OPAL_UNLIKELY(!ompi_request_is_complete(&recv->super))) {
+        opal_progress_wait(&recv->super.complete);
+    }
+    int error = recv->super.status.MPI_ERROR;
+    if (status) {
+        int keep = status->MPI_ERROR; /* single completion leaves it alone */
+        *status = recv->super.status;
+        status->MPI_ERROR = keep;
+    }
+    return error;
+}
+
+static int engine_recv(void *buf, size_t count, ompi_datatype_t *type, int src, int tag, ompi_communicator_t *comm,
+                       MPI_Status *status)
+{
+    mca_pml_recv_t recv;
+    if (OPAL_UNLIKELY(src == MPI_PROC_NULL)) {
+        if (status) {
+            ompi_status_set(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
+        }
+        return MPI_SUCCESS;
+    }
+    engine_recv_init(&recv, buf, count, type, src, tag, comm);
+    recv.on_stack = true;
+    engine_recv_begin(&recv);
+    return engine_recv_finish(&recv, status);
+}

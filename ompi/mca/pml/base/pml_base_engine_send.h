@@ -1,0 +1,715 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sending. Small messages go out inside the call and leave nothing behind (engine_try_eager). Everything else is a
+ * request: its first fragment, MATCH or RNDV, goes at once or waits in the peer's pending list; after the acknowledgment
+ * the rest is cut into pieces for all links of the bandwidth list.
+ *
+ * Part of pml_base_engine.h.
+ */
+
+static void engine_send_free(ompi_request_t *request)
+{
+    mca_pml_send_t *send = (mca_pml_send_t *) request;
+    ompi_datatype_release(send->type);
+    ompi_comm_release(send->super.comm);
+    mca_pml_base_bsend_free(send->copy);
+    mca_pml_base_send_free(send);
+}
+
+static int engine_send_cancel(ompi_request_t *request)
+{
+    (void) request; /* deprecated since MPI-4.0; a send is never cancelled, which the standard allows */
+    return MPI_SUCCESS;
+}
+
+static int engine_send_start(ompi_request_t *request);
+
+static const ompi_request_ops_t engine_send_ops = {
+    .start = engine_send_start,
+    .cancel = engine_send_cancel,
+    .free = engine_send_free,
+};
+
+static void engine_send_done(mca_pml_send_t *send, int error)
+{
+    send->state = MCA_PML_SEND_DONE;
+    if (send->id) {
+        mca_pml_base_id_free(send->id);
+        send->id = 0;
+    }
+    if (send->copy) {
+        mca_pml_base_bsend_free(send->copy);
+        send->copy = NULL;
+    }
+    ompi_status_set_empty(&send->super.status);
+    send->super.status.MPI_ERROR = error;
+    ompi_request_complete(&send->super);
+}
+
+static inline void engine_fill_match(mca_pml_peer_t *peer, mca_pml_hdr_match_t *hdr, uint8_t type,
+                                     const ompi_communicator_t *comm, int tag, uint32_t seq)
+{
+    engine_fill_common(peer, &hdr->common, type);
+    hdr->context = htole32(comm->context);
+    hdr->src = htole32((uint32_t) comm->my_rank);
+    hdr->tag = (int32_t) htole32((uint32_t) tag);
+    hdr->seq = htole32(seq);
+}
+
+/* ---- Small messages, at once ---- */
+
+/* Pack a message with a MATCH header into room that the link lends. */
+static int engine_reserve_match(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_hdr_match_t *hdr,
+                                const void *ptr, const opal_convertor_t *conv, size_t bytes)
+{
+    mca_btl_room_t room;
+    int rc = policy_reserve(peer, link, sizeof(*hdr) + bytes, sizeof(*hdr) + bytes, &room);
+    if (rc != MCA_SUCCESS) {
+        return rc;
+    }
+    memcpy(room.ptr, hdr, sizeof(*hdr));
+    char *payload = (char *) room.ptr + sizeof(*hdr);
+    if (ptr) {
+        memcpy(payload, ptr, bytes);
+    } else {
+        opal_convertor_pack_at(conv, 0, payload, bytes);
+    }
+    policy_commit(peer, link, &room, sizeof(*hdr) + bytes);
+    return MCA_SUCCESS;
+}
+
+/* Send a whole message now, if it is small, its turn, and a link takes it. The caller holds the peer's lock. `conv` describes
+ * the data if !ptr. */
+static inline bool engine_eager_locked(ompi_communicator_t *comm, mca_pml_comm_peer_t *cp, const void *ptr,
+                                       const opal_convertor_t *conv, size_t bytes, int tag)
+{
+    mca_pml_peer_t *peer = cp->peer;
+    uint32_t cost = engine_cost(bytes);
+    if (OPAL_UNLIKELY(peer->pending_any || sizeof(mca_pml_hdr_match_t) + bytes + POLICY_ROOM > peer->eager_max ||
+                      !engine_has_credit(peer, cost))) {
+        return false;
+    }
+    mca_pml_link_t *link = engine_latency_link(peer);
+    if (OPAL_UNLIKELY(!link)) {
+        return false;
+    }
+    mca_pml_hdr_match_t hdr;
+    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, comm, tag, cp->send_seq);
+    int rc;
+    if (OPAL_LIKELY((ptr || bytes == 0) && sizeof(hdr) + bytes + POLICY_ROOM <= peer->short_max)) {
+        rc = policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes);
+    } else {
+        rc = engine_reserve_match(peer, link, &hdr, ptr, conv, bytes);
+    }
+    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
+        link->blocked |= rc == MCA_ERR_AGAIN;
+        return false;
+    }
+    cp->send_seq++;
+    peer->sent += cost;
+    engine_count(link, sizeof(hdr) + bytes);
+    return true;
+}
+
+/* The same for user arguments. */
+static inline bool engine_try_eager(ompi_communicator_t *comm, mca_pml_comm_peer_t *cp, const void *buf, size_t count,
+                                    ompi_datatype_t *type, int tag)
+{
+    mca_pml_peer_t *peer = cp->peer;
+    if (OPAL_UNLIKELY(atomic_load_explicit(&peer->state, memory_order_acquire) != MCA_PML_PEER_READY)) {
+        return false;
+    }
+    size_t bytes = type->opal.size * count;
+    const void *ptr = opal_convertor_contiguous_ptr(&type->opal, count, buf);
+    opal_convertor_t conv;
+    if (OPAL_UNLIKELY(!ptr && bytes > 0)) {
+        if (bytes > peer->eager_max || opal_convertor_init(&conv, &type->opal, count, buf, NULL) != OPAL_SUCCESS) {
+            return false;
+        }
+    }
+    mca_pml_peer_lock(peer);
+    bool sent = engine_eager_locked(comm, cp, ptr, &conv, bytes, tag);
+    mca_pml_peer_unlock(peer);
+    return sent;
+}
+
+/* ---- First fragments of requests ---- */
+
+static inline size_t engine_send_copy_out(const mca_pml_send_t *send, size_t offset, void *dst, size_t len)
+{
+    if (send->ptr) {
+        memcpy(dst, send->ptr + offset, len);
+        return len;
+    }
+    return opal_convertor_pack_at(&send->conv, offset, dst, len);
+}
+
+/* Can the receiver fetch the message itself? */
+static inline bool engine_can_fetch(const mca_pml_link_t *link, const mca_pml_send_t *send)
+{
+    const mca_btl_limits_t *limits = &link->module->limits;
+    return send->ptr && (limits->caps & MCA_BTL_CAP_GET) && (limits->caps & MCA_BTL_CAP_SINGLE_COPY) &&
+           send->bytes >= limits->get_min && send->bytes > 0;
+}
+
+/* The link that should serve a fetch of this message: the fastest of the bandwidth list, if it can. */
+static inline mca_pml_link_t *engine_fetch_link(mca_pml_peer_t *peer, const mca_pml_send_t *send)
+{
+    if (peer->bandwidth_count == 1 && engine_can_fetch(peer->bandwidth[0], send)) {
+        return peer->bandwidth[0];
+    }
+    return NULL;
+}
+
+static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send)
+{
+    union {
+        mca_pml_hdr_rndv_t rndv;
+        mca_pml_hdr_rget_t rget;
+    } hdr;
+    bool fetch = engine_fetch_link(peer, send) == link;
+    size_t hdr_len = fetch ? sizeof(hdr.rget) : sizeof(hdr.rndv);
+    size_t room = peer->eager_max - hdr_len - POLICY_ROOM;
+    size_t len = fetch ? 0 : send->bytes < room ? send->bytes : room;
+    len = len < mca_pml_base_params.first_frag ? len : mca_pml_base_params.first_frag;
+    if (!engine_has_credit(peer, engine_cost(len))) {
+        len = 0; /* the announcement alone */
+    }
+    memset(&hdr, 0, sizeof(hdr));
+    engine_fill_match(peer, &hdr.rndv.match, fetch ? MCA_PML_HDR_RGET : MCA_PML_HDR_RNDV, send->super.comm, send->tag,
+                      send->seq);
+    hdr.rndv.length = htole64(send->bytes);
+    hdr.rndv.sreq = htole64(send->id);
+    if (fetch) {
+        hdr.rget.address = htole64((uint64_t) (uintptr_t) send->ptr);
+    }
+    mca_btl_room_t lent;
+    if (len == 0 && hdr_len + POLICY_ROOM <= peer->short_max) {
+        return policy_short(peer, link, &hdr, hdr_len, NULL, 0);
+    }
+    int rc = policy_reserve(peer, link, hdr_len + len, hdr_len + len, &lent);
+    if (rc == MCA_SUCCESS) {
+        memcpy(lent.ptr, &hdr, hdr_len);
+        engine_send_copy_out(send, 0, (char *) lent.ptr + hdr_len, len);
+        policy_commit(peer, link, &lent, hdr_len + len);
+        if (len > 0) {
+            peer->sent += engine_cost(len);
+        }
+    }
+    return rc;
+}
+
+static int engine_first_match(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send)
+{
+    mca_pml_hdr_match_t hdr;
+    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, send->super.comm, send->tag, send->seq);
+    int rc = send->ptr || send->bytes == 0
+                 ? engine_put_bytes(peer, link, &hdr, sizeof(hdr), send->ptr, send->bytes)
+                 : engine_reserve_match(peer, link, &hdr, NULL, &send->conv, send->bytes);
+    if (rc == MCA_SUCCESS) {
+        peer->sent += engine_cost(send->bytes);
+    }
+    return rc;
+}
+
+/* Try to get a request's first fragment out. The caller holds the peer's lock. *eager: it was the whole message. */
+static int engine_send_first(mca_pml_peer_t *peer, mca_pml_send_t *send, bool *eager)
+{
+    mca_pml_link_t *link = engine_latency_link(peer);
+    if (!link) {
+        return MCA_ERR_UNREACHABLE;
+    }
+    *eager = send->mode != MCA_PML_SYNCHRONOUS &&
+             sizeof(mca_pml_hdr_match_t) + send->bytes + POLICY_ROOM <= peer->eager_max &&
+             engine_has_credit(peer, engine_cost(send->bytes));
+    int rc;
+    if (*eager) {
+        rc = engine_first_match(peer, link, send);
+    } else {
+        if (!send->id && !(send->id = mca_pml_base_id_new(send))) {
+            return MCA_ERR_OUT_OF_RESOURCE;
+        }
+        send->state = MCA_PML_SEND_WAITING; /* the answer may come as soon as it is out */
+        mca_pml_link_t *fetch = engine_fetch_link(peer, send);
+        link = fetch ? fetch : link;
+        rc = engine_first_rndv(peer, link, send);
+    }
+    if (rc == MCA_SUCCESS) {
+        engine_count(link, *eager ? sizeof(mca_pml_hdr_match_t) + send->bytes : sizeof(mca_pml_hdr_rndv_t));
+    } else {
+        send->state = MCA_PML_SEND_FIRST;
+        link->blocked |= rc == MCA_ERR_AGAIN;
+    }
+    return rc;
+}
+
+/* Give a request its place in the order of messages, and try to send. Called without locks. */
+static void engine_send_begin(mca_pml_send_t *send)
+{
+    mca_pml_peer_t *peer = send->cp->peer;
+    bool eager = false, done = false, failed = false;
+    mca_pml_peer_lock(peer);
+    int state = atomic_load_explicit(&peer->state, memory_order_acquire);
+    if (state == MCA_PML_PEER_FAILED) {
+        failed = true;
+    } else {
+        send->seq = send->cp->send_seq++;
+        if (state == MCA_PML_PEER_READY && !peer->pending_any &&
+            engine_send_first(peer, send, &eager) == MCA_SUCCESS) {
+            done = eager;
+        } else {
+            opal_list_append(&peer->pending, &send->item);
+            peer->pending_any = true;
+        }
+    }
+    mca_pml_peer_unlock(peer);
+    if (failed) {
+        mca_pml_base_report_unreachable(peer);
+        engine_send_done(send, MPI_ERR_OTHER);
+    } else if (done) {
+        engine_send_done(send, MPI_SUCCESS);
+    }
+}
+
+/* ---- The rest of long messages ---- */
+
+static void engine_frag_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status);
+
+static bool engine_bulk_is_done(const mca_pml_send_t *send)
+{
+    return send->state == MCA_PML_SEND_BULK && send->offset == send->end && send->unconfirmed == 0;
+}
+
+/* A piece straight from the user's memory. Bytes sent, or negative. */
+static ssize_t engine_piece_in_place(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, size_t len)
+{
+    mca_pml_frag_t *frag = malloc(sizeof(*frag));
+    if (!frag) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    size_t pieces = MCA_BTL_IOV_MAX;
+    if (send->ptr) {
+        frag->desc.iov[0] = (struct iovec){(void *) (uintptr_t) (send->ptr + send->offset), len};
+        pieces = 1;
+    } else {
+        len = opal_convertor_raw_at(&send->conv, send->offset, frag->desc.iov, &pieces, len);
+    }
+    engine_fill_common(peer, &frag->hdr.common, MCA_PML_HDR_FRAG);
+    frag->hdr.rreq = htole64(send->rreq);
+    frag->hdr.offset = htole64(send->offset);
+    frag->desc.header = &frag->hdr;
+    frag->desc.header_len = sizeof(frag->hdr);
+    frag->desc.iov_count = (uint32_t) pieces;
+    frag->desc.event = engine_frag_event;
+    frag->desc.user = peer;
+    frag->send = send;
+    frag->link = link;
+    frag->len = len;
+    send->unconfirmed += len;
+    link->outstanding += len;
+    int rc = policy_send(peer, link, &frag->desc);
+    if (rc == 0) {
+        return (ssize_t) len;
+    }
+    send->unconfirmed -= len;
+    link->outstanding -= len;
+    free(frag);
+    return rc == 1 ? (ssize_t) len : rc;
+}
+
+/* A piece copied into room of the link's. Bytes sent, or negative. */
+static ssize_t engine_piece_copied(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, size_t len)
+{
+    mca_pml_hdr_frag_t hdr;
+    mca_btl_room_t room;
+    size_t least = len < 1024 ? len : 1024;
+    int rc = policy_reserve(peer, link, sizeof(hdr) + least, sizeof(hdr) + len, &room);
+    if (rc != MCA_SUCCESS) {
+        return rc;
+    }
+    len = len < room.len - sizeof(hdr) ? len : room.len - sizeof(hdr);
+    engine_fill_common(peer, &hdr.common, MCA_PML_HDR_FRAG);
+    hdr.rreq = htole64(send->rreq);
+    hdr.offset = htole64(send->offset);
+    memcpy(room.ptr, &hdr, sizeof(hdr));
+    engine_send_copy_out(send, send->offset, (char *) room.ptr + sizeof(hdr), len);
+    policy_commit(peer, link, &room, sizeof(hdr) + len);
+    return (ssize_t) len;
+}
+
+/* Send one piece over one link. False: the link takes no more now. */
+static bool engine_piece(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, size_t *quota)
+{
+    const mca_btl_limits_t *limits = &link->module->limits;
+    if (link->blocked || link->outstanding >= limits->window) {
+        return false;
+    }
+    size_t len = limits->max_frag - sizeof(mca_pml_hdr_frag_t) - POLICY_ROOM;
+    len = len < *quota ? len : *quota;
+    ssize_t sent = len >= limits->send_min ? engine_piece_in_place(peer, link, send, len)
+                                           : engine_piece_copied(peer, link, send, len);
+    if (sent < 0) {
+        link->blocked = sent == MCA_ERR_AGAIN;
+        return false;
+    }
+    send->offset += (size_t) sent;
+    *quota -= (size_t) sent;
+    engine_count(link, sizeof(mca_pml_hdr_frag_t) + (size_t) sent);
+    return true;
+}
+
+/* What links that went down were to carry goes to one that is up. */
+static void engine_requota(mca_pml_peer_t *peer, mca_pml_send_t *send)
+{
+    size_t homeless = 0;
+    for (int i = 0; i < peer->link_count; i++) {
+        if (!peer->links[i].up) {
+            homeless += send->quota[i];
+            send->quota[i] = 0;
+        }
+    }
+    if (homeless > 0 && peer->bandwidth_count > 0) {
+        send->quota[peer->bandwidth[0] - peer->links] += homeless;
+    }
+}
+
+/* Hand pieces of a message to links until they are full or it is done. */
+static void engine_schedule(mca_pml_peer_t *peer, mca_pml_send_t *send)
+{
+    bool moved = true;
+    engine_requota(peer, send);
+    while (moved && send->offset < send->end) {
+        moved = false;
+        for (int i = 0; i < peer->link_count; i++) {
+            if (send->quota[i] > 0) {
+                moved |= engine_piece(peer, &peer->links[i], send, &send->quota[i]);
+            }
+        }
+    }
+}
+
+/* ---- Flushing what waits ---- */
+
+static void engine_complete_sends(opal_list_t *sends, int error)
+{
+    opal_list_item_t *i;
+    while ((i = opal_list_pop(sends))) {
+        engine_send_done(OPAL_CONTAINER_OF(i, mca_pml_send_t, item), error);
+    }
+}
+
+static bool engine_flush_control(mca_pml_peer_t *peer)
+{
+    opal_list_item_t *i;
+    while ((i = opal_list_first(&peer->control))) {
+        mca_pml_raw_t *raw = OPAL_CONTAINER_OF(i, mca_pml_raw_t, item);
+        mca_pml_link_t *link = engine_latency_link(peer);
+        if (!link) {
+            return false;
+        }
+        size_t hdr_len = mca_pml_hdr_length(raw->bytes, raw->len);
+        int rc = engine_put_bytes(peer, link, raw->bytes, hdr_len, raw->bytes + hdr_len, raw->len - hdr_len);
+        if (rc != MCA_SUCCESS) {
+            link->blocked |= rc == MCA_ERR_AGAIN;
+            return false;
+        }
+        engine_count(link, raw->len);
+        opal_list_remove(i);
+        free(raw);
+    }
+    return true;
+}
+
+/* Pieces that came back from a link that failed: over another, copied. */
+static bool engine_flush_again(mca_pml_peer_t *peer, opal_list_t *done)
+{
+    opal_list_item_t *i;
+    while ((i = opal_list_first(&peer->again))) {
+        mca_pml_frag_t *frag = OPAL_CONTAINER_OF(i, mca_pml_frag_t, item);
+        mca_pml_link_t *link = peer->bandwidth_count > 0 ? peer->bandwidth[0] : NULL;
+        if (!link || link->blocked) {
+            return false;
+        }
+        mca_pml_send_t *send = frag->send;
+        size_t offset = send->offset, end = frag->len;
+        send->offset = (size_t) le64toh(frag->hdr.offset);
+        size_t max = link->module->limits.max_frag - sizeof(frag->hdr) - POLICY_ROOM;
+        ssize_t sent = engine_piece_copied(peer, link, send, end < max ? end : max);
+        send->offset = offset;
+        if (sent < 0) {
+            link->blocked = sent == MCA_ERR_AGAIN;
+            return false;
+        }
+        engine_count(link, sizeof(frag->hdr) + (size_t) sent);
+        frag->len -= (size_t) sent;
+        frag->hdr.offset = htole64(le64toh(frag->hdr.offset) + (uint64_t) sent);
+        send->unconfirmed -= (size_t) sent;
+        if (frag->len == 0) {
+            opal_list_remove(i);
+            free(frag);
+            if (engine_bulk_is_done(send)) {
+                opal_list_remove(&send->item);
+                opal_list_append(done, &send->item);
+            }
+        }
+    }
+    return true;
+}
+
+static void engine_flush_pending(mca_pml_peer_t *peer, opal_list_t *done)
+{
+    opal_list_item_t *i;
+    while ((i = opal_list_first(&peer->pending))) {
+        mca_pml_send_t *send = OPAL_CONTAINER_OF(i, mca_pml_send_t, item);
+        bool eager;
+        opal_list_remove(i);
+        if (engine_send_first(peer, send, &eager) != MCA_SUCCESS) {
+            opal_list_prepend(&peer->pending, i);
+            return;
+        }
+        if (eager) {
+            opal_list_append(done, i);
+        }
+    }
+    peer->pending_any = false;
+}
+
+static void engine_flush_bulk(mca_pml_peer_t *peer, opal_list_t *done)
+{
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &peer->bulk) {
+        mca_pml_send_t *send = OPAL_CONTAINER_OF(i, mca_pml_send_t, item);
+        engine_schedule(peer, send);
+        if (engine_bulk_is_done(send)) {
+            opal_list_remove(i);
+            opal_list_append(done, i);
+        } else if (send->offset < send->end) {
+            return; /* the links are full */
+        }
+    }
+}
+
+/* Send what can be sent, in the order control, repeats, first fragments, pieces. Takes the peer's lock. */
+static void engine_flush(mca_pml_peer_t *peer)
+{
+    opal_list_t done = OPAL_LIST_INIT(done);
+    mca_pml_peer_lock(peer);
+    if (engine_flush_control(peer) && engine_flush_again(peer, &done)) {
+        engine_flush_pending(peer, &done);
+        engine_flush_bulk(peer, &done);
+    }
+    mca_pml_peer_unlock(peer);
+    engine_complete_sends(&done, MPI_SUCCESS);
+}
+
+/* ---- Events of pieces in place ---- */
+
+static void engine_frag_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status)
+{
+    (void) status;
+    if (event == MCA_BTL_REUSABLE) {
+        return; /* the link may still fail: the bytes must stay */
+    }
+    mca_pml_frag_t *frag = OPAL_CONTAINER_OF(desc, mca_pml_frag_t, desc);
+    mca_pml_peer_t *peer = desc->user;
+    mca_pml_send_t *send = frag->send;
+    bool done = false, more;
+    mca_pml_peer_lock(peer);
+    frag->link->outstanding -= frag->len;
+    if (event == MCA_BTL_CONFIRMED) {
+        send->unconfirmed -= frag->len;
+        done = engine_bulk_is_done(send);
+        if (done) {
+            opal_list_remove(&send->item);
+        }
+        free(frag);
+    } else {
+        opal_list_append(&peer->again, &frag->item);
+    }
+    more = !opal_list_is_empty(&peer->bulk) || !opal_list_is_empty(&peer->again);
+    mca_pml_peer_unlock(peer);
+    if (done) {
+        engine_send_done(send, MPI_SUCCESS);
+    }
+    if (more) {
+        engine_flush(peer);
+    }
+}
+
+/* ---- Answers from the receiver ---- */
+
+static void engine_on_ack(mca_pml_peer_t *peer, const mca_pml_hdr_ack_t *hdr)
+{
+    mca_pml_send_t *send = mca_pml_base_id_find(le64toh(hdr->sreq));
+    if (!send) {
+        return; /* a repeat */
+    }
+    opal_list_t done = OPAL_LIST_INIT(done);
+    mca_pml_peer_lock(peer);
+    uint64_t from = le64toh(hdr->from), to = le64toh(hdr->to);
+    if (send->cp->peer == peer && send->state == MCA_PML_SEND_WAITING && from <= to && to <= send->bytes) {
+        send->state = MCA_PML_SEND_BULK;
+        send->rreq = le64toh(hdr->rreq);
+        send->offset = from;
+        send->end = to;
+        mca_pml_base_split(peer, to - from, send->quota);
+        opal_list_append(&peer->bulk, &send->item);
+        engine_flush_bulk(peer, &done);
+    } /* else a repeat, or nonsense */
+    mca_pml_peer_unlock(peer);
+    engine_complete_sends(&done, MPI_SUCCESS);
+}
+
+static void engine_on_fin(mca_pml_peer_t *peer, const mca_pml_hdr_fin_t *hdr)
+{
+    mca_pml_send_t *send = mca_pml_base_id_find(le64toh(hdr->sreq));
+    if (send && send->cp->peer == peer && send->state == MCA_PML_SEND_WAITING) {
+        engine_send_done(send, MPI_SUCCESS);
+    }
+}
+
+/* ---- The PML's functions ---- */
+
+static mca_pml_send_t *engine_send_new(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                                       mca_pml_mode_t mode, ompi_communicator_t *comm, int *rc)
+{
+    mca_pml_comm_peer_t *cp = dst == MPI_PROC_NULL ? NULL : engine_comm_peer(comm, dst);
+    mca_pml_send_t *send = cp || dst == MPI_PROC_NULL ? mca_pml_base_send_alloc() : NULL;
+    *rc = MPI_ERR_NO_MEM;
+    if (!send) {
+        return NULL;
+    }
+    ompi_request_init(&send->super, OMPI_REQUEST_SEND, &engine_send_ops);
+    send->super.comm = comm;
+    opal_list_item_init(&send->item);
+    send->buf = buf;
+    send->count = count;
+    send->type = type;
+    send->dst = dst;
+    send->tag = tag;
+    send->mode = (uint8_t) mode;
+    send->cp = cp;
+    send->copy = NULL;
+    send->id = 0;
+    send->bytes = type->opal.size * count;
+    send->ptr = opal_convertor_contiguous_ptr(&type->opal, count, buf);
+    if (!send->ptr && send->bytes > 0 &&
+        opal_convertor_init(&send->conv, &type->opal, count, buf, NULL) != OPAL_SUCCESS) {
+        mca_pml_base_send_free(send);
+        *rc = MPI_ERR_COUNT;
+        return NULL;
+    }
+    ompi_datatype_retain(type);
+    ompi_comm_retain(comm);
+    *rc = MPI_SUCCESS;
+    return send;
+}
+
+/* Buffered mode: move the message into the attached buffer, so that the user's is free. */
+static int engine_send_detach(mca_pml_send_t *send)
+{
+    void *room = mca_pml_base_bsend_alloc(send->super.comm, send->bytes);
+    if (!room) {
+        return MPI_ERR_BUFFER;
+    }
+    engine_send_copy_out(send, 0, room, send->bytes);
+    send->copy = room;
+    send->ptr = room;
+    return MPI_SUCCESS;
+}
+
+static void engine_send_reset(mca_pml_send_t *send)
+{
+    send->state = MCA_PML_SEND_FIRST;
+    send->unconfirmed = 0;
+    send->offset = send->end = 0;
+    atomic_store_explicit(&send->super.complete, 0, memory_order_relaxed);
+}
+
+/* Start a persistent send again. */
+static int engine_send_start(ompi_request_t *request)
+{
+    mca_pml_send_t *send = (mca_pml_send_t *) request;
+    send->super.active = true;
+    engine_send_reset(send);
+    if (send->dst == MPI_PROC_NULL) {
+        engine_send_done(send, MPI_SUCCESS);
+        return MPI_SUCCESS;
+    }
+    /* Buffered: the data goes through a request of its own, this one is complete at once. */
+    if (send->mode == MCA_PML_BUFFERED) {
+        int rc = mca_pml.send(send->buf, send->count, send->type, send->dst, send->tag, MCA_PML_BUFFERED,
+                              send->super.comm);
+        engine_send_done(send, rc);
+        return rc;
+    }
+    engine_send_begin(send);
+    return MPI_SUCCESS;
+}
+
+static int engine_isend_slow(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                             mca_pml_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
+{
+    int rc;
+    mca_pml_send_t *send = engine_send_new(buf, count, type, dst, tag, mode, comm, &rc);
+    if (!send) {
+        return rc;
+    }
+    engine_send_reset(send);
+    if (mode == MCA_PML_BUFFERED) {
+        rc = engine_send_detach(send);
+        if (rc != MPI_SUCCESS) {
+            engine_send_free(&send->super);
+            return rc;
+        }
+        send->super.free_called = true; /* nobody waits for it */
+        *request = &ompi_request_send_done;
+    } else {
+        *request = &send->super;
+    }
+    engine_send_begin(send);
+    return MPI_SUCCESS;
+}
+
+static int engine_isend(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
+                        ompi_communicator_t *comm, ompi_request_t **request)
+{
+    if (OPAL_UNLIKELY(dst == MPI_PROC_NULL)) {
+        *request = &ompi_request_send_done;
+        return MPI_SUCCESS;
+    }
+    mca_pml_comm_peer_t *cp = engine_comm_peer(comm, dst);
+    if (OPAL_UNLIKELY(!cp)) {
+        return MPI_ERR_NO_MEM;
+    }
+    if (OPAL_LIKELY(mode != MCA_PML_SYNCHRONOUS) && engine_try_eager(comm, cp, buf, count, type, tag)) {
+        *request = &ompi_request_send_done;
+        return MPI_SUCCESS;
+    }
+    return engine_isend_slow(buf, count, type, dst, tag, mode, comm, request);
+}
+
+static int engine_send(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
+                       ompi_communicator_t *comm)
+{
+    ompi_request_t *request;
+    int rc = engine_isend(buf, count, type, dst, tag, mode, comm, &request);
+    if (OPAL_LIKELY(rc == MPI_SUCCESS && request == &ompi_request_send_done)) {
+        return MPI_SUCCESS;
+    }
+    return rc == MPI_SUCCESS ? ompi_request_wait(&request, NULL) : rc;
+}
+
+static int engine_send_init(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                            mca_pml_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
+{
+    int rc;
+    mca_pml_send_t *send = engine_send_new(buf, count, type, dst, tag, mode, comm, &rc);
+    if (send) {
+        send->super.persistent = true;
+        atomic_store_explicit(&send->super.complete, 1, memory_order_relaxed);
+        ompi_status_set_empty(&send->super.status);
+        *request = &send->super;
+    }
+    return rc;
+}

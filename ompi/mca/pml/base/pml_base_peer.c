@@ -1,0 +1,305 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Peers: look-up, links, the lists made of them; the engine's parameters. */
+#include "ompi/mca/pml/base/pml_base_peer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/mca/btl/base/btl_base.h"
+#include "opal/util/output.h"
+
+mca_pml_base_params_t mca_pml_base_params;
+opal_list_t mca_pml_base_peers = OPAL_LIST_INIT(mca_pml_base_peers);
+void (*mca_pml_base_peer_ready)(mca_pml_peer_t *peer);
+
+static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
+static mca_btl_base_modules_t btls;
+static const char *pml_name;
+
+int mca_pml_base_register_params(void)
+{
+    static const mca_base_var_enum_t stripes[] = {
+        {"auto", MCA_PML_STRIPE_AUTO}, {"all", MCA_PML_STRIPE_ALL}, {"best", MCA_PML_STRIPE_BEST}, {NULL, 0}};
+    static const mca_base_var_desc_t window = {
+        .framework = "pml", .component = "base", .name = "eager_window", .type = MCA_VAR_SIZE, .unit = "bytes",
+        .help = "Eager messages of one sender, with 64 bytes for each, that may wait in a receiver's memory; beyond "
+                "it sends wait for their receive",
+        .def.size = 8u << 20, .min = 4096, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
+    static const mca_base_var_desc_t first = {
+        .framework = "pml", .component = "base", .name = "first_frag", .type = MCA_VAR_SIZE, .unit = "bytes",
+        .help = "Most payload that a long message sends before its receive is known",
+        .def.size = 16u << 10, .min = 0, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
+    static const mca_base_var_desc_t stripe = {
+        .framework = "pml", .component = "base", .name = "stripe", .type = MCA_VAR_ENUM,
+        .help = "Links that carry a long message together: auto (all whose share is worth it; on one node, shared "
+                "memory only), all, or best (the fastest alone)",
+        .def.i = MCA_PML_STRIPE_AUTO, .enums = stripes, .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP};
+    static const mca_base_var_desc_t stripe_min = {
+        .framework = "pml", .component = "base", .name = "stripe_min", .type = MCA_VAR_DOUBLE,
+        .help = "Least part of the total bandwidth with which a link takes part in pml_base_stripe=auto",
+        .def.d = 0.05, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
+    static const mca_base_var_desc_t report = {
+        .framework = "pml", .component = "base", .name = "report_links", .type = MCA_VAR_BOOL,
+        .help = "Print at MPI_Finalize what travelled over which link", .def.b = false,
+        .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_LOCAL};
+    int rc = mca_base_var_register(&window, &mca_pml_base_params.eager_window);
+    rc = rc ? rc : mca_base_var_register(&first, &mca_pml_base_params.first_frag);
+    rc = rc ? rc : mca_base_var_register(&stripe, &mca_pml_base_params.stripe);
+    rc = rc ? rc : mca_base_var_register(&stripe_min, &mca_pml_base_params.stripe_min);
+    return rc ? rc : mca_base_var_register(&report, &mca_pml_base_params.report_links);
+}
+
+/* ---- The lists ---- */
+
+static void relist_latency(mca_pml_peer_t *peer)
+{
+    uint32_t least = UINT32_MAX;
+    size_t max_frag = SIZE_MAX;
+    for (int i = 0; i < peer->link_count; i++) {
+        const mca_pml_link_t *link = &peer->links[i];
+        if (link->up) {
+            least = link->module->limits.latency_ns < least ? link->module->limits.latency_ns : least;
+            max_frag = link->module->limits.max_frag < max_frag ? link->module->limits.max_frag : max_frag;
+        }
+    }
+    peer->latency_count = 0;
+    peer->latency_next = 0;
+    peer->short_max = peer->eager_max = max_frag; /* what fails on one link must fit on any other */
+    for (int i = 0; i < peer->link_count; i++) {
+        mca_pml_link_t *link = &peer->links[i];
+        const mca_btl_limits_t *limits = link->up ? &link->module->limits : NULL;
+        if (limits && limits->latency_ns <= least + least / 4) {
+            peer->latency[peer->latency_count++] = link;
+            peer->short_max = limits->short_max < peer->short_max ? limits->short_max : peer->short_max;
+            peer->eager_max = limits->eager_limit < peer->eager_max ? limits->eager_limit : peer->eager_max;
+        }
+    }
+    if (peer->latency_count == 0) {
+        peer->short_max = peer->eager_max = 0;
+    }
+}
+
+/* Does the link carry parts of long messages under the chosen policy? */
+static bool takes_part(const mca_pml_peer_t *peer, const mca_pml_link_t *link, bool any_local, double total,
+                       const mca_pml_link_t *best)
+{
+    (void) peer;
+    switch (mca_pml_base_params.stripe) {
+    case MCA_PML_STRIPE_ALL:
+        return true;
+    case MCA_PML_STRIPE_BEST:
+        return link == best;
+    default:
+        if (any_local && !(link->module->limits.caps & MCA_BTL_CAP_LOCAL)) {
+            return false;
+        }
+        return (double) link->module->limits.bandwidth >= mca_pml_base_params.stripe_min * total || link == best;
+    }
+}
+
+static void relist_bandwidth(mca_pml_peer_t *peer)
+{
+    bool any_local = false;
+    double total = 0, used = 0;
+    const mca_pml_link_t *best = NULL;
+    for (int i = 0; i < peer->link_count; i++) {
+        const mca_pml_link_t *link = &peer->links[i];
+        if (link->up) {
+            any_local |= !!(link->module->limits.caps & MCA_BTL_CAP_LOCAL);
+            total += (double) link->module->limits.bandwidth;
+            if (!best || link->module->limits.bandwidth > best->module->limits.bandwidth) {
+                best = link;
+            }
+        }
+    }
+    peer->bandwidth_count = 0;
+    for (int i = 0; i < peer->link_count; i++) {
+        mca_pml_link_t *link = &peer->links[i];
+        link->share = 0;
+        if (link->up && takes_part(peer, link, any_local, total, best)) {
+            peer->bandwidth[peer->bandwidth_count++] = link;
+            used += (double) link->module->limits.bandwidth;
+        }
+    }
+    for (int i = 0; i < peer->bandwidth_count; i++) {
+        mca_pml_link_t *link = peer->bandwidth[i];
+        link->share = used > 0 ? (double) link->module->limits.bandwidth / used : 1.0 / peer->bandwidth_count;
+    }
+}
+
+void mca_pml_base_peer_relist(mca_pml_peer_t *peer)
+{
+    relist_latency(peer);
+    relist_bandwidth(peer);
+}
+
+mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint)
+{
+    for (int i = 0; i < peer->link_count; i++) {
+        if (peer->links[i].endpoint == endpoint) {
+            return &peer->links[i];
+        }
+    }
+    return NULL;
+}
+
+bool mca_pml_base_peer_idle(mca_pml_peer_t *peer)
+{
+    for (int i = 0; i < peer->link_count; i++) {
+        mca_pml_link_t *link = &peer->links[i];
+        if (link->up && !link->module->ops->idle(link->module, link->endpoint)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- Making a peer ---- */
+
+static void fail(mca_pml_peer_t *peer, char *why)
+{
+    peer->why = why;
+    atomic_store_explicit(&peer->state, MCA_PML_PEER_FAILED, memory_order_release);
+}
+
+/* Ask every module; the reasons of those that refuse are collected in *refusals. */
+static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *card, size_t len, char **refusals)
+{
+    bool self = peer->proc == ompi_proc_self();
+    for (size_t i = 0; i < btls.count && peer->link_count < MCA_PML_LINKS_MAX; i++) {
+        mca_btl_module_t *module = btls.modules[i];
+        const char *why = "not for messages to oneself";
+        mca_pml_link_t *link = &peer->links[peer->link_count];
+        int rc = MCA_ERR_UNREACHABLE;
+        if (self == !!(module->limits.caps & MCA_BTL_CAP_SELF)) {
+            why = "unknown reason";
+            who->card = mca_btl_base_card_find(card, len, module->component->name, &who->card_len);
+            rc = module->ops->add_peer(module, who, peer, &link->endpoint, &why);
+        }
+        if (rc == MCA_SUCCESS) {
+            link->module = module;
+            link->up = true;
+            peer->link_count++;
+            continue;
+        }
+        mca_base_log("pml", "base", MCA_LOG_DEBUG, "rank %u: %s not used: %s", peer->proc->rank, module->name, why);
+        char *more;
+        if (asprintf(&more, "%s%s%s: %s", *refusals ? *refusals : "", *refusals ? "; " : "", module->name, why) >= 0) {
+            free(*refusals);
+            *refusals = more;
+        }
+    }
+}
+
+static void on_card(int status, const void *card, size_t len, void *context)
+{
+    mca_pml_peer_t *peer = context;
+    const char *pml;
+    size_t pml_len;
+    char *why = NULL;
+    mca_pml_peer_lock(peer);
+    if (status != OPAL_SUCCESS || mca_btl_base_card_check(card, len, &pml, &pml_len) != OPAL_SUCCESS) {
+        if (asprintf(&why, "its address could not be found (%s)",
+                     opal_strerror(status != OPAL_SUCCESS ? status : OPAL_ERR_PARSE)) < 0) {
+            why = NULL;
+        }
+    } else if (pml_len != strlen(pml_name) || memcmp(pml, pml_name, pml_len) != 0) {
+        if (asprintf(&why, "it uses the point-to-point layer \"%.*s\", this process \"%s\"; set --mca pml alike for all",
+                     (int) pml_len, pml, pml_name) < 0) {
+            why = NULL;
+        }
+    } else {
+        mca_btl_peer_t who = {.name = peer->proc->name, .host = ompi_rte_host_of(peer->proc->rank)};
+        who.local = ompi_rte_is_local(peer->proc->rank, &who.local_rank);
+        add_links(peer, &who, card, len, &why);
+    }
+    mca_pml_base_peer_relist(peer);
+    if (peer->link_count == 0) {
+        fail(peer, why);
+    } else {
+        free(why);
+        atomic_store_explicit(&peer->state, MCA_PML_PEER_READY, memory_order_release);
+    }
+    mca_pml_peer_unlock(peer);
+    mca_pml_base_peer_ready(peer);
+}
+
+static mca_pml_peer_t *new_peer(ompi_proc_t *proc)
+{
+    mca_pml_peer_t *peer = calloc(1, sizeof(*peer));
+    if (!peer) {
+        return NULL;
+    }
+    peer->proc = proc;
+    pthread_mutex_init(&peer->lock, NULL);
+    opal_list_init(&peer->control);
+    opal_list_init(&peer->pending);
+    opal_list_init(&peer->bulk);
+    opal_list_init(&peer->again);
+    return peer;
+}
+
+mca_pml_peer_t *mca_pml_base_peer(ompi_proc_t *proc)
+{
+    mca_pml_peer_t *peer = atomic_load_explicit(&proc->pml, memory_order_acquire);
+    if (peer) {
+        return peer;
+    }
+    pthread_mutex_lock(&peers_lock);
+    peer = atomic_load_explicit(&proc->pml, memory_order_acquire);
+    bool made = !peer && (peer = new_peer(proc));
+    if (made) {
+        opal_list_append(&mca_pml_base_peers, &peer->all_item);
+        atomic_store_explicit(&proc->pml, peer, memory_order_release);
+    }
+    pthread_mutex_unlock(&peers_lock);
+    if (!made) {
+        return peer;
+    }
+    if (proc == ompi_proc_self()) {
+        size_t len;
+        const void *card = mca_btl_base_card(&len);
+        on_card(OPAL_SUCCESS, card, len, peer);
+    } else {
+        int rc = ompi_rte_get(proc->rank, MCA_BTL_BASE_CARD_KEY, on_card, peer);
+        if (rc != OPAL_SUCCESS) {
+            on_card(rc, NULL, 0, peer);
+        }
+    }
+    return peer;
+}
+
+/* ---- Start and end ---- */
+
+int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls)
+{
+    pml_name = pml;
+    int rc = mca_btl_base_open(pml, opal_progress_threads, &btls);
+    if (rc != OPAL_SUCCESS) {
+        return rc;
+    }
+    for (size_t i = 0; i < btls.count; i++) {
+        btls.modules[i]->upcalls = upcalls;
+    }
+    size_t len;
+    const void *card = mca_btl_base_card(&len);
+    return ompi_rte_put(MCA_BTL_BASE_CARD_KEY, card, len);
+}
+
+void mca_pml_base_peers_fini(void)
+{
+    opal_list_item_t *i;
+    while ((i = opal_list_pop(&mca_pml_base_peers))) {
+        mca_pml_peer_t *peer = OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item);
+        for (int l = 0; l < peer->link_count; l++) {
+            peer->links[l].module->ops->del_peer(peer->links[l].module, peer->links[l].endpoint);
+        }
+        atomic_store(&peer->proc->pml, NULL);
+        pthread_mutex_destroy(&peer->lock);
+        free(peer->why);
+        free(peer);
+    }
+    mca_btl_base_close();
+    memset(&btls, 0, sizeof(btls));
+}

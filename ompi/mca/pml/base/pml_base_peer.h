@@ -1,0 +1,121 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A peer: a process that we have talked to, and the links that lead to it.
+ *
+ * A peer starts with the look-up of its business card; sends wait in `pending` until it is READY. Each link is an
+ * endpoint of one BTL module. Two lists are derived from the links that are up, by one function at every change:
+ *   latency[]   links for first fragments and control, the fastest ones, used in turn
+ *   bandwidth[] links for the rest of long messages, each with its share
+ *
+ * Eager flow control: a sender has at most pml_base_eager_window bytes of eager messages in a receiver's memory;
+ * `sent` counts what went out, `credited` what the receiver says has left its memory, both modulo 2^32.
+ */
+#ifndef MCA_PML_BASE_PEER_H
+#define MCA_PML_BASE_PEER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "hawser/btl.h"
+#include "ompi/proc/proc.h"
+#include "opal/class/list.h"
+#include "opal/runtime/progress.h"
+
+#pragma GCC visibility push(default)
+
+enum { MCA_PML_LINKS_MAX = 8 };
+
+typedef enum {
+    MCA_PML_PEER_LOOKUP,  /* its card is on its way */
+    MCA_PML_PEER_READY,
+    MCA_PML_PEER_FAILED,  /* no link leads there; `why` says it */
+} mca_pml_peer_state_t;
+
+typedef struct mca_pml_link {
+    mca_btl_module_t *module;
+    mca_btl_endpoint_t *endpoint; /* NULL: the module does not reach the peer */
+    bool up;
+    bool blocked;                 /* said "try again", has not called back */
+    double share;                 /* of a long message, 0..1; 0: not in the bandwidth list */
+    size_t outstanding;           /* bytes of descriptors not yet confirmed */
+    uint64_t messages, bytes;     /* fragments and their bytes handed to the link */
+} mca_pml_link_t;
+
+typedef struct mca_pml_peer {
+    /* Read by every send. */
+    _Atomic int state;            /* mca_pml_peer_state_t */
+    bool pending_any;             /* `pending` is not empty: sends must queue behind it */
+    uint8_t latency_count, bandwidth_count, latency_next, link_count;
+    mca_pml_link_t *latency[MCA_PML_LINKS_MAX];
+    size_t short_max, eager_max;  /* header and payload, least of all links that are up */
+    uint32_t sent;                /* eager bytes */
+    _Atomic uint32_t credited;
+    _Atomic uint32_t consumed;    /* of the peer's eager bytes, by us */
+    uint32_t consumed_told;       /* the last value that we sent */
+    ompi_proc_t *proc;
+    mca_pml_link_t *bandwidth[MCA_PML_LINKS_MAX];
+    mca_pml_link_t links[MCA_PML_LINKS_MAX];
+    pthread_mutex_t lock;         /* of everything here, if there are threads */
+    opal_list_t control;          /* mca_pml_raw_t: fragments with bytes of their own; go first */
+    opal_list_t pending;          /* mca_pml_send_t whose first fragment could not go yet */
+    opal_list_t bulk;             /* mca_pml_send_t with pieces left to send */
+    opal_list_t again;            /* mca_pml_frag_t that a link gave back */
+    opal_list_item_t all_item;    /* in the list of all peers */
+    char *why;                    /* FAILED */
+} mca_pml_peer_t;
+
+typedef struct mca_pml_base_params {
+    uint64_t eager_window;        /* bytes */
+    uint64_t first_frag;          /* payload of a rendezvous' first fragment at most */
+    int64_t stripe;               /* mca_pml_stripe_t */
+    double stripe_min;            /* least share of a link that takes part in STRIPE_AUTO */
+    bool report_links;
+} mca_pml_base_params_t;
+
+typedef enum { MCA_PML_STRIPE_AUTO, MCA_PML_STRIPE_ALL, MCA_PML_STRIPE_BEST } mca_pml_stripe_t;
+
+extern mca_pml_base_params_t mca_pml_base_params;
+extern opal_list_t mca_pml_base_peers; /* all of them, for draining and reports */
+
+/* Register the engine's parameters (once). */
+int mca_pml_base_register_params(void);
+
+/* Open the BTLs, publish the card. `pml`: the policy's name. */
+int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls);
+void mca_pml_base_peers_fini(void);
+
+/* The peer of a process, made on first use: the look-up begins. `ready` is called from progress when the peer leaves
+ * LOOKUP. NULL: out of memory. Thread-safe. */
+mca_pml_peer_t *mca_pml_base_peer(ompi_proc_t *proc);
+extern void (*mca_pml_base_peer_ready)(mca_pml_peer_t *peer);
+
+/* The link of an endpoint. */
+mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint);
+/* Recompute the lists after a link came, went or changed; the caller holds the lock. */
+void mca_pml_base_peer_relist(mca_pml_peer_t *peer);
+/* Everything handed to links has been confirmed. */
+bool mca_pml_base_peer_idle(mca_pml_peer_t *peer);
+
+/* ---- Ids of requests on the wire: slot | generation << 32; never 0. Thread-safe. ---- */
+
+uint64_t mca_pml_base_id_new(void *object); /* 0: out of memory */
+void mca_pml_base_id_free(uint64_t id);
+/* NULL: no such id (any more). */
+void *mca_pml_base_id_find(uint64_t id);
+
+#pragma GCC visibility pop
+
+static inline void mca_pml_peer_lock(mca_pml_peer_t *peer)
+{
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        pthread_mutex_lock(&peer->lock);
+    }
+}
+
+static inline void mca_pml_peer_unlock(mca_pml_peer_t *peer)
+{
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        pthread_mutex_unlock(&peer->lock);
+    }
+}
+
+#endif

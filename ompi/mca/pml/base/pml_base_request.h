@@ -1,0 +1,126 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The engine's objects: requests, messages nobody waits for, fragments under way, state of a communicator. */
+#ifndef MCA_PML_BASE_REQUEST_H
+#define MCA_PML_BASE_REQUEST_H
+
+#include "ompi/mca/pml/base/pml_base_hdr.h"
+#include "ompi/mca/pml/base/pml_base_match.h"
+#include "ompi/mca/pml/base/pml_base_peer.h"
+#include "ompi/mca/pml/base/pml_base_ranges.h"
+#include "ompi/mca/pml/pml.h"
+
+/* A communicator's view of one process of its remote group; made on first use. */
+typedef struct mca_pml_comm_peer {
+    mca_pml_peer_t *peer;
+    uint32_t send_seq;           /* of the next message; under the peer's lock */
+    uint32_t recv_seq;           /* expected next; under the communicator's lock */
+    opal_list_t parked;          /* mca_pml_message_t that came too early, by sequence number */
+} mca_pml_comm_peer_t;
+
+typedef struct mca_pml_comm {
+    pthread_mutex_t lock;
+    mca_pml_match_t match;
+    uint32_t size;
+    mca_pml_comm_peer_t *_Atomic peers[]; /* by rank in the remote group; NULL: not talked to */
+} mca_pml_comm_t;
+
+typedef enum {
+    MCA_PML_SEND_FIRST,     /* its first fragment has to go */
+    MCA_PML_SEND_WAITING,   /* for the acknowledgment, or the fetch */
+    MCA_PML_SEND_BULK,      /* pieces are sent */
+    MCA_PML_SEND_DONE,
+} mca_pml_send_state_t;
+
+typedef struct mca_pml_send {
+    ompi_request_t super;
+    opal_list_item_t item;       /* in the peer's pending or bulk list */
+    const void *buf;
+    size_t count;
+    ompi_datatype_t *type;       /* retained */
+    int32_t dst, tag;
+    uint8_t mode;                /* mca_pml_mode_t */
+    uint8_t state;               /* mca_pml_send_state_t */
+    mca_pml_comm_peer_t *cp;
+    const char *ptr;             /* the data, if it is one run of bytes; else NULL */
+    size_t bytes;
+    uint32_t seq;
+    uint64_t id, rreq;
+    size_t offset, end;          /* [offset, end) is still to be handed to links */
+    size_t unconfirmed;          /* bytes of descriptors under way */
+    size_t quota[MCA_PML_LINKS_MAX]; /* what each link of the peer is still to carry */
+    opal_convertor_t conv;       /* if !ptr */
+    void *copy;                  /* buffered mode: the packed message in the user's attached buffer */
+} mca_pml_send_t;
+
+typedef struct mca_pml_recv {
+    ompi_request_t super;
+    mca_pml_posted_t posted;
+    void *buf;
+    size_t count;
+    ompi_datatype_t *type;       /* retained unless on_stack */
+    int32_t src, tag;            /* MCA_PML_ANY: wildcard */
+    bool is_posted, on_stack;
+    char *ptr;                   /* where the data goes, if it is one run of bytes; else NULL */
+    size_t capacity;             /* bytes */
+    mca_pml_peer_t *peer;        /* once matched */
+    uint64_t id;                 /* 0: no fragments expected */
+    size_t expected, received;   /* bytes; capacity at most */
+    int32_t placements;          /* pieces that a link is writing into the buffer right now */
+    mca_pml_ranges_t ranges;
+    opal_convertor_t conv;       /* if !ptr */
+} mca_pml_recv_t;
+
+/* A message that came before its receive, or before its turn. */
+typedef struct mca_pml_message {
+    mca_pml_unexpected_t match;
+    opal_list_item_t item;       /* in a parked list */
+    mca_pml_peer_t *peer;
+    mca_pml_hdr_t hdr;
+    const void *payload;
+    size_t len;
+    bool kept;                   /* payload lies in the BTL's memory: arrival is to be released */
+    mca_btl_arrival_t arrival;
+    unsigned char bytes[];
+} mca_pml_message_t;
+
+/* A piece of a message under way as a descriptor in the user's memory. */
+typedef struct mca_pml_frag {
+    mca_btl_descriptor_t desc;
+    opal_list_item_t item;       /* in the peer's `again` list */
+    mca_pml_hdr_frag_t hdr;
+    mca_pml_send_t *send;
+    mca_pml_link_t *link;
+    size_t len;
+} mca_pml_frag_t;
+
+/* A fragment with its own copy of its bytes: control that could not go at once, and what links gave back. */
+typedef struct mca_pml_raw {
+    opal_list_item_t item;
+    size_t len;
+    unsigned char bytes[];
+} mca_pml_raw_t;
+
+/* A fetch under way. */
+typedef struct mca_pml_fetch {
+    mca_btl_descriptor_t desc;
+    mca_pml_recv_t *recv;
+    mca_pml_link_t *link;
+    uint64_t sreq;
+    size_t len;
+} mca_pml_fetch_t;
+
+static inline void mca_pml_comm_lock(mca_pml_comm_t *pc)
+{
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        pthread_mutex_lock(&pc->lock);
+    }
+}
+
+static inline void mca_pml_comm_unlock(mca_pml_comm_t *pc)
+{
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        pthread_mutex_unlock(&pc->lock);
+    }
+}
+
+#endif

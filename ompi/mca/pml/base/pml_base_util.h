@@ -1,0 +1,44 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Helpers of the engine that need not be compiled into every PML. */
+#ifndef MCA_PML_BASE_UTIL_H
+#define MCA_PML_BASE_UTIL_H
+
+#include "ompi/mca/pml/base/pml_base_request.h"
+
+#pragma GCC visibility push(default)
+
+/* Memory ran out where a message would be lost: say so and end the job. */
+void mca_pml_base_out_of_memory(const char *what) __attribute__((noreturn, cold));
+
+/* Tell the user, once per peer, that no link leads there and why. */
+void mca_pml_base_report_unreachable(const mca_pml_peer_t *peer);
+
+/* Requests and messages from caches; NULL: out of memory. Not zeroed but for super. */
+mca_pml_send_t *mca_pml_base_send_alloc(void);
+void mca_pml_base_send_free(mca_pml_send_t *send);
+mca_pml_recv_t *mca_pml_base_recv_alloc(void);
+void mca_pml_base_recv_free(mca_pml_recv_t *recv);
+/* A message with room for `len` bytes behind it. */
+mca_pml_message_t *mca_pml_base_message_alloc(size_t len);
+void mca_pml_base_message_free(mca_pml_message_t *message);
+
+/* Divide `total` bytes among the peer's bandwidth list by share, by largest remainder; pieces smaller than a link's
+ * min_frag go to the largest. quota[] is indexed like peer->links. */
+void mca_pml_base_split(const mca_pml_peer_t *peer, size_t total, size_t quota[MCA_PML_LINKS_MAX]);
+
+/* Room in the attached buffer of MPI_Buffer_attach for a message of `len` bytes; NULL: it does not fit now.
+ * `comm`: its own buffer first, see MPI-4.1 section 3.6. */
+void *mca_pml_base_bsend_alloc(ompi_communicator_t *comm, size_t len);
+void mca_pml_base_bsend_free(void *room);
+
+/* Messages for communicators that are not there yet. Takes ownership. */
+void mca_pml_base_orphan_add(mca_pml_message_t *message);
+/* Take the next one of a context, oldest first; NULL: no more. */
+mca_pml_message_t *mca_pml_base_orphan_take(uint32_t context);
+
+/* Print what travelled over which link. Collective over the job's processes, uses the PML. */
+void mca_pml_base_report_links(void);
+
+#pragma GCC visibility pop
+
+#endif
