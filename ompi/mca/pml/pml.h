@@ -38,6 +38,9 @@ extern ompi_message_t ompi_message_no_proc; /* MPI_MESSAGE_NO_PROC */
 typedef struct mca_pml {
     const char *name;
     int (*add_comm)(ompi_communicator_t *comm);
+    /* ompi_comm_of_context() finds the communicator from now on: to be called after add_comm(). Messages that came
+     * before are matched now. */
+    void (*comm_visible)(ompi_communicator_t *comm);
     void (*del_comm)(ompi_communicator_t *comm);
 
     int (*send)(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
@@ -77,6 +80,8 @@ typedef struct mca_pml_component_ops {
 
 /* The selected one; valid between mca_pml_base_select() and mca_pml_base_close(). */
 extern mca_pml_t mca_pml;
+
+extern mca_base_framework_t mca_pml_base_framework;
 
 int mca_pml_base_open(void);
 int mca_pml_base_select(void);

@@ -17,23 +17,6 @@ static int engine_add_comm(ompi_communicator_t *comm)
     pthread_mutex_init(&pc->lock, NULL);
     pc->size = (uint32_t) n;
     comm->pml = pc;
-    mca_pml_message_t *message;
-    while ((message = mca_pml_base_orphan_take(comm->context))) { /* it came before us */
-        uint32_t src = le32toh(message->hdr.match.src);
-        mca_pml_comm_peer_t *cp = src < n ? engine_comm_peer(comm, (int) src) : NULL;
-        if (!cp || cp->peer != message->peer) {
-            engine_message_free(message);
-            continue;
-        }
-        mca_pml_comm_lock(pc);
-        if ((int32_t) (le32toh(message->hdr.match.seq) - cp->recv_seq) >= 0) {
-            engine_park(cp, message, le32toh(message->hdr.match.seq));
-        } else {
-            engine_message_free(message);
-        }
-        mca_pml_comm_unlock(pc);
-        engine_unpark(pc, cp);
-    }
     return MPI_SUCCESS;
 }
 
@@ -128,6 +111,24 @@ static void engine_returned(void *cookie, mca_btl_endpoint_t *endpoint, const vo
     mca_pml_peer_lock(peer);
     engine_queue_raw(peer, data, hdr_len, (const char *) data + hdr_len, len - hdr_len);
     mca_pml_peer_unlock(peer);
+    engine_flush(peer);
+}
+
+/* The time in which a link might have come back is over. */
+static void engine_path_timeout(void *context)
+{
+    mca_pml_peer_t *peer = context;
+    mca_pml_peer_lock(peer);
+    opal_timer_del(peer->path_timer);
+    peer->path_timer = NULL;
+    bool lost = peer->latency_count == 0;
+    if (lost) {
+        atomic_store_explicit(&peer->state, MCA_PML_PEER_FAILED, memory_order_release);
+    }
+    mca_pml_peer_unlock(peer);
+    if (lost) {
+        engine_fail_peer(peer);
+    }
 }
 
 static void engine_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_state_t state, const char *why)
@@ -142,19 +143,22 @@ static void engine_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_sta
     link->blocked = false;
     mca_pml_base_peer_relist(peer);
     bool lost = peer->latency_count == 0;
-    if (lost) {
+    if (lost) { /* sends wait: the link may come back */
         free(peer->why);
         peer->why = strdup(why);
-        atomic_store_explicit(&peer->state, MCA_PML_PEER_FAILED, memory_order_release);
+        if (!peer->path_timer && opal_timer_add((uint64_t) mca_pml_base_params.path_timeout * 1000000,
+                                                engine_path_timeout, peer, &peer->path_timer) != OPAL_SUCCESS) {
+            mca_pml_base_out_of_memory("a timer");
+        }
     } else {
+        opal_timer_del(peer->path_timer);
+        peer->path_timer = NULL;
         atomic_store_explicit(&peer->state, MCA_PML_PEER_READY, memory_order_release);
     }
     mca_pml_peer_unlock(peer);
     mca_base_log("pml", "base", MCA_LOG_DEBUG, "rank %u: link %s is %s: %s", peer->proc->rank, link->module->name,
                  link->up ? "up" : "down", why);
-    if (lost) {
-        engine_fail_peer(peer);
-    } else {
+    if (!lost) {
         engine_flush(peer);
     }
 }
@@ -216,6 +220,7 @@ static int engine_init(const char *name, mca_pml_t *pml)
     *pml = (mca_pml_t){
         .name = name,
         .add_comm = engine_add_comm,
+        .comm_visible = engine_adopt_orphans,
         .del_comm = engine_del_comm,
         .send = engine_send,
         .isend = engine_isend,

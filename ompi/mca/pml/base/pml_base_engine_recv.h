@@ -302,6 +302,41 @@ static void engine_drop(mca_pml_peer_t *peer, const char *why)
     mca_base_log("pml", "base", MCA_LOG_DEBUG, "dropped a fragment from rank %u: %s", peer->proc->rank, why);
 }
 
+/* Messages that came before their communicator was there. */
+static void engine_adopt_orphans(ompi_communicator_t *comm)
+{
+    mca_pml_comm_t *pc = comm->pml;
+    mca_pml_message_t *message;
+    while ((message = mca_pml_base_orphan_take(comm->context))) {
+        uint32_t src = le32toh(message->hdr.match.src), seq = le32toh(message->hdr.match.seq);
+        mca_pml_comm_peer_t *cp = src < pc->size ? engine_comm_peer(comm, (int) src) : NULL;
+        if (!cp || cp->peer != message->peer) {
+            engine_drop(message->peer, "it claims another's rank");
+            engine_message_free(message);
+            continue;
+        }
+        mca_pml_comm_lock(pc);
+        if ((int32_t) (seq - cp->recv_seq) >= 0) {
+            engine_park(cp, message, seq);
+        } else {
+            engine_message_free(message);
+        }
+        mca_pml_comm_unlock(pc);
+        engine_unpark(pc, cp);
+    }
+}
+
+/* A message for a communicator that we do not know. It may become known by another thread meanwhile. */
+static OPAL_COLD void engine_on_orphan(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
+                                       size_t hdr_len, const void *payload, size_t len)
+{
+    mca_pml_base_orphan_add(engine_keep(peer, arrival, hdr, hdr_len, payload, len));
+    ompi_communicator_t *comm = ompi_comm_of_context(le32toh(hdr->match.context));
+    if (comm) {
+        engine_adopt_orphans(comm);
+    }
+}
+
 /* A first fragment: MATCH, RNDV or RGET. */
 static inline void engine_on_match(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
                                    size_t hdr_len, const void *payload, size_t len)
@@ -310,7 +345,7 @@ static inline void engine_on_match(mca_pml_peer_t *peer, mca_btl_arrival_t *arri
     int32_t tag = (int32_t) le32toh((uint32_t) hdr->match.tag);
     ompi_communicator_t *comm = engine_comm_of(le32toh(hdr->match.context));
     if (OPAL_UNLIKELY(!comm)) {
-        mca_pml_base_orphan_add(engine_keep(peer, arrival, hdr, hdr_len, payload, len));
+        engine_on_orphan(peer, arrival, hdr, hdr_len, payload, len);
         return;
     }
     mca_pml_comm_t *pc = comm->pml;

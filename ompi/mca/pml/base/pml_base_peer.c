@@ -47,6 +47,11 @@ int mca_pml_base_register_params(void)
     rc = rc ? rc : mca_base_var_register(&first, &mca_pml_base_params.first_frag);
     rc = rc ? rc : mca_base_var_register(&stripe, &mca_pml_base_params.stripe);
     rc = rc ? rc : mca_base_var_register(&stripe_min, &mca_pml_base_params.stripe_min);
+    static const mca_base_var_desc_t timeout = {
+        .framework = "pml", .component = "base", .name = "path_timeout", .type = MCA_VAR_INT, .unit = "s",
+        .help = "How long sends wait for a link to come back when none leads to a peer", .def.i = 10, .min = 0,
+        .max = 86400, .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP};
+    rc = rc ? rc : mca_base_var_register(&timeout, &mca_pml_base_params.path_timeout);
     return rc ? rc : mca_base_var_register(&report, &mca_pml_base_params.report_links);
 }
 
@@ -295,6 +300,7 @@ void mca_pml_base_peers_fini(void)
         for (int l = 0; l < peer->link_count; l++) {
             peer->links[l].module->ops->del_peer(peer->links[l].module, peer->links[l].endpoint);
         }
+        opal_timer_del(peer->path_timer);
         atomic_store(&peer->proc->pml, NULL);
         pthread_mutex_destroy(&peer->lock);
         free(peer->why);

@@ -60,7 +60,8 @@ typedef struct mca_pml_peer {
     opal_list_t bulk;             /* mca_pml_send_t with pieces left to send */
     opal_list_t again;            /* mca_pml_frag_t that a link gave back */
     opal_list_item_t all_item;    /* in the list of all peers */
-    char *why;                    /* FAILED */
+    char *why;                    /* FAILED, or no link at present */
+    opal_event_t *path_timer;     /* runs while no link is up */
 } mca_pml_peer_t;
 
 typedef struct mca_pml_base_params {
@@ -69,6 +70,7 @@ typedef struct mca_pml_base_params {
     int64_t stripe;               /* mca_pml_stripe_t */
     double stripe_min;            /* least share of a link that takes part in STRIPE_AUTO */
     bool report_links;
+    int64_t path_timeout;         /* s */
 } mca_pml_base_params_t;
 
 typedef enum { MCA_PML_STRIPE_AUTO, MCA_PML_STRIPE_ALL, MCA_PML_STRIPE_BEST } mca_pml_stripe_t;

@@ -78,6 +78,7 @@ typedef struct mca_pml_message {
     mca_pml_hdr_t hdr;
     const void *payload;
     size_t len;
+    bool cached;                 /* its memory belongs to the cache */
     bool kept;                   /* payload lies in the BTL's memory: arrival is to be released */
     mca_btl_arrival_t arrival;
     unsigned char bytes[];

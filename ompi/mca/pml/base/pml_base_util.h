@@ -31,6 +31,10 @@ void mca_pml_base_split(const mca_pml_peer_t *peer, size_t total, size_t quota[M
 void *mca_pml_base_bsend_alloc(ompi_communicator_t *comm, size_t len);
 void mca_pml_base_bsend_free(void *room);
 
+void mca_pml_base_bsend_fini(void);
+/* Free the caches; nothing is in use any more. */
+void mca_pml_base_util_fini(void);
+
 /* Messages for communicators that are not there yet. Takes ownership. */
 void mca_pml_base_orphan_add(mca_pml_message_t *message);
 /* Take the next one of a context, oldest first; NULL: no more. */
