@@ -25,6 +25,12 @@ typedef enum {
     OMPI_REQUEST_DONE, /* ompi_request_send_done: complete for ever, never freed */
 } ompi_request_type_t;
 
+/* Whichever of completion and MPI_Request_free comes second gives the memory back. */
+enum {
+    OMPI_REQUEST_COMPLETE = 1, /* status is valid; also set while a persistent request is inactive */
+    OMPI_REQUEST_FREED = 2,    /* MPI_Request_free was called: nobody waits */
+};
+
 typedef struct ompi_request_ops {
     int (*start)(ompi_request_t *request);  /* persistent only; else NULL */
     int (*cancel)(ompi_request_t *request);
@@ -33,11 +39,10 @@ typedef struct ompi_request_ops {
 
 struct ompi_request_t {
     ompi_handle_base_t base;
-    _Atomic int32_t complete;      /* 1: status is valid; also 1 while a persistent request is inactive */
+    _Atomic int32_t complete;      /* OMPI_REQUEST_COMPLETE | OMPI_REQUEST_FREED */
     uint8_t type;                  /* ompi_request_type_t */
     bool persistent;
     bool active;                   /* persistent: started and not yet waited for */
-    bool free_called;              /* MPI_Request_free before completion: the completer frees it */
     const ompi_request_ops_t *ops;
     ompi_communicator_t *comm; /* whose error handler hears of failures; NULL: the default */
     MPI_Status status;             /* MPI_ERROR holds the outcome (class or code) */
@@ -82,18 +87,50 @@ static inline void ompi_status_set_empty(MPI_Status *status)
     status->MPI_ERROR = MPI_SUCCESS;
 }
 
-void ompi_request_init(ompi_request_t *request, ompi_request_type_t type, const ompi_request_ops_t *ops);
-
-/* Status is set; say that it is done. Calls on_complete, then frees it if the user freed it before. */
-void ompi_request_complete(ompi_request_t *request);
+static inline void ompi_request_init(ompi_request_t *request, ompi_request_type_t type,
+                                     const ompi_request_ops_t *ops)
+{
+    ompi_handle_init(&request->base, OMPI_HANDLE_REQUEST);
+    atomic_store_explicit(&request->complete, 0, memory_order_relaxed);
+    request->type = (uint8_t) type;
+    request->persistent = false;
+    request->active = true;
+    request->ops = ops;
+    request->comm = NULL;
+    request->on_complete = NULL;
+}
 
 static inline bool ompi_request_is_complete(const ompi_request_t *request)
 {
-    return atomic_load_explicit(&request->complete, memory_order_acquire) != 0;
+    return atomic_load_explicit(&request->complete, memory_order_acquire) & OMPI_REQUEST_COMPLETE;
+}
+
+/* Set a bit of `complete`; true: the other one was set before. */
+static inline bool ompi_request_mark(ompi_request_t *request, int32_t bit)
+{
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        return atomic_fetch_or_explicit(&request->complete, bit, memory_order_acq_rel) != 0;
+    }
+    int32_t old = atomic_load_explicit(&request->complete, memory_order_relaxed);
+    atomic_store_explicit(&request->complete, old | bit, memory_order_release);
+    return old != 0;
+}
+
+/* Status is set; say that it is done. Calls on_complete first; frees the request if the user has freed it. After this the
+ * request may be gone. */
+static inline void ompi_request_complete(ompi_request_t *request)
+{
+    if (OPAL_UNLIKELY(request->on_complete != NULL)) {
+        request->on_complete(request, request->on_complete_context);
+    }
+    if (OPAL_UNLIKELY(ompi_request_mark(request, OMPI_REQUEST_COMPLETE))) {
+        request->ops->free(request);
+    }
 }
 
 /* Wait, copy the status unless NULL, free or deactivate; *request becomes NULL unless persistent. Returns the request's MPI error. */
 int ompi_request_wait(ompi_request_t **request, MPI_Status *status);
+/* All of them; the first error. */
 int ompi_request_wait_all(size_t count, ompi_request_t **requests);
 
 int ompi_request_module_init(void);

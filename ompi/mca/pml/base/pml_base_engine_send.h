@@ -662,7 +662,7 @@ static int engine_isend_slow(const void *buf, size_t count, ompi_datatype_t *typ
             engine_send_free(&send->super);
             return rc;
         }
-        send->super.free_called = true; /* nobody waits for it */
+        ompi_request_mark(&send->super, OMPI_REQUEST_FREED); /* nobody waits for it */
         *request = &ompi_request_send_done;
     } else {
         *request = &send->super;

@@ -1,0 +1,224 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Buffers attached for buffered sends (MPI-5.0 section 3.6): of a communicator, of a session, of the process.
+ *
+ * Blocks lie in the attached memory itself, each behind a head, in order of address; a new one goes into the first
+ * gap. MPI_BSEND_OVERHEAD covers head and alignment.
+ */
+#include "ompi/mca/pml/base/pml_base_util.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "ompi/mpi/c/bodies.h"
+
+typedef struct pool {
+    opal_list_item_t item;
+    const void *owner;        /* communicator or session; NULL: the process */
+    char *base;               /* NULL: automatic, blocks are malloc'd */
+    void *attached;           /* as the user gave it */
+    size_t size;
+    opal_list_t blocks;
+} pool_t;
+
+typedef struct block {
+    opal_list_item_t item;
+    pool_t *pool;
+    size_t len;               /* with this head */
+    max_align_t data[];
+} block_t;
+
+static_assert(sizeof(block_t) + 2 * alignof(max_align_t) <= MPI_BSEND_OVERHEAD, "the head must fit");
+
+static opal_list_t pools = OPAL_LIST_INIT(pools);
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static pool_t *pool_of(const void *owner)
+{
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &pools) {
+        pool_t *pool = OPAL_CONTAINER_OF(i, pool_t, item);
+        if (pool->owner == owner) {
+            return pool;
+        }
+    }
+    return NULL;
+}
+
+/* ---- Blocks ---- */
+
+static block_t *put_block(pool_t *pool, char *at, size_t len, opal_list_item_t *before)
+{
+    block_t *block = (block_t *) at;
+    block->pool = pool;
+    block->len = len;
+    opal_list_insert_before(before, &block->item);
+    return block;
+}
+
+static block_t *first_fit(pool_t *pool, size_t len)
+{
+    char *at = pool->base;
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &pool->blocks) {
+        block_t *next = OPAL_CONTAINER_OF(i, block_t, item);
+        if ((size_t) ((char *) next - at) >= len) {
+            return put_block(pool, at, len, i);
+        }
+        at = (char *) next + next->len;
+    }
+    size_t left = pool->size - (size_t) (at - pool->base);
+    return left >= len ? put_block(pool, at, len, &pool->blocks.head) : NULL;
+}
+
+static block_t *new_block(const ompi_communicator_t *comm, size_t bytes)
+{
+    size_t align = alignof(max_align_t);
+    size_t len = (sizeof(block_t) + bytes + align - 1) / align * align;
+    pthread_mutex_lock(&lock);
+    pool_t *pool = pool_of(comm);
+    pool = pool ? pool : pool_of(NULL);
+    block_t *block = NULL;
+    if (pool && pool->base) {
+        block = first_fit(pool, len);
+    } else if (pool) {
+        char *memory = malloc(len);
+        block = memory ? put_block(pool, memory, len, &pool->blocks.head) : NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    return block;
+}
+
+void *mca_pml_base_bsend_alloc(ompi_communicator_t *comm, size_t len)
+{
+    block_t *block = new_block(comm, len);
+    if (!block) { /* earlier sends may just have ended */
+        opal_progress();
+        block = new_block(comm, len);
+    }
+    return block ? block->data : NULL;
+}
+
+void mca_pml_base_bsend_free(void *room)
+{
+    if (!room) {
+        return;
+    }
+    block_t *block = OPAL_CONTAINER_OF(room, block_t, data);
+    pthread_mutex_lock(&lock);
+    opal_list_remove(&block->item);
+    bool automatic = !block->pool->base;
+    pthread_mutex_unlock(&lock);
+    if (automatic) {
+        free(block);
+    }
+}
+
+/* ---- Attaching ---- */
+
+static int attach(const void *owner, void *buffer, MPI_Count size)
+{
+    bool automatic = buffer == MPI_BUFFER_AUTOMATIC;
+    size_t align = alignof(max_align_t), skip = automatic ? 0 : -(uintptr_t) buffer % align;
+    if (size < 0 || (!automatic && !buffer && size > 0)) {
+        return MPI_ERR_BUFFER;
+    }
+    pool_t *pool = calloc(1, sizeof(*pool));
+    if (!pool) {
+        return MPI_ERR_NO_MEM;
+    }
+    pool->owner = owner;
+    pool->attached = buffer;
+    pool->base = automatic ? NULL : (char *) buffer + skip;
+    pool->size = (size_t) size < skip ? 0 : (size_t) size - skip;
+    opal_list_init(&pool->blocks);
+    pthread_mutex_lock(&lock);
+    bool twice = pool_of(owner) != NULL;
+    if (!twice) {
+        opal_list_append(&pools, &pool->item);
+    }
+    pthread_mutex_unlock(&lock);
+    if (twice) {
+        free(pool);
+        return MPI_ERR_BUFFER;
+    }
+    return MPI_SUCCESS;
+}
+
+static bool is_empty(void *context)
+{
+    pool_t *pool = context;
+    pthread_mutex_lock(&lock);
+    bool empty = opal_list_is_empty(&pool->blocks);
+    pthread_mutex_unlock(&lock);
+    return empty;
+}
+
+static int flush(const void *owner)
+{
+    pthread_mutex_lock(&lock);
+    pool_t *pool = pool_of(owner);
+    pthread_mutex_unlock(&lock);
+    if (pool) {
+        opal_progress_wait_until(is_empty, pool);
+    }
+    return MPI_SUCCESS;
+}
+
+static int detach(const void *owner, void *address, MPI_Count *size)
+{
+    pthread_mutex_lock(&lock);
+    pool_t *pool = pool_of(owner);
+    pthread_mutex_unlock(&lock);
+    if (!pool) {
+        return MPI_ERR_BUFFER;
+    }
+    opal_progress_wait_until(is_empty, pool);
+    pthread_mutex_lock(&lock);
+    opal_list_remove(&pool->item);
+    pthread_mutex_unlock(&lock);
+    *(void **) address = pool->attached;
+    *size = pool->base ? (MPI_Count) (pool->size + (size_t) (pool->base - (char *) pool->attached)) : 0;
+    free(pool);
+    return MPI_SUCCESS;
+}
+
+void mca_pml_base_bsend_fini(void)
+{
+    opal_list_item_t *i;
+    while ((i = opal_list_pop(&pools))) {
+        free(OPAL_CONTAINER_OF(i, pool_t, item));
+    }
+}
+
+/* ---- The routines ---- */
+
+int ompi_mpi_buffer_attach(void *buffer, MPI_Count size)
+{
+    return attach(NULL, buffer, size);
+}
+
+int ompi_mpi_buffer_detach(void *buffer_addr, MPI_Count *size)
+{
+    return detach(NULL, buffer_addr, size);
+}
+
+int ompi_mpi_buffer_flush(void)
+{
+    return flush(NULL);
+}
+
+int ompi_mpi_comm_attach_buffer(ompi_communicator_t *comm, void *buffer, MPI_Count size)
+{
+    return attach(comm, buffer, size);
+}
+
+int ompi_mpi_comm_detach_buffer(ompi_communicator_t *comm, void *buffer_addr, MPI_Count *size)
+{
+    return detach(comm, buffer_addr, size);
+}
+
+int ompi_mpi_comm_flush_buffer(ompi_communicator_t *comm)
+{
+    return flush(comm);
+}

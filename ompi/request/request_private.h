@@ -1,0 +1,21 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Between the files of ompi/request. */
+#ifndef OMPI_REQUEST_PRIVATE_H
+#define OMPI_REQUEST_PRIVATE_H
+
+#include "ompi/request/request.h"
+
+/* Something to wait for: not null, and not a persistent request at rest. */
+static inline bool ompi_request_is_live(const ompi_request_t *request)
+{
+    return request && (!request->persistent || request->active);
+}
+
+/* A complete request has been waited for: hand out its status (with MPI_ERROR) unless NULL, free or deactivate it. Returns its error. A
+ * request that is not live gives the empty status. */
+int ompi_request_retire(ompi_request_t **handle, MPI_Status *status);
+
+/* Ask a generalized request's owner for its status. */
+int ompi_grequest_query(ompi_request_t *request);
+
+#endif

@@ -1,0 +1,355 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* MPI_Wait and MPI_Test and their kin (MPI-5.0 sections 3.7.3 to 3.7.6). */
+#include "ompi/request/request_private.h"
+
+#include <stdlib.h>
+
+#include "ompi/mpi/c/bodies.h"
+#include "ompi/mpi/c/state.h"
+
+/* A handle of the user's array as an object; NULL for MPI_REQUEST_NULL. */
+static inline ompi_request_t *object_of(MPI_Request handle)
+{
+    return handle == MPI_REQUEST_NULL ? NULL : (ompi_request_t *) (uintptr_t) handle;
+}
+
+static inline bool is_live(MPI_Request handle)
+{
+    return ompi_request_is_live(object_of(handle));
+}
+
+/* As ompi_request_retire(), for an element of the user's array. */
+static int retire(MPI_Request *handle, MPI_Status *status)
+{
+    ompi_request_t *request = object_of(*handle);
+    int error = ompi_request_retire(&request, status);
+    *handle = ompi_request_handle(request);
+    return error;
+}
+
+/* Single completions leave MPI_ERROR alone (section 3.2.5). */
+static int retire_single(ompi_request_t **request, MPI_Status *status)
+{
+    if (!status) {
+        return ompi_request_retire(request, NULL);
+    }
+    int keep = status->MPI_ERROR;
+    int error = ompi_request_retire(request, status);
+    status->MPI_ERROR = keep;
+    return error;
+}
+
+static int retire_single_of(MPI_Request *handle, MPI_Status *status)
+{
+    ompi_request_t *request = object_of(*handle);
+    int error = retire_single(&request, status);
+    *handle = ompi_request_handle(request);
+    return error;
+}
+
+static MPI_Status *status_at(MPI_Status *statuses, int i)
+{
+    return statuses == MPI_STATUSES_IGNORE ? NULL : &statuses[i];
+}
+
+/* ---- One ---- */
+
+int ompi_mpi_wait(ompi_request_t **request, MPI_Status *status)
+{
+    if (ompi_request_is_live(*request) && !ompi_request_is_complete(*request)) {
+        opal_progress_wait(&(*request)->complete);
+    }
+    return retire_single(request, status);
+}
+
+int ompi_mpi_test(ompi_request_t **request, int *flag, MPI_Status *status)
+{
+    if (ompi_request_is_live(*request) && !ompi_request_is_complete(*request)) {
+        opal_progress();
+        if (!ompi_request_is_complete(*request)) {
+            *flag = 0;
+            return MPI_SUCCESS;
+        }
+    }
+    *flag = 1;
+    return retire_single(request, status);
+}
+
+/* ---- All ---- */
+
+static int retire_all(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+    int result = MPI_SUCCESS;
+    for (int i = 0; i < count; i++) {
+        if (OPAL_UNLIKELY(retire(&requests[i], status_at(statuses, i)) != MPI_SUCCESS)) {
+            result = MPI_ERR_IN_STATUS;
+        }
+    }
+    return result;
+}
+
+int ompi_mpi_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+    for (int i = 0; i < count; i++) {
+        ompi_request_t *request = object_of(requests[i]);
+        if (ompi_request_is_live(request) && !ompi_request_is_complete(request)) {
+            opal_progress_wait(&request->complete);
+        }
+    }
+    return retire_all(count, requests, statuses);
+}
+
+static bool all_complete(int count, const MPI_Request requests[])
+{
+    for (int i = 0; i < count; i++) {
+        if (is_live(requests[i]) && !ompi_request_is_complete(object_of(requests[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int ompi_mpi_testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+    *flag = all_complete(count, requests);
+    if (!*flag) {
+        opal_progress();
+        *flag = all_complete(count, requests);
+    }
+    return *flag ? retire_all(count, requests, statuses) : MPI_SUCCESS;
+}
+
+/* ---- Any ---- */
+
+/* First complete one, or -1; *live: is any not null or inactive? */
+static int find_complete(int count, const MPI_Request requests[], bool *live)
+{
+    *live = false;
+    for (int i = 0; i < count; i++) {
+        if (is_live(requests[i])) {
+            *live = true;
+            if (ompi_request_is_complete(object_of(requests[i]))) {
+                return i;
+            }
+        }
+    }
+    return -1;
+}
+
+typedef struct any {
+    int count;
+    const MPI_Request *requests;
+    int found;
+    bool live;
+} any_t;
+
+static bool any_is_complete(void *context)
+{
+    any_t *any = context;
+    any->found = find_complete(any->count, any->requests, &any->live);
+    return any->found >= 0 || !any->live;
+}
+
+static int none_live(int *index, MPI_Status *status)
+{
+    *index = MPI_UNDEFINED;
+    if (status) {
+        int keep = status->MPI_ERROR;
+        ompi_status_set_empty(status);
+        status->MPI_ERROR = keep;
+    }
+    return MPI_SUCCESS;
+}
+
+int ompi_mpi_waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
+{
+    any_t any = {.count = count, .requests = requests};
+    opal_progress_wait_until(any_is_complete, &any);
+    if (any.found < 0) {
+        return none_live(index, status);
+    }
+    *index = any.found;
+    return retire_single_of(&requests[any.found], status);
+}
+
+int ompi_mpi_testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+{
+    bool live;
+    int found = find_complete(count, requests, &live);
+    if (found < 0 && live) {
+        opal_progress();
+        found = find_complete(count, requests, &live);
+    }
+    *flag = found >= 0 || !live;
+    if (found < 0) {
+        *index = MPI_UNDEFINED;
+        return *flag ? none_live(index, status) : MPI_SUCCESS;
+    }
+    *index = found;
+    return retire_single_of(&requests[found], status);
+}
+
+/* ---- Some ---- */
+
+static int retire_some(int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[])
+{
+    int result = MPI_SUCCESS, n = 0;
+    for (int i = 0; i < count; i++) {
+        if (is_live(requests[i]) && ompi_request_is_complete(object_of(requests[i]))) {
+            indices[n] = i;
+            if (retire(&requests[i], status_at(statuses, n)) != MPI_SUCCESS) {
+                result = MPI_ERR_IN_STATUS;
+            }
+            n++;
+        }
+    }
+    *done = n;
+    return result;
+}
+
+int ompi_mpi_waitsome(int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[])
+{
+    any_t any = {.count = count, .requests = requests};
+    opal_progress_wait_until(any_is_complete, &any);
+    if (any.found < 0) {
+        *done = MPI_UNDEFINED;
+        return MPI_SUCCESS;
+    }
+    return retire_some(count, requests, done, indices, statuses);
+}
+
+int ompi_mpi_testsome(int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[])
+{
+    bool live;
+    if (find_complete(count, requests, &live) < 0) {
+        if (!live) {
+            *done = MPI_UNDEFINED;
+            return MPI_SUCCESS;
+        }
+        opal_progress();
+    }
+    return retire_some(count, requests, done, indices, statuses);
+}
+
+/* ---- Looking without retiring ---- */
+
+static int peek(ompi_request_t *request, MPI_Status *status)
+{
+    if (!status) {
+        return MPI_SUCCESS;
+    }
+    int keep = status->MPI_ERROR;
+    if (ompi_request_is_live(request)) {
+        if (request->type == OMPI_REQUEST_GENERALIZED) {
+            ompi_grequest_query(request);
+        }
+        *status = request->status;
+    } else {
+        ompi_status_set_empty(status);
+    }
+    status->MPI_ERROR = keep;
+    return MPI_SUCCESS;
+}
+
+int ompi_mpi_request_get_status(ompi_request_t *request, int *flag, MPI_Status *status)
+{
+    *flag = !ompi_request_is_live(request) || ompi_request_is_complete(request);
+    if (!*flag) {
+        opal_progress();
+        *flag = ompi_request_is_complete(request);
+    }
+    return *flag ? peek(request, status) : MPI_SUCCESS;
+}
+
+int ompi_mpi_request_get_status_all(int count, const MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+    *flag = all_complete(count, requests);
+    if (!*flag) {
+        opal_progress();
+        *flag = all_complete(count, requests);
+    }
+    for (int i = 0; *flag && i < count; i++) {
+        peek(object_of(requests[i]), status_at(statuses, i));
+    }
+    return MPI_SUCCESS;
+}
+
+int ompi_mpi_request_get_status_any(int count, const MPI_Request requests[], int *index, int *flag,
+                                    MPI_Status *status)
+{
+    bool live;
+    int found = find_complete(count, requests, &live);
+    if (found < 0 && live) {
+        opal_progress();
+        found = find_complete(count, requests, &live);
+    }
+    *flag = found >= 0 || !live;
+    *index = found < 0 ? MPI_UNDEFINED : found;
+    return *flag ? peek(found < 0 ? NULL : object_of(requests[found]), status) : MPI_SUCCESS;
+}
+
+int ompi_mpi_request_get_status_some(int count, const MPI_Request requests[], int *done, int indices[],
+                                     MPI_Status statuses[])
+{
+    bool live;
+    if (find_complete(count, requests, &live) < 0 && live) {
+        opal_progress();
+        find_complete(count, requests, &live);
+    }
+    if (!live) {
+        *done = MPI_UNDEFINED;
+        return MPI_SUCCESS;
+    }
+    *done = 0;
+    for (int i = 0; i < count; i++) {
+        if (is_live(requests[i]) && ompi_request_is_complete(object_of(requests[i]))) {
+            peek(object_of(requests[i]), status_at(statuses, *done));
+            indices[(*done)++] = i;
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+/* ---- Start, cancel, free ---- */
+
+int ompi_mpi_start(ompi_request_t **request)
+{
+    if (!(*request)->persistent || (*request)->active) {
+        ompi_error_origin((*request)->comm);
+        return MPI_ERR_REQUEST;
+    }
+    return (*request)->ops->start(*request);
+}
+
+int ompi_mpi_startall(int count, MPI_Request requests[])
+{
+    for (int i = 0; i < count; i++) {
+        ompi_request_t *request = object_of(requests[i]);
+        if (!request) {
+            return MPI_ERR_REQUEST;
+        }
+        int rc = ompi_mpi_start(&request);
+        if (rc != MPI_SUCCESS) {
+            return rc;
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+int ompi_mpi_cancel(ompi_request_t *request)
+{
+    if (!ompi_request_is_live(request)) {
+        return MPI_ERR_REQUEST;
+    }
+    return request->ops->cancel(request);
+}
+
+int ompi_mpi_request_free(ompi_request_t **handle)
+{
+    ompi_request_t *request = *handle;
+    *handle = NULL;
+    if (request->type != OMPI_REQUEST_DONE && ompi_request_mark(request, OMPI_REQUEST_FREED)) {
+        request->ops->free(request);
+    }
+    return MPI_SUCCESS;
+}
