@@ -8,6 +8,7 @@
 #include "ompi/mca/pml/base/pml_base_util.h"
 
 #include <assert.h>
+#include <stdalign.h>
 #include <stdlib.h>
 
 #include "ompi/mpi/c/bodies.h"
