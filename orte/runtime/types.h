@@ -145,7 +145,7 @@ struct orte_job {
     orte_runtime_t *rt;
     int number;        /* 1 for the job of the command line */
     char *nspace;      /* PMIx namespace; also the <jobid> in names of files */
-    char secret[33];   /* 128 random bits in hex, given to the ranks through PMIx only */
+    char secret[65];   /* 256 random bits in hex, given to the ranks through PMIx only */
     orte_job_state_t state;
     orte_placement_t placement;
     orte_io_options_t io;

@@ -131,7 +131,7 @@ static void open_standard_descriptors(void)
 
 static int make_names(orte_runtime_t *rt)
 {
-    unsigned char bits[16];
+    unsigned char bits[32];
     char *prefix = orte_session_job_prefix(rt->session->id);
 
     if (prefix == NULL || asprintf(&rt->job->nspace, "%s%d", prefix, rt->job->number) < 0 ||
