@@ -25,7 +25,7 @@ __attribute__((constructor)) static void register_env(void)
 static int put_cut(ompi_info_t *info, const char *key, const char *value)
 {
     char text[MPI_MAX_INFO_VAL];
-    size_t length = strnlen(value, sizeof text - 1);
+    size_t length = strlen(value) < sizeof text ? strlen(value) : sizeof text - 1;
     memcpy(text, value, length);
     text[length] = '\0';
     return ompi_info_put(info, key, text);
