@@ -1,0 +1,313 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * btl/shm: the processes of one node through shared memory.
+ *
+ * Each process owns one segment, of the same layout in all processes of a job:
+ *
+ *     header | slots: one per local rank | rings: one per local rank | states of chunks | chunks
+ *
+ * Slot s and ring s of a segment belong to the pair (local rank s -> owner): the ring's data lines are
+ * written by s alone and read by the owner alone. Nothing of a pair that does not talk is ever touched, so
+ * it has no memory behind it. A ring appears when its sender fills in the slot and raises header.announced;
+ * from then on the owner polls it. Chunks are their owner's bulk room: it packs a fragment into one, sends
+ * the chunk's number through the peer's ring, and the peer hands the fragment up where it stands and clears
+ * the chunk's state when done.
+ *
+ * A ring is a circle of 64-byte lines, numbered by a running 32-bit count that starts at 1. A message is
+ * an 8-byte word and the fragment's bytes, from the start of a line; it never wraps:
+ *
+ *     63      56 55                 32 31                  0
+ *     +---------+---------------------+---------------------+
+ *     |  kind   |       length        |  number of the line |   then the bytes
+ *     +---------+---------------------+---------------------+
+ *
+ * The word is written last (release); the reader polls the word of the next line alone, so that a small
+ * message costs the transfer of one line. Lines inside a longer message hold any bytes, which one lap
+ * later could pass for a word: while such lines may lie ahead, the writer clears the word behind each message
+ * before it publishes the message. The reader says rarely, on a line of its own, how far it has read.
+ *
+ * What is read from shared memory is checked before use: the worst that a wild peer can do is damage
+ * messages of its own job.
+ */
+#ifndef MCA_BTL_SHM_H
+#define MCA_BTL_SHM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include "hawser/btl.h"
+#include "opal/declspec.h"
+#include "opal/mca/shmem/shmem.h"
+
+#define SHM_MAGIC 0x6d68735f72657377ull
+#define SHM_LINE 64u
+#define SHM_ALIGNED _Alignas(SHM_LINE)
+
+enum {
+    SHM_VERSION = 1,
+    SHM_WORD = 8,             /* bytes before a message's data */
+    SHM_SHORT_MAX = 4096,     /* send_short takes at most */
+    SHM_MIN_RING = 2048,
+    SHM_MIN_CHUNK = 4096,
+    SHM_MAX_CHUNKS = 1024,
+    SHM_DRAIN = 64,           /* messages taken from one ring before the next is looked at */
+    SHM_SLOW_INTERVAL = 64,   /* polls between looks at what is rare */
+    SHM_QUIET_LOOKS = 16,     /* such looks without a message after which a ring counts as idle */
+    SHM_FEW_RINGS = 4,        /* so many are always polled */
+    SHM_WATCH_US = 200000,    /* between looks whether those waited for still live */
+};
+
+typedef enum { SHM_KIND_NONE = 0, SHM_KIND_DATA = 1, SHM_KIND_SKIP = 2, SHM_KIND_CHUNK = 3 } shm_kind_t;
+
+/* Sizes and places in a segment; derived from the number of processes and the parameters. */
+typedef struct shm_layout {
+    uint32_t local_size;
+    uint32_t ring_lines;
+    uint32_t chunk_size;
+    uint32_t chunk_count;
+    uint64_t slots, rings, states, chunks; /* offsets */
+    uint64_t size;
+} shm_layout_t;
+
+/* ---- What stands in a segment ---- */
+
+typedef struct shm_header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t local_rank;
+    mca_btl_name_t name;
+    uint64_t token[2];                        /* proves knowledge of the job's secret */
+    shm_layout_t layout;
+    uint32_t fence;                           /* its sleep does not fence for senders */
+    SHM_ALIGNED _Atomic uint32_t sleeping;    /* ring the door after publishing; read by all senders */
+    SHM_ALIGNED _Atomic uint32_t announced;   /* rings announced so far; written by senders */
+    SHM_ALIGNED _Atomic uint32_t want_chunk;  /* the owner sleeps and waits for a chunk's return */
+    _Atomic uint32_t attached;                /* processes that have it mapped, owner not counted */
+} shm_header_t;
+
+enum { SHM_BULK_UNKNOWN = 0, SHM_BULK_OK = 1, SHM_BULK_REFUSED = 2 };
+
+typedef struct shm_slot {
+    /* Written by the owner of the segment, the ring's reader. */
+    SHM_ALIGNED _Atomic uint32_t consumed;   /* number of the first line not yet read */
+    _Atomic uint32_t bulk;                   /* SHM_BULK_*: can it reach the sender's chunks? */
+    _Atomic uint32_t refused;                /* it does not want to hear the sender */
+    /* Written by the sender. */
+    SHM_ALIGNED _Atomic uint32_t announced;
+    _Atomic uint32_t want_room;              /* the sender sleeps and waits for room */
+    mca_btl_name_t name;
+    opal_shmem_id_t id;                      /* its segment */
+} shm_slot_t;
+_Static_assert(sizeof(shm_slot_t) == 2 * SHM_LINE, "a slot is two lines");
+
+typedef struct shm_chunk_state {
+    SHM_ALIGNED _Atomic uint32_t busy;
+} shm_chunk_state_t;
+
+/* What a process publishes. */
+typedef struct shm_card {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t local_rank;
+    opal_shmem_id_t id;
+} shm_card_t;
+
+/* ---- What a process keeps ---- */
+
+typedef struct shm_module shm_module_t;
+
+/* Conditions that take a send off its shortest path. */
+enum {
+    SHM_SPECIAL_THREADS = 1u << 0,
+    SHM_SPECIAL_FENCE = 1u << 1,    /* publishing and looking whether the reader sleeps need a fence between */
+    SHM_SPECIAL_NEW = 1u << 2,      /* the ring has not been announced yet */
+    SHM_SPECIAL_DOWN = 1u << 3,
+};
+
+struct mca_btl_endpoint {
+    /* The writer's side, hot. */
+    SHM_ALIGNED unsigned char *line;    /* next line to write */
+    uint32_t number;                    /* its number */
+    uint32_t room;                      /* lines that can be written from there on in one piece */
+    uint32_t special;
+    uint32_t dirty;                     /* lines ahead among which old bytes may pass for a word */
+    const _Atomic uint32_t *sleeping;   /* the peer's */
+    unsigned char *ring, *ring_end;
+    shm_slot_t *slot;                   /* mine, in the peer's segment */
+
+    /* The rest. */
+    SHM_ALIGNED shm_module_t *module;
+    void *cookie;
+    mca_btl_name_t name;
+    uint32_t local_rank;                /* the peer's */
+    bool waiting;                       /* a send was refused; on the module's list */
+    bool wants_chunk;                   /* ... for want of a chunk */
+    bool announced_to_me;               /* its ring to me is polled */
+    bool watched;                       /* is it alive? */
+    bool hopeless;                      /* a send needs chunks, which the peer can't reach */
+    bool no_cma;
+    uint32_t watch_consumed;            /* slot->consumed when last watched */
+    uint32_t wants_lines, wants_number; /* the refused send's, and ep->number then */
+    uint32_t keep_quota;                /* of the peer's chunks */
+    mca_btl_endpoint_t *next_waiting;
+    pthread_mutex_t lock;
+    opal_shmem_segment_t segment;       /* the peer's */
+    const shm_header_t *header;         /* at its start */
+    shm_layout_t layout;                /* its header's, checked */
+    _Atomic uint32_t kept;              /* the peer's chunks that are kept here */
+    struct sockaddr_un door;
+    socklen_t door_len;
+};
+
+/* The reader's side of a pair; compact, as all of these are gone through in each poll. */
+typedef struct shm_rx {
+    const unsigned char *line;
+    uint32_t number;
+    uint32_t published;     /* what slot->consumed says */
+    mca_btl_endpoint_t *endpoint;
+    uint32_t quiet;         /* looks since the last message */
+    uint32_t slot;          /* = the sender's local rank */
+} shm_rx_t;
+
+struct shm_module {
+    mca_btl_module_t super;
+    const mca_btl_services_t *services;
+    shm_layout_t layout;
+    opal_shmem_segment_t segment;
+    shm_header_t *header;
+    void *poller, *door_event, *watch_timer;
+    int door;                    /* the doorbell's socket; -1: none */
+    atomic_bool armed;           /* the progress engine sleeps, or is about to */
+
+    shm_rx_t *rx;                /* [0, rx_active) are polled each time, [rx_active, rx_count) rarely */
+    uint32_t rx_active, rx_count;
+    uint32_t polls;              /* until the next look at what is rare */
+    uint32_t announced_seen;
+    bool *slot_seen;             /* per local rank */
+
+    mca_btl_endpoint_t **peers;  /* by local rank */
+
+    pthread_mutex_t lock;        /* pool, waiting list; taken if services->threads */
+    mca_btl_endpoint_t *waiting;
+    _Atomic uint32_t waiting_count;
+    atomic_bool watch_wanted;    /* some endpoint is `watched`; the poller starts the timer */
+    bool watching;
+
+    /* The pool: chunks are numbered; a stack of free ones, a circle of those lent. */
+    bool pool_ready, pool_off;
+    uint32_t *chunk_free, chunk_free_count;
+    uint32_t *chunk_lent, lent_head, lent_count;
+    bool cma_measured;
+};
+
+/* ---- Parameters ---- */
+
+typedef struct shm_params {
+    int64_t backing, single_copy;
+    uint64_t memory, ring_max, pool_max, chunk, eager_limit;
+    int64_t exclusivity;
+} shm_params_t;
+extern shm_params_t mca_btl_shm_params;
+
+enum { SHM_COPY_AUTO, SHM_COPY_ALWAYS, SHM_COPY_NEVER };
+
+/* ---- shm_component.c ---- */
+extern MCA_EXPORT const mca_base_component_t mca_btl_shm_component;
+#define SHM_LOG(m, level, ...) (m)->services->base->log("btl", "shm", (level), __VA_ARGS__)
+
+/* ---- shm_segment.c: layout, creation, trust ---- */
+shm_layout_t mca_btl_shm_layout(uint32_t local_size);
+int mca_btl_shm_segment_create(shm_module_t *m);
+/* Attach and check the segment of the process `name`, local rank `local_rank`. */
+int mca_btl_shm_segment_attach(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shmem_id_t *id,
+                               char *why, size_t why_size);
+
+/* ---- shm_peer.c ---- */
+int mca_btl_shm_add_peer(mca_btl_module_t *module, const mca_btl_peer_t *peer, void *cookie,
+                         mca_btl_endpoint_t **endpoint, const char **why);
+void mca_btl_shm_del_peer(mca_btl_module_t *module, mca_btl_endpoint_t *endpoint);
+void mca_btl_shm_free_peers(shm_module_t *m);
+/* First send: take the ring into use and tell the peer. */
+int mca_btl_shm_announce(mca_btl_endpoint_t *ep);
+/* Slots that senders have filled in since the last look. */
+void mca_btl_shm_find_announced(shm_module_t *m);
+/* No more to or from this peer. */
+void mca_btl_shm_peer_down(mca_btl_endpoint_t *ep, const char *why);
+/* Start looking whether peers that are waited for still live; from progress only. */
+void mca_btl_shm_watch(shm_module_t *m);
+
+/* ---- shm_send.c ---- */
+int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
+                           const void *payload, size_t len);
+int mca_btl_shm_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room);
+void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len);
+int mca_btl_shm_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc);
+
+/* ---- shm_pool.c: this process's chunks ---- */
+int mca_btl_shm_pool_init(shm_module_t *m);
+void mca_btl_shm_pool_free(shm_module_t *m);
+/* A free chunk's number, or -1. */
+int mca_btl_shm_chunk_get(shm_module_t *m);
+/* Not sent after all. */
+void mca_btl_shm_chunk_unget(shm_module_t *m, uint32_t chunk);
+bool mca_btl_shm_chunk_ready(shm_module_t *m);
+
+/* ---- shm_poll.c ---- */
+int mca_btl_shm_poll(void *context);
+void mca_btl_shm_arm(void *context);
+void mca_btl_shm_disarm(void *context);
+int mca_btl_shm_keep(mca_btl_arrival_t *arrival);
+void mca_btl_shm_release(mca_btl_arrival_t *arrival);
+
+/* ---- shm_door.c: waking a sleeper ---- */
+int mca_btl_shm_door_open(shm_module_t *m);
+void mca_btl_shm_door_close(shm_module_t *m);
+void mca_btl_shm_door_address(mca_btl_endpoint_t *ep);
+/* Wake the owner of a door whose flag was found set. */
+void mca_btl_shm_door_ring(mca_btl_endpoint_t *ep, _Atomic uint32_t *flag);
+bool mca_btl_shm_door_there(const mca_btl_endpoint_t *ep);
+
+/* ---- shm_cma.c: single copy between address spaces ---- */
+int mca_btl_shm_put(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key);
+int mca_btl_shm_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key);
+int mca_btl_shm_register_mem(mca_btl_module_t *module, void *addr, size_t len,
+                             uint8_t key[MCA_BTL_KEY_MAX], size_t *key_len,
+                             mca_btl_registration_t **registration);
+void mca_btl_shm_deregister_mem(mca_btl_module_t *module, mca_btl_registration_t *registration);
+/* Set limits.get_min: does single copy pay on this machine? */
+void mca_btl_shm_cma_measure(shm_module_t *m);
+
+/* ---- Small helpers ---- */
+
+static inline shm_header_t *shm_header_of(const opal_shmem_segment_t *segment)
+{
+    return segment->base;
+}
+
+static inline shm_slot_t *shm_slot_at(const opal_shmem_segment_t *segment, const shm_layout_t *layout,
+                                      uint32_t slot)
+{
+    return (shm_slot_t *)((unsigned char *)segment->base + layout->slots) + slot;
+}
+
+static inline unsigned char *shm_ring_at(const opal_shmem_segment_t *segment, const shm_layout_t *layout,
+                                         uint32_t slot)
+{
+    return (unsigned char *)segment->base + layout->rings + (uint64_t)slot * layout->ring_lines * SHM_LINE;
+}
+
+static inline shm_chunk_state_t *shm_chunk_state(const opal_shmem_segment_t *segment,
+                                                 const shm_layout_t *layout, uint32_t chunk)
+{
+    return (shm_chunk_state_t *)((unsigned char *)segment->base + layout->states) + chunk;
+}
+
+static inline unsigned char *shm_chunk_at(const opal_shmem_segment_t *segment,
+                                          const shm_layout_t *layout, uint32_t chunk)
+{
+    return (unsigned char *)segment->base + layout->chunks + (uint64_t)chunk * layout->chunk_size;
+}
+
+#endif

@@ -1,0 +1,217 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* btl/shm: parameters, the module's start and end. */
+#include <stdlib.h>
+#include "shm.h"
+
+shm_params_t mca_btl_shm_params;
+
+static int shm_register_params(const mca_base_services_t *services)
+{
+    static const mca_base_var_enum_t backings[] = {
+        {"auto", OPAL_SHMEM_AUTO}, {"memfd", OPAL_SHMEM_MEMFD}, {"file", OPAL_SHMEM_FILE}, {NULL, 0}};
+    static const mca_base_var_enum_t copies[] = {
+        {"auto", SHM_COPY_AUTO}, {"always", SHM_COPY_ALWAYS}, {"never", SHM_COPY_NEVER}, {NULL, 0}};
+    static const struct {
+        mca_base_var_desc_t desc;
+        void *storage;
+    } table[] = {
+        {{.name = "backing", .type = MCA_VAR_ENUM, .level = MCA_VAR_LEVEL_TUNER, .enums = backings,
+          .help = "Where shared memory lies: memfd (anonymous), file (in /dev/shm), auto (memfd if it works)"},
+         &mca_btl_shm_params.backing},
+        {{.name = "single_copy", .type = MCA_VAR_ENUM, .level = MCA_VAR_LEVEL_TUNER, .enums = copies,
+          .help = "Copy long messages once, by the kernel, if that is faster (auto), always, or never"},
+         &mca_btl_shm_params.single_copy},
+        {{.name = "memory", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
+          .help = "Shared memory of all processes of a node together at most",
+          .def.size = 60 << 20, .min = 1 << 20, .max = INT64_MAX},
+         &mca_btl_shm_params.memory},
+        {{.name = "ring", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
+          .help = "Size of the ring from one process to another at most",
+          .def.size = 64 << 10, .min = SHM_MIN_RING, .max = 64 << 20},
+         &mca_btl_shm_params.ring_max},
+        {{.name = "pool", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
+          .help = "Room of a process for fragments of long messages under way at most",
+          .def.size = 2 << 20, .min = 1 << 16, .max = 1 << 30},
+         &mca_btl_shm_params.pool_max},
+        {{.name = "chunk", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
+          .help = "Size of a fragment of a long message at most",
+          .def.size = 64 << 10, .min = SHM_MIN_CHUNK, .max = 8 << 20},
+         &mca_btl_shm_params.chunk},
+        {{.name = "eager_limit", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
+          .help = "Longest message sent before its receiver is known, header included",
+          .def.size = 8 << 10, .min = 256, .max = 8 << 20},
+         &mca_btl_shm_params.eager_limit},
+        {{.name = "exclusivity", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_DEVELOPER,
+          .help = "Preference over other links to the same peer", .def.i = 500, .min = 0, .max = 65536},
+         &mca_btl_shm_params.exclusivity},
+    };
+    static mca_base_var_desc_t descs[sizeof(table) / sizeof(table[0])];
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        descs[i] = table[i].desc;
+        descs[i].framework = "btl";
+        descs[i].component = "shm";
+        descs[i].scope = MCA_VAR_SCOPE_STARTUP;
+        int rc = services->var_register(&descs[i], table[i].storage);
+        if (rc != MCA_SUCCESS) {
+            return rc;
+        }
+    }
+    return MCA_SUCCESS;
+}
+
+/* Everything taken stands in the peer's memory or in chunks that the peer has mapped; `handed up` is what its
+ * reader has said. */
+static bool shm_idle(mca_btl_module_t *module, mca_btl_endpoint_t *ep)
+{
+    shm_module_t *m = (shm_module_t *)module;
+    if (ep->special & (SHM_SPECIAL_NEW | SHM_SPECIAL_DOWN)
+        || atomic_load_explicit(&ep->slot->consumed, memory_order_acquire) == ep->number) {
+        return true;
+    }
+    if (!ep->watched) {
+        ep->watched = true;
+        atomic_store_explicit(&m->watch_wanted, true, memory_order_relaxed);
+    }
+    return false;
+}
+
+static void shm_finalize(mca_btl_module_t *module)
+{
+    shm_module_t *m = (shm_module_t *)module;
+    const mca_btl_services_t *services = m->services;
+    if (m->poller) {
+        services->poller_del(m->poller);
+    }
+    if (m->watch_timer) {
+        services->timer_del(m->watch_timer);
+    }
+    mca_btl_shm_door_close(m);
+    mca_btl_shm_free_peers(m);
+    mca_btl_shm_pool_free(m);
+    opal_shmem_detach(&m->segment);
+    pthread_mutex_destroy(&m->lock);
+    free(m->rx);
+    free(m->slot_seen);
+    free(m);
+}
+
+static const mca_btl_module_ops_t shm_ops = {
+    .add_peer = mca_btl_shm_add_peer,
+    .del_peer = mca_btl_shm_del_peer,
+    .idle = shm_idle,
+    .finalize = shm_finalize,
+    .send_short = mca_btl_shm_send_short,
+    .reserve = mca_btl_shm_reserve,
+    .commit = mca_btl_shm_commit,
+    .send = mca_btl_shm_send,
+    .put = mca_btl_shm_put,
+    .get = mca_btl_shm_get,
+    .register_mem = mca_btl_shm_register_mem,
+    .deregister_mem = mca_btl_shm_deregister_mem,
+    .keep = mca_btl_shm_keep,
+    .release = mca_btl_shm_release,
+};
+
+static mca_btl_limits_t shm_limits(const shm_layout_t *l)
+{
+    const shm_params_t *p = &mca_btl_shm_params;
+    size_t in_ring = l->ring_lines / 4 * (size_t)SHM_LINE - SHM_WORD;
+    size_t frag = l->chunk_count > 0 && l->chunk_size > in_ring ? l->chunk_size : in_ring;
+    uint32_t copy = p->single_copy == SHM_COPY_NEVER ? 0
+                    : MCA_BTL_CAP_PUT | MCA_BTL_CAP_GET | MCA_BTL_CAP_SINGLE_COPY;
+    return (mca_btl_limits_t){
+        .short_max = in_ring < SHM_SHORT_MAX ? in_ring : SHM_SHORT_MAX,
+        .eager_limit = p->eager_limit < frag ? p->eager_limit : frag,
+        .min_frag = in_ring < SHM_SHORT_MAX ? in_ring : SHM_SHORT_MAX,
+        .max_frag = frag,
+        .send_min = SIZE_MAX,
+        .window = frag * (l->chunk_count > 1 ? l->chunk_count / 2 : 1),
+        .get_min = SIZE_MAX,
+        .bandwidth = 40000000000u,
+        .latency_ns = 80,
+        .exclusivity = (int32_t)p->exclusivity,
+        .caps = MCA_BTL_CAP_RELIABLE | MCA_BTL_CAP_ORDERED | MCA_BTL_CAP_LOCAL | copy,
+    };
+}
+
+/* Memory, segment and doorbell; a process alone on its node needs none. */
+static int shm_start(shm_module_t *m)
+{
+    const mca_btl_job_t *job = m->services->job;
+    uint32_t n = m->layout.local_size;
+    m->peers = calloc(n, sizeof(*m->peers));
+    m->rx = calloc(n, sizeof(*m->rx));
+    m->slot_seen = calloc(n, sizeof(*m->slot_seen));
+    if (!m->peers || !m->rx || !m->slot_seen) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    if (n < 2) {
+        return MCA_SUCCESS;
+    }
+    int rc = mca_btl_shm_segment_create(m);
+    if (rc != MCA_SUCCESS) {
+        return rc;
+    }
+    static const mca_btl_poller_t poller = {
+        .poll = mca_btl_shm_poll, .arm = mca_btl_shm_arm, .disarm = mca_btl_shm_disarm};
+    if ((rc = mca_btl_shm_door_open(m)) != MCA_SUCCESS
+        || (rc = m->services->poller_add(&poller, m, &m->poller)) != MCA_SUCCESS) {
+        return rc;
+    }
+    const shm_card_t card = {
+        .magic = SHM_MAGIC, .version = SHM_VERSION, .local_rank = job->local_rank, .id = m->segment.id};
+    return m->services->publish("shm", &card, sizeof(card));
+}
+
+static int shm_init(const mca_btl_services_t *services, mca_btl_module_t ***modules, size_t *count)
+{
+    static mca_btl_module_t *list[1];
+    const mca_btl_job_t *job = services->job;
+    if (job->local_size == 0 || job->local_rank >= job->local_size) {
+        services->base->log("btl", "shm", MCA_LOG_ERROR, "local rank %u of %u", job->local_rank,
+                            job->local_size);
+        return MCA_ERR_BAD_PARAM;
+    }
+    shm_module_t *m = calloc(1, sizeof(*m));
+    if (!m || pthread_mutex_init(&m->lock, NULL) != 0) {
+        free(m);
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    m->services = services;
+    m->layout = mca_btl_shm_layout(job->local_size);
+    m->segment.fd = m->door = -1;
+    m->polls = 1;
+    m->super = (mca_btl_module_t){
+        .struct_size = sizeof(mca_btl_module_t),
+        .ops = &shm_ops,
+        .component = &mca_btl_shm_component,
+        .name = "shm",
+        .limits = shm_limits(&m->layout),
+    };
+    int rc = shm_start(m);
+    if (rc != MCA_SUCCESS) {
+        shm_finalize(&m->super);
+        return rc;
+    }
+    list[0] = &m->super;
+    *modules = list;
+    *count = 1;
+    return MCA_SUCCESS;
+}
+
+static const mca_btl_component_ops_t shm_component_ops = {
+    .struct_size = sizeof(mca_btl_component_ops_t),
+    .init = shm_init,
+};
+
+const mca_base_component_t mca_btl_shm_component = {
+    .magic = MCA_BASE_COMPONENT_MAGIC,
+    .struct_size = sizeof(mca_base_component_t),
+    .framework = "btl",
+    .contract_major = MCA_BTL_CONTRACT_MAJOR,
+    .contract_minor = MCA_BTL_CONTRACT_MINOR,
+    .name = "shm",
+    .version = {1, 0, 0},
+    .register_params = shm_register_params,
+    .ops = &shm_component_ops,
+};

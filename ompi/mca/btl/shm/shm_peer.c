@@ -1,0 +1,296 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Peers: endpoints, the first contact, and the end.
+ *
+ * An endpoint is made by add_peer() or when the peer's ring is found announced, whichever comes first, and
+ * stays until the module ends: after del_peer() it has no cookie, and a later add_peer() finds it again with
+ * its ring where it was.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "shm.h"
+
+static void shm_free_endpoint(mca_btl_endpoint_t *ep)
+{
+    opal_shmem_detach(&ep->segment);
+    pthread_mutex_destroy(&ep->lock);
+    free(ep);
+}
+
+static mca_btl_endpoint_t *shm_new_endpoint(shm_module_t *m, mca_btl_name_t name, uint32_t local_rank)
+{
+    mca_btl_endpoint_t *ep = aligned_alloc(SHM_LINE, sizeof(*ep));
+    if (!ep) {
+        return NULL;
+    }
+    memset(ep, 0, sizeof(*ep));
+    ep->segment.fd = -1;
+    if (pthread_mutex_init(&ep->lock, NULL) != 0) {
+        free(ep);
+        return NULL;
+    }
+    ep->module = m;
+    ep->name = name;
+    ep->local_rank = local_rank;
+    ep->special = SHM_SPECIAL_DOWN;
+    return ep;
+}
+
+/* The way to the peer: its segment, my ring there, its doorbell. */
+static int shm_open_way(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shmem_id_t *id, char *why,
+                        size_t why_size)
+{
+    const mca_btl_services_t *services = m->services;
+    uint32_t me = services->job->local_rank;
+    int rc = mca_btl_shm_segment_attach(m, ep, id, why, why_size);
+    if (rc != MCA_SUCCESS) {
+        return rc;
+    }
+    mca_btl_shm_door_address(ep);
+    if (!mca_btl_shm_door_there(ep)) {
+        snprintf(why, why_size, "its doorbell can't be reached (another network namespace?)");
+        opal_shmem_detach(&ep->segment);
+        ep->door_len = 0;
+        return MCA_ERR_UNREACHABLE;
+    }
+    ep->slot = shm_slot_at(&ep->segment, &ep->layout, me);
+    ep->ring = shm_ring_at(&ep->segment, &ep->layout, me);
+    ep->ring_end = ep->ring + (size_t)ep->layout.ring_lines * SHM_LINE;
+    ep->line = ep->ring;
+    ep->number = 1;
+    ep->sleeping = &ep->header->sleeping;
+    uint32_t others = ep->layout.local_size > 1 ? ep->layout.local_size - 1 : 1;
+    ep->keep_quota = ep->layout.chunk_count / 2 / others;
+    ep->special = SHM_SPECIAL_NEW;
+    if (services->threads) {
+        ep->special |= SHM_SPECIAL_THREADS;
+    }
+    if (!services->asymmetric_fence || ep->header->fence) {
+        ep->special |= SHM_SPECIAL_FENCE;
+    }
+    return MCA_SUCCESS;
+}
+
+int mca_btl_shm_add_peer(mca_btl_module_t *module, const mca_btl_peer_t *peer, void *cookie,
+                         mca_btl_endpoint_t **endpoint, const char **why)
+{
+    static char reason[256];
+    shm_module_t *m = (shm_module_t *)module;
+    const mca_btl_job_t *job = m->services->job;
+    shm_card_t card;
+    *why = reason;
+    if (!peer->local || peer->name == job->self || peer->name >> 32 != job->self >> 32) {
+        *why = peer->name == job->self ? "btl/self does that"
+               : peer->local ? "it belongs to another job" : "it is on another node";
+        return MCA_ERR_UNREACHABLE;
+    }
+    if (!m->header || !peer->card || peer->card_len != sizeof(card)) {
+        *why = m->header ? "it offers no shared memory" : "no shared memory here";
+        return MCA_ERR_UNREACHABLE;
+    }
+    memcpy(&card, peer->card, sizeof(card));
+    if (card.magic != SHM_MAGIC || card.version != SHM_VERSION || card.local_rank >= m->layout.local_size
+        || card.local_rank == job->local_rank) {
+        *why = "its card makes no sense";
+        return MCA_ERR_UNREACHABLE;
+    }
+    mca_btl_endpoint_t *ep = m->peers[card.local_rank];
+    if (!ep) {
+        ep = shm_new_endpoint(m, peer->name, card.local_rank);
+        if (!ep) {
+            *why = "out of memory";
+            return MCA_ERR_OUT_OF_RESOURCE;
+        }
+        int rc = shm_open_way(m, ep, &card.id, reason, sizeof(reason));
+        if (rc != MCA_SUCCESS) {
+            SHM_LOG(m, MCA_LOG_INFO, "local rank %" PRIu32 " can't be reached: %s", card.local_rank, reason);
+            shm_free_endpoint(ep);
+            return rc;
+        }
+        m->peers[card.local_rank] = ep;
+    }
+    if (ep->name != peer->name || ep->special & SHM_SPECIAL_DOWN) {
+        *why = "it is gone, or its shared memory can't be reached";
+        return MCA_ERR_UNREACHABLE;
+    }
+    ep->cookie = cookie;
+    mca_btl_shm_cma_measure(m);
+    *endpoint = ep;
+    return MCA_SUCCESS;
+}
+
+static void shm_stop_waiting(mca_btl_endpoint_t *ep)
+{
+    shm_module_t *m = ep->module;
+    pthread_mutex_lock(&m->lock);
+    for (mca_btl_endpoint_t **link = &m->waiting; *link; link = &(*link)->next_waiting) {
+        if (*link == ep) {
+            *link = ep->next_waiting;
+            atomic_fetch_sub_explicit(&m->waiting_count, 1, memory_order_relaxed);
+            break;
+        }
+    }
+    ep->waiting = ep->watched = false;
+    pthread_mutex_unlock(&m->lock);
+}
+
+void mca_btl_shm_del_peer(mca_btl_module_t *module, mca_btl_endpoint_t *ep)
+{
+    (void)module;
+    shm_stop_waiting(ep);
+    ep->cookie = NULL;
+}
+
+void mca_btl_shm_free_peers(shm_module_t *m)
+{
+    for (uint32_t i = 0; m->peers && i < m->layout.local_size; i++) {
+        if (m->peers[i]) {
+            shm_free_endpoint(m->peers[i]);
+        }
+    }
+    free(m->peers);
+}
+
+int mca_btl_shm_announce(mca_btl_endpoint_t *ep)
+{
+    shm_module_t *m = ep->module;
+    shm_header_t *peer = shm_header_of(&ep->segment);
+    ep->slot->name = m->services->job->self;
+    ep->slot->id = m->segment.id;
+    atomic_store_explicit(&ep->slot->announced, 1, memory_order_release);
+    atomic_fetch_add_explicit(&peer->announced, 1, memory_order_release);
+    ep->special &= ~(uint32_t)SHM_SPECIAL_NEW;
+    return MCA_SUCCESS;
+}
+
+/* ---- Being contacted ---- */
+
+/* The endpoint of the process that announced itself in slot `s`; NULL: it is not wanted. */
+static mca_btl_endpoint_t *shm_contacted(shm_module_t *m, uint32_t s, mca_btl_name_t name,
+                                         const opal_shmem_id_t *id)
+{
+    char why[256];
+    mca_btl_endpoint_t *ep = m->peers[s];
+    if (ep) {
+        return ep->name == name ? ep : NULL;
+    }
+    if (name >> 32 != m->services->job->self >> 32 || !(ep = shm_new_endpoint(m, name, s))) {
+        return NULL;
+    }
+    if (shm_open_way(m, ep, id, why, sizeof(why)) != MCA_SUCCESS) {
+        /* It can still be heard: its ring lies in this process's segment. */
+        SHM_LOG(m, MCA_LOG_INFO, "local rank %" PRIu32 " sends, but can't be sent to: %s", s, why);
+    }
+    ep->cookie = m->super.upcalls->incoming(&m->super, name);
+    if (!ep->cookie) {
+        shm_free_endpoint(ep);
+        return NULL;
+    }
+    return m->peers[s] = ep;
+}
+
+static void shm_take_slot(shm_module_t *m, uint32_t s)
+{
+    shm_slot_t *slot = shm_slot_at(&m->segment, &m->layout, s);
+    opal_shmem_id_t id = slot->id;
+    mca_btl_endpoint_t *ep = s == m->services->job->local_rank ? NULL : shm_contacted(m, s, slot->name, &id);
+    if (!ep) {
+        SHM_LOG(m, MCA_LOG_WARN, "a stranger in the slot of local rank %" PRIu32 " is not listened to", s);
+        atomic_store_explicit(&slot->refused, 1, memory_order_release);
+        return;
+    }
+    m->rx[m->rx_count] = (shm_rx_t){
+        .line = shm_ring_at(&m->segment, &m->layout, s), .number = 1, .published = 1,
+        .endpoint = ep, .slot = s,
+    };
+    atomic_store_explicit(&slot->consumed, 1, memory_order_relaxed);
+    atomic_store_explicit(&slot->bulk, ep->segment.base ? SHM_BULK_OK : SHM_BULK_REFUSED,
+                          memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&slot->want_room, memory_order_relaxed)) {
+        mca_btl_shm_door_ring(ep, &slot->want_room);
+    }
+    if (m->rx_count == m->rx_active) {
+        m->rx_active++;
+    } /* else idle: the look around that called this finds its first message at once */
+    m->rx_count++;
+}
+
+void mca_btl_shm_find_announced(shm_module_t *m)
+{
+    uint32_t announced = atomic_load_explicit(&m->header->announced, memory_order_acquire);
+    if (announced == m->announced_seen) {
+        return;
+    }
+    m->announced_seen = announced;
+    for (uint32_t s = 0; s < m->layout.local_size; s++) {
+        shm_slot_t *slot = shm_slot_at(&m->segment, &m->layout, s);
+        if (!m->slot_seen[s] && atomic_load_explicit(&slot->announced, memory_order_acquire)) {
+            m->slot_seen[s] = true;
+            shm_take_slot(m, s);
+        }
+    }
+    m->services->poller_active(m->poller, true);
+}
+
+/* ---- Peers that are no more ---- */
+
+void mca_btl_shm_peer_down(mca_btl_endpoint_t *ep, const char *why)
+{
+    if (ep->special & SHM_SPECIAL_THREADS) {
+        pthread_mutex_lock(&ep->lock);
+    }
+    bool was_up = !(ep->special & SHM_SPECIAL_DOWN);
+    ep->special |= SHM_SPECIAL_DOWN;
+    if (ep->special & SHM_SPECIAL_THREADS) {
+        pthread_mutex_unlock(&ep->lock);
+    }
+    shm_stop_waiting(ep);
+    if (was_up && ep->cookie) {
+        ep->module->super.upcalls->state(ep->cookie, ep, MCA_BTL_STATE_DOWN, why);
+    }
+}
+
+/* A peer that has read on since the last time lives; of others the doorbell tells. */
+static bool shm_watch_peer(mca_btl_endpoint_t *ep)
+{
+    uint32_t consumed = atomic_load_explicit(&ep->slot->consumed, memory_order_relaxed);
+    if (atomic_load_explicit(&ep->slot->refused, memory_order_relaxed)) {
+        mca_btl_shm_peer_down(ep, "it refuses contact");
+    } else if (consumed == ep->watch_consumed && !mca_btl_shm_door_there(ep)) {
+        mca_btl_shm_peer_down(ep, "its process is gone");
+    }
+    ep->watch_consumed = consumed;
+    if (!ep->waiting && consumed == ep->number) {
+        ep->watched = false;
+    }
+    return ep->watched;
+}
+
+static void shm_watch_timer(void *context)
+{
+    shm_module_t *m = context;
+    bool any = false;
+    m->services->timer_del(m->watch_timer);
+    m->watch_timer = NULL;
+    m->watching = false;
+    for (uint32_t i = 0; i < m->layout.local_size; i++) {
+        mca_btl_endpoint_t *ep = m->peers[i];
+        if (ep && ep->watched && !(ep->special & SHM_SPECIAL_DOWN)) {
+            any |= shm_watch_peer(ep);
+        }
+    }
+    if (any) {
+        atomic_store_explicit(&m->watch_wanted, true, memory_order_relaxed);
+        mca_btl_shm_watch(m);
+    }
+}
+
+void mca_btl_shm_watch(shm_module_t *m)
+{
+    if (!m->watching && atomic_exchange(&m->watch_wanted, false)) {
+        m->watching = m->services->timer_add(SHM_WATCH_US, shm_watch_timer, m, &m->watch_timer)
+                      == MCA_SUCCESS;
+    }
+}

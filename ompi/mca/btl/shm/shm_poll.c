@@ -1,0 +1,318 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Receiving: looking at the rings, handing up, giving back; and calling senders that wait for room. */
+#include <stdlib.h>
+#include "shm.h"
+#include "shm_ring.h"
+
+/* What keep() did; in an arrival's token[1]. Other values: the address of a copy. */
+enum { SHM_NOT_KEPT = 0, SHM_KEPT_IN_PLACE = 1 };
+
+/* token[0] of an arrival that stands in a chunk is the chunk's number + 1, else 0. */
+
+static void shm_tell_consumed(shm_module_t *m, shm_rx_t *rx)
+{
+    shm_slot_t *slot = shm_slot_at(&m->segment, &m->layout, rx->slot);
+    rx->published = rx->number;
+    atomic_store_explicit(&slot->consumed, rx->number, memory_order_release);
+    if (OPAL_UNLIKELY(rx->endpoint->special & SHM_SPECIAL_FENCE)) {
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+    if (OPAL_UNLIKELY(atomic_load_explicit(&slot->want_room, memory_order_relaxed))) {
+        mca_btl_shm_door_ring(rx->endpoint, &slot->want_room);
+    }
+}
+
+static void shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk)
+{
+    shm_header_t *header = shm_header_of(&ep->segment);
+    atomic_store_explicit(&shm_chunk_state(&ep->segment, &ep->layout, chunk)->busy, 0,
+                          memory_order_release);
+    if (OPAL_UNLIKELY(ep->special & SHM_SPECIAL_FENCE)) {
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+    if (OPAL_UNLIKELY(atomic_load_explicit(&header->want_chunk, memory_order_relaxed))) {
+        mca_btl_shm_door_ring(ep, &header->want_chunk);
+    }
+}
+
+/* Hand up the fragment in the chunk that the message at `data` names; false: it names none. */
+static bool shm_arrive_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *data)
+{
+    uint64_t what;
+    memcpy(&what, data, sizeof(what));
+    uint32_t chunk = (uint32_t)what, len = (uint32_t)(what >> 32);
+    if (!ep->segment.base || chunk >= ep->layout.chunk_count || len > ep->layout.chunk_size) {
+        return false;
+    }
+    mca_btl_arrival_t arrival = {
+        .data = shm_chunk_at(&ep->segment, &ep->layout, chunk), .len = len,
+        .module = &m->super, .endpoint = ep, .token = {chunk + 1, SHM_NOT_KEPT},
+    };
+    m->super.upcalls->arrive(ep->cookie, &arrival);
+    if (arrival.token[1] != SHM_KEPT_IN_PLACE) {
+        shm_return_chunk(ep, chunk);
+    }
+    return true;
+}
+
+/* A message other than data in the ring. Its lines, 0 if there is none (yet), UINT32_MAX if it is damaged. */
+static OPAL_COLD uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t word,
+                                           const unsigned char *line, uint32_t rest)
+{
+    uint32_t len = (uint32_t)(word >> 32) & 0xffffff;
+    switch (word >> 56) {
+    case SHM_KIND_NONE: /* a cleared word looks like number 0 */
+        return 0;
+    case SHM_KIND_SKIP:
+        return len == rest ? len : UINT32_MAX;
+    case SHM_KIND_CHUNK:
+        return shm_arrive_chunk(m, rx->endpoint, line + SHM_WORD) ? 1 : UINT32_MAX;
+    default:
+        return UINT32_MAX;
+    }
+}
+
+static OPAL_COLD void shm_damaged(shm_module_t *m, shm_rx_t *rx)
+{
+    static SHM_ALIGNED const unsigned char nothing[SHM_LINE]; /* a word that never comes */
+    rx->line = nothing;
+    rx->number = 1;
+    (void)m;
+    mca_btl_shm_peer_down(rx->endpoint, "its ring is damaged");
+}
+
+/* Hand up what stands in a ring; the number of messages. */
+static int shm_drain(shm_module_t *m, shm_rx_t *rx)
+{
+    const unsigned char *base = shm_ring_at(&m->segment, &m->layout, rx->slot);
+    const unsigned char *end = base + (size_t)m->layout.ring_lines * SHM_LINE;
+    mca_btl_endpoint_t *ep = rx->endpoint;
+    uint32_t some = m->layout.ring_lines / 4;
+    int count = 0;
+    uint64_t word;
+    while (count < SHM_DRAIN && (uint32_t)(word = shm_load_word(rx->line)) == rx->number) {
+        const unsigned char *line = rx->line;
+        uint32_t rest = (uint32_t)((size_t)(end - line) / SHM_LINE), lines;
+        if (OPAL_LIKELY(word >> 56 == SHM_KIND_DATA)) {
+            uint32_t len = (uint32_t)(word >> 32) & 0xffffff;
+            lines = shm_lines(len);
+            if (OPAL_UNLIKELY(lines > rest)) {
+                shm_damaged(m, rx);
+                break;
+            }
+            mca_btl_arrival_t arrival = {
+                .data = line + SHM_WORD, .len = len, .module = &m->super, .endpoint = ep,
+            };
+            m->super.upcalls->arrive(ep->cookie, &arrival);
+        } else {
+            lines = shm_arrive_other(m, rx, word, line, rest);
+            if (lines == 0) {
+                break;
+            }
+            if (lines == UINT32_MAX) {
+                shm_damaged(m, rx);
+                break;
+            }
+        }
+        rx->number += lines;
+        rx->line = lines < rest ? line + lines * SHM_LINE : base;
+        count++;
+        if (OPAL_UNLIKELY(rx->number - rx->published >= some)) {
+            shm_tell_consumed(m, rx);
+        }
+    }
+    rx->quiet = 0;
+    return count;
+}
+
+/* ---- What is rare ---- */
+
+static void shm_swap_rx(shm_module_t *m, uint32_t a, uint32_t b)
+{
+    shm_rx_t t = m->rx[a];
+    m->rx[a] = m->rx[b];
+    m->rx[b] = t;
+}
+
+static bool shm_rx_ready(const shm_rx_t *rx)
+{
+    return (uint32_t)shm_load_word(rx->line) == rx->number;
+}
+
+/* Idle rings that have a message again become active; active ones long quiet become idle. */
+static void shm_sort_rings(shm_module_t *m, bool all_told)
+{
+    for (uint32_t i = m->rx_active; i < m->rx_count; i++) {
+        if (shm_rx_ready(&m->rx[i])) {
+            m->rx[i].quiet = 0;
+            shm_swap_rx(m, i, m->rx_active++);
+        }
+    }
+    for (uint32_t i = m->rx_active; i-- > 0;) {
+        shm_rx_t *rx = &m->rx[i];
+        rx->quiet++;
+        if (rx->published != rx->number && (rx->quiet > 1 || all_told)) {
+            shm_tell_consumed(m, rx);
+        }
+        if (rx->quiet > SHM_QUIET_LOOKS && m->rx_active > SHM_FEW_RINGS) {
+            shm_swap_rx(m, i, --m->rx_active);
+        }
+    }
+}
+
+/* Room has come for an endpoint that was refused some; under the module's lock, if there are threads. */
+static bool shm_has_room(shm_module_t *m, mca_btl_endpoint_t *ep)
+{
+    uint32_t consumed = atomic_load_explicit(&ep->slot->consumed, memory_order_acquire);
+    uint32_t used = ep->wants_number - consumed;
+    if (used >= ep->layout.ring_lines || ep->layout.ring_lines - used - 1 < ep->wants_lines) {
+        return false;
+    }
+    return !ep->wants_chunk
+           || (atomic_load_explicit(&ep->slot->bulk, memory_order_acquire) != SHM_BULK_UNKNOWN
+               && mca_btl_shm_chunk_ready(m));
+}
+
+/* Take those out of the waiting list that have room; the list of them. */
+static mca_btl_endpoint_t *shm_take_waiting(shm_module_t *m)
+{
+    mca_btl_endpoint_t *ready = NULL, **link = &m->waiting, *ep;
+    while ((ep = *link) != NULL) {
+        if (ep->hopeless || shm_has_room(m, ep)) {
+            *link = ep->next_waiting;
+            ep->next_waiting = ready;
+            ready = ep;
+            ep->waiting = false;
+            atomic_fetch_sub_explicit(&m->waiting_count, 1, memory_order_relaxed);
+        } else {
+            link = &ep->next_waiting;
+        }
+    }
+    return ready;
+}
+
+static int shm_call_waiting(shm_module_t *m)
+{
+    int count = 0;
+    if (m->services->threads) {
+        pthread_mutex_lock(&m->lock);
+    }
+    mca_btl_endpoint_t *ready = shm_take_waiting(m);
+    if (m->services->threads) {
+        pthread_mutex_unlock(&m->lock);
+    }
+    while (ready) {
+        mca_btl_endpoint_t *ep = ready;
+        ready = ep->next_waiting;
+        if (ep->hopeless) {
+            mca_btl_shm_peer_down(ep, "it can't be sent long messages: one side has no bulk memory");
+        } else {
+            m->super.upcalls->writable(ep->cookie, ep);
+        }
+        count++;
+    }
+    return count;
+}
+
+static OPAL_COLD int shm_look_around(shm_module_t *m)
+{
+    m->polls = SHM_SLOW_INTERVAL;
+    mca_btl_shm_find_announced(m);
+    shm_sort_rings(m, atomic_load_explicit(&m->armed, memory_order_relaxed));
+    if (OPAL_UNLIKELY(atomic_load_explicit(&m->watch_wanted, memory_order_relaxed))) {
+        mca_btl_shm_watch(m);
+    }
+    int count = 0;
+    for (uint32_t i = 0; i < m->rx_active; i++) {
+        if (shm_rx_ready(&m->rx[i])) {
+            count += shm_drain(m, &m->rx[i]);
+        }
+    }
+    return count;
+}
+
+int mca_btl_shm_poll(void *context)
+{
+    shm_module_t *m = context;
+    int count = 0;
+    for (uint32_t i = 0; i < m->rx_active; i++) {
+        if (shm_rx_ready(&m->rx[i])) {
+            count += shm_drain(m, &m->rx[i]);
+        }
+    }
+    if (OPAL_UNLIKELY(--m->polls == 0 || atomic_load_explicit(&m->armed, memory_order_relaxed))) {
+        count += shm_look_around(m);
+    }
+    if (OPAL_UNLIKELY(atomic_load_explicit(&m->waiting_count, memory_order_relaxed))) {
+        count += shm_call_waiting(m);
+    }
+    return count;
+}
+
+/* ---- Sleeping ---- */
+
+/* The caller's barrier stands between the flags set here and the poll that follows. */
+void mca_btl_shm_arm(void *context)
+{
+    shm_module_t *m = context;
+    atomic_store(&m->armed, true);
+    atomic_store_explicit(&m->header->sleeping, 1, memory_order_relaxed);
+    if (atomic_load_explicit(&m->waiting_count, memory_order_acquire) == 0) {
+        return;
+    }
+    if (m->services->threads) {
+        pthread_mutex_lock(&m->lock);
+    }
+    for (mca_btl_endpoint_t *ep = m->waiting; ep; ep = ep->next_waiting) {
+        atomic_store_explicit(&ep->slot->want_room, 1, memory_order_relaxed);
+        if (ep->wants_chunk) {
+            atomic_store_explicit(&m->header->want_chunk, 1, memory_order_relaxed);
+        }
+    }
+    if (m->services->threads) {
+        pthread_mutex_unlock(&m->lock);
+    }
+}
+
+void mca_btl_shm_disarm(void *context)
+{
+    shm_module_t *m = context;
+    atomic_store(&m->armed, false);
+    atomic_store_explicit(&m->header->sleeping, 0, memory_order_relaxed);
+    atomic_store_explicit(&m->header->want_chunk, 0, memory_order_relaxed);
+}
+
+/* ---- Kept arrivals ---- */
+
+/* A chunk stays where it is while its sender has enough others; everything else is copied. */
+int mca_btl_shm_keep(mca_btl_arrival_t *arrival)
+{
+    mca_btl_endpoint_t *ep = arrival->endpoint;
+    if (arrival->token[0] != 0) {
+        if (atomic_fetch_add_explicit(&ep->kept, 1, memory_order_relaxed) < ep->keep_quota) {
+            arrival->token[1] = SHM_KEPT_IN_PLACE;
+            return MCA_SUCCESS;
+        }
+        atomic_fetch_sub_explicit(&ep->kept, 1, memory_order_relaxed);
+    }
+    void *copy = malloc(arrival->len > 0 ? arrival->len : 1);
+    if (!copy) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    memcpy(copy, arrival->data, arrival->len);
+    arrival->data = copy;
+    arrival->token[1] = (uintptr_t)copy;
+    return MCA_SUCCESS;
+}
+
+void mca_btl_shm_release(mca_btl_arrival_t *arrival)
+{
+    mca_btl_endpoint_t *ep = arrival->endpoint;
+    if (arrival->token[1] == SHM_KEPT_IN_PLACE) {
+        shm_return_chunk(ep, (uint32_t)arrival->token[0] - 1);
+        atomic_fetch_sub_explicit(&ep->kept, 1, memory_order_relaxed);
+    } else {
+        free((void *)(uintptr_t)arrival->token[1]);
+    }
+    arrival->token[1] = SHM_NOT_KEPT;
+}

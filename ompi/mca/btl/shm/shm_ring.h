@@ -1,0 +1,125 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The writer's side of a ring, on the way of every message. The ring itself is explained in shm.h. */
+#ifndef MCA_BTL_SHM_RING_H
+#define MCA_BTL_SHM_RING_H
+
+#include "shm.h"
+
+static OPAL_ALWAYS_INLINE uint64_t shm_word(uint32_t number, size_t len, shm_kind_t kind)
+{
+    return (uint64_t)kind << 56 | (uint64_t)len << 32 | number;
+}
+
+static OPAL_ALWAYS_INLINE uint32_t shm_lines(size_t len)
+{
+    return (uint32_t)((len + SHM_WORD + SHM_LINE - 1) / SHM_LINE);
+}
+
+static OPAL_ALWAYS_INLINE uint64_t shm_load_word(const unsigned char *line)
+{
+    return atomic_load_explicit((const _Atomic uint64_t *)(const void *)line, memory_order_acquire);
+}
+
+static OPAL_ALWAYS_INLINE void shm_store_word(unsigned char *line, uint64_t word, memory_order order)
+{
+    atomic_store_explicit((_Atomic uint64_t *)(void *)line, word, order);
+}
+
+/* Up to 32 bytes by two overlapping moves: no loop, no call. */
+static OPAL_ALWAYS_INLINE void shm_copy_small(unsigned char *to, const unsigned char *from, size_t len)
+{
+    if (len >= 16) {
+        memcpy(to, from, 16);
+        memcpy(to + len - 16, from + len - 16, 16);
+    } else if (len >= 8) {
+        memcpy(to, from, 8);
+        memcpy(to + len - 8, from + len - 8, 8);
+    } else if (len >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + len - 4, from + len - 4, 4);
+    } else if (len > 0) {
+        to[0] = from[0];
+        to[len / 2] = from[len / 2];
+        to[len - 1] = from[len - 1];
+    }
+}
+
+static OPAL_ALWAYS_INLINE void shm_copy_line(unsigned char *to, const void *header, size_t header_len,
+                                             const void *payload, size_t len)
+{
+    if (header_len == 24) { /* the usual sizes, as constants */
+        memcpy(to, header, 24);
+    } else if (header_len == 32) {
+        memcpy(to, header, 32);
+    } else if (header_len <= 32) {
+        shm_copy_small(to, header, header_len);
+    } else {
+        memcpy(to, header, header_len);
+    }
+    if (len <= 32) {
+        shm_copy_small(to + header_len, payload, len);
+    } else {
+        memcpy(to + header_len, payload, len);
+    }
+}
+
+/* The message of `lines` lines that has been written at ep->line is complete. */
+static OPAL_ALWAYS_INLINE void shm_ring_publish(mca_btl_endpoint_t *ep, uint32_t lines, uint64_t word)
+{
+    unsigned char *line = ep->line, *next = line + lines * SHM_LINE;
+    if (OPAL_UNLIKELY(lines > 1)) {
+        ep->dirty = ep->layout.ring_lines + lines;
+    }
+    if (OPAL_UNLIKELY(ep->dirty)) {
+        shm_store_word(next == ep->ring_end ? ep->ring : next, 0, memory_order_relaxed);
+        ep->dirty = ep->dirty > lines ? ep->dirty - lines : 0;
+    }
+    shm_store_word(line, word, memory_order_release);
+    ep->line = next;
+    ep->number += lines;
+    ep->room -= lines;
+}
+
+/* The rest of the lap is too short: leave it out. The caller has made sure that the reader is past it. */
+static inline void shm_ring_skip(mca_btl_endpoint_t *ep, uint32_t rest)
+{
+    if (rest > 0) {
+        shm_store_word(ep->ring, 0, memory_order_relaxed);
+        shm_store_word(ep->line, shm_word(ep->number, rest, SHM_KIND_SKIP), memory_order_release);
+        ep->number += rest;
+        ep->dirty = ep->layout.ring_lines; /* what was left out keeps the bytes of the last lap */
+    }
+    ep->line = ep->ring;
+}
+
+/* Bring ep->room up to date; true if `lines` lines fit. One line stays free: the one whose word is cleared. */
+static inline bool shm_ring_make_room(mca_btl_endpoint_t *ep, uint32_t lines)
+{
+    uint32_t consumed = atomic_load_explicit(&ep->slot->consumed, memory_order_acquire);
+    uint32_t used = ep->number - consumed;
+    uint32_t rest = (uint32_t)((size_t)(ep->ring_end - ep->line) / SHM_LINE);
+    ep->room = 0;
+    if (used >= ep->layout.ring_lines) { /* full, or nonsense */
+        return false;
+    }
+    uint32_t free_lines = ep->layout.ring_lines - used - 1;
+    if (rest < lines) {
+        if (free_lines < rest) {
+            return false;
+        }
+        shm_ring_skip(ep, rest);
+        free_lines -= rest;
+        rest = ep->layout.ring_lines;
+    }
+    ep->room = free_lines < rest ? free_lines : rest;
+    return ep->room >= lines;
+}
+
+static OPAL_ALWAYS_INLINE void shm_wake_reader(mca_btl_endpoint_t *ep)
+{
+    if (OPAL_UNLIKELY(atomic_load_explicit(ep->sleeping, memory_order_relaxed))) {
+        mca_btl_shm_door_ring(ep, (_Atomic uint32_t *)(uintptr_t)ep->sleeping);
+    }
+}
+
+#endif

@@ -1,0 +1,231 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Sending: short messages into the ring, longer ones into lent room in the ring or in a chunk. */
+#include "shm.h"
+#include "shm_ring.h"
+
+/* What the room given out by reserve() is; kept in its token[0]. */
+enum { SHM_ROOM_RING = 0, SHM_ROOM_CHUNK = 1 };
+
+static void shm_lock(mca_btl_endpoint_t *ep)
+{
+    if (ep->special & SHM_SPECIAL_THREADS) {
+        pthread_mutex_lock(&ep->lock);
+    }
+}
+
+static void shm_unlock(mca_btl_endpoint_t *ep)
+{
+    if (ep->special & SHM_SPECIAL_THREADS) {
+        pthread_mutex_unlock(&ep->lock);
+    }
+}
+
+/* The endpoint will hear of writable() when it has `lines` of room, and a chunk if it wants one. */
+static int shm_refuse(mca_btl_endpoint_t *ep, uint32_t lines, bool chunk)
+{
+    shm_module_t *m = ep->module;
+    uint32_t some = ep->layout.ring_lines / 4; /* one by one would cost a look per message */
+    bool threads = ep->special & SHM_SPECIAL_THREADS;
+    if (threads) {
+        pthread_mutex_lock(&m->lock);
+    }
+    ep->wants_lines = lines > some ? lines : some;
+    ep->wants_number = ep->number;
+    ep->wants_chunk = chunk;
+    if (!ep->waiting) {
+        ep->watched = true;
+        atomic_store_explicit(&m->watch_wanted, true, memory_order_relaxed);
+        ep->waiting = true;
+        ep->next_waiting = m->waiting;
+        m->waiting = ep;
+        atomic_fetch_add_explicit(&m->waiting_count, 1, memory_order_release);
+    }
+    if (threads) {
+        pthread_mutex_unlock(&m->lock);
+        if (atomic_load_explicit(&m->armed, memory_order_relaxed)) {
+            m->services->wake(); /* let the sleeper ask for room before it sleeps on */
+        }
+    }
+    return MCA_ERR_AGAIN;
+}
+
+/* Under the endpoint's lock: may it be sent on? */
+static int shm_ready(mca_btl_endpoint_t *ep)
+{
+    if (ep->special & SHM_SPECIAL_DOWN) {
+        return MCA_ERR_UNREACHABLE;
+    }
+    return ep->special & SHM_SPECIAL_NEW ? mca_btl_shm_announce(ep) : MCA_SUCCESS;
+}
+
+static void shm_published(mca_btl_endpoint_t *ep)
+{
+    if (ep->special & SHM_SPECIAL_FENCE) {
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+    shm_wake_reader(ep);
+}
+
+static OPAL_COLD int shm_send_short_special(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
+                                            const void *payload, size_t len)
+{
+    uint32_t lines = shm_lines(header_len + len);
+    if (header_len + len > ep->module->super.limits.short_max) {
+        return MCA_ERR_BAD_PARAM;
+    }
+    shm_lock(ep);
+    int rc = shm_ready(ep);
+    if (rc == MCA_SUCCESS && lines > ep->room && !shm_ring_make_room(ep, lines)) {
+        rc = shm_refuse(ep, lines, false);
+    }
+    if (rc == MCA_SUCCESS) {
+        memcpy(ep->line + SHM_WORD, header, header_len);
+        if (len > 0) {
+            memcpy(ep->line + SHM_WORD + header_len, payload, len);
+        }
+        shm_ring_publish(ep, lines, shm_word(ep->number, header_len + len, SHM_KIND_DATA));
+        shm_published(ep);
+    }
+    shm_unlock(ep);
+    return rc;
+}
+
+int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
+                           const void *payload, size_t len)
+{
+    uint32_t lines = shm_lines(header_len + len);
+    if (OPAL_UNLIKELY(lines > ep->room || ep->special)) {
+        return shm_send_short_special(ep, header, header_len, payload, len);
+    }
+    unsigned char *to = ep->line + SHM_WORD;
+    if (OPAL_LIKELY(lines == 1)) {
+        shm_copy_line(to, header, header_len, payload, len);
+    } else {
+        memcpy(to, header, header_len);
+        memcpy(to + header_len, payload, len);
+    }
+    shm_ring_publish(ep, lines, shm_word(ep->number, header_len + len, SHM_KIND_DATA));
+    shm_wake_reader(ep);
+    return MCA_SUCCESS;
+}
+
+/* ---- Lent room ---- */
+
+static int shm_reserve_ring(mca_btl_endpoint_t *ep, size_t len, mca_btl_room_t *room)
+{
+    uint32_t lines = shm_lines(len);
+    if (lines > ep->room && !shm_ring_make_room(ep, lines)) {
+        return shm_refuse(ep, lines, false);
+    }
+    room->ptr = ep->line + SHM_WORD;
+    room->len = len;
+    room->token[0] = SHM_ROOM_RING;
+    return MCA_SUCCESS;
+}
+
+static int shm_reserve_chunk(mca_btl_endpoint_t *ep, size_t len, mca_btl_room_t *room)
+{
+    shm_module_t *m = ep->module;
+    if (ep->room == 0 && !shm_ring_make_room(ep, 1)) {
+        return shm_refuse(ep, 1, false);
+    }
+    int chunk = mca_btl_shm_chunk_get(m);
+    if (chunk < 0) {
+        return shm_refuse(ep, 1, true);
+    }
+    room->ptr = shm_chunk_at(&m->segment, &m->layout, (uint32_t)chunk);
+    room->len = len;
+    room->token[0] = SHM_ROOM_CHUNK;
+    room->token[1] = (uint64_t)chunk;
+    return MCA_SUCCESS;
+}
+
+/* Under the endpoint's lock. Bulk fragments go into chunks once the peer is known to reach them. */
+static int shm_reserve_room(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
+{
+    shm_module_t *m = ep->module;
+    size_t in_ring = ep->layout.ring_lines / 4 * (size_t)SHM_LINE - SHM_WORD;
+    if (want <= SHM_SHORT_MAX && want <= in_ring) {
+        return shm_reserve_ring(ep, want, room);
+    }
+    uint32_t bulk = atomic_load_explicit(&ep->slot->bulk, memory_order_acquire);
+    if (bulk == SHM_BULK_OK && mca_btl_shm_pool_init(m) == MCA_SUCCESS) {
+        size_t len = want < m->layout.chunk_size ? want : m->layout.chunk_size;
+        return min <= len ? shm_reserve_chunk(ep, len, room) : MCA_ERR_BAD_PARAM;
+    }
+    if (min <= in_ring) {
+        return shm_reserve_ring(ep, want < in_ring ? want : in_ring, room);
+    }
+    if (bulk != SHM_BULK_UNKNOWN) {
+        ep->hopeless = true; /* the poller tells */
+    }
+    return shm_refuse(ep, 1, true);
+}
+
+int mca_btl_shm_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
+{
+    if (want < min) {
+        want = min;
+    }
+    if (min > ep->module->super.limits.max_frag) {
+        return MCA_ERR_BAD_PARAM;
+    }
+    shm_lock(ep);
+    int rc = shm_ready(ep);
+    if (rc == MCA_SUCCESS) {
+        rc = shm_reserve_room(ep, min, want, room);
+    }
+    if (rc != MCA_SUCCESS) {
+        shm_unlock(ep);
+    }
+    return rc; /* the lock, if any, is held until commit */
+}
+
+void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len)
+{
+    uint32_t chunk = (uint32_t)room->token[1];
+    if (room->token[0] == SHM_ROOM_RING) {
+        if (len > 0) {
+            shm_ring_publish(ep, shm_lines(len), shm_word(ep->number, len, SHM_KIND_DATA));
+        }
+    } else if (len > 0) {
+        uint64_t what = (uint64_t)len << 32 | chunk;
+        memcpy(ep->line + SHM_WORD, &what, sizeof(what));
+        shm_ring_publish(ep, 1, shm_word(ep->number, sizeof(what), SHM_KIND_CHUNK));
+    } else {
+        mca_btl_shm_chunk_unget(ep->module, chunk);
+    }
+    if (len > 0) {
+        shm_published(ep);
+    }
+    shm_unlock(ep);
+}
+
+static void shm_gather(unsigned char *to, const mca_btl_descriptor_t *desc)
+{
+    memcpy(to, desc->header, desc->header_len);
+    to += desc->header_len;
+    for (uint32_t i = 0; i < desc->iov_count; i++) {
+        if (desc->iov[i].iov_len > 0) {
+            memcpy(to, desc->iov[i].iov_base, desc->iov[i].iov_len);
+            to += desc->iov[i].iov_len;
+        }
+    }
+}
+
+/* Copied at once, hence confirmed at once. */
+int mca_btl_shm_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
+{
+    mca_btl_room_t room;
+    size_t len = desc->header_len;
+    for (uint32_t i = 0; i < desc->iov_count; i++) {
+        len += desc->iov[i].iov_len;
+    }
+    int rc = mca_btl_shm_reserve(ep, len, len, &room);
+    if (rc != MCA_SUCCESS) {
+        return rc;
+    }
+    shm_gather(room.ptr, desc);
+    mca_btl_shm_commit(ep, &room, len);
+    return 1;
+}
