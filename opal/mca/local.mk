@@ -8,5 +8,4 @@ libhawser_opal_la_SOURCES += \
     mca/base/var_check.c \
     mca/base/var_source.c mca/base/var_source.h \
     mca/base/var_value.c mca/base/var_value.h
-libhawser_opal_la_SOURCES += mca/base/var.h mca/base/framework.h
 libhawser_opal_la_SOURCES += mca/shmem/shmem.h mca/shmem/shmem.c
