@@ -15,6 +15,11 @@ import pympistandard as std
 
 WANTED = "0.2.0"
 
+# Where the data and the text of MPI-5.0 differ, the text counts: (routine, parameter) -> C type.
+CORRECTIONS = {
+    ("MPI_Info_create_env", "argv"): "char*",
+}
+
 
 def parameter(small, large, raw):
     """One parameter: its C form, its large-count C type where that differs, and its meaning."""
@@ -70,6 +75,8 @@ def describe(symbol):
     if not raw["attributes"]["f90_expressible"]:
         out["no_f90"] = True
     out["parameters"] = parameters(symbol)
+    for p in out["parameters"]:
+        p["type"] = CORRECTIONS.get((raw["name"], p["name"]), p["type"])
     return out
 
 

@@ -64,7 +64,9 @@ class Shell:
         return "NULL", "NONE"
 
     def significance(self):
-        """For a collective: local that says whether send or receive arguments count, and when."""
+        """Where some arguments count in some processes only: which ones, and the condition."""
+        if self.routine.name == "MPI_Intercomm_create":
+            return {"leader": "local_comm_->my_rank == local_leader"}
         if not self.collective:
             root_only = any(p.root_only for p in self.parameters)
             return {"root": f"ompi_shell_at_root({self.comm}, root)"} if root_only else {}
@@ -82,6 +84,8 @@ class Shell:
     def condition(self, p):
         """The local that says whether p is significant; None: it always is."""
         known = self.significance()
+        if "leader" in known:
+            return "at_leader" if p.name == "peer_comm" else None
         if "root" in known:
             return "at_root" if p.root_only else None
         for side in ("send", "recv"):
@@ -124,6 +128,7 @@ class Shell:
         self.early_checks()
         self.conversions()
         self.late_checks()
+        self.name_of_null_handle()
         self.finish(self.outputs())
 
     def guard(self, conditions, target):
@@ -178,10 +183,10 @@ class Shell:
     def significant_arguments(self):
         """Locals for the conditions that some conversion or check depends on."""
         needed = {self.condition(p) for p in self.parameters if self.check(p)}
-        conditions = {"at_root" if side == "root" else side + "_used": text
+        conditions = {"at_" + side if side in ("root", "leader") else side + "_used": text
                       for side, text in self.significance().items()}
         conditions = {local: text for local, text in conditions.items() if local in needed}
-        if any("at_root" in text for text in conditions.values()):
+        if any(self.comm in text for text in conditions.values() if self.comm):
             self.guard(self.liveness() + [checks.not_a("COMMUNICATOR", self.comm)],
                        ("NULL", "COMM"))
             self.checked |= {"liveness", self.comm}
@@ -220,6 +225,15 @@ class Shell:
             return None
         count = "incount" if any(q.name == "incount" for q in self.parameters) else "count"
         return f"{p.name} == NULL && {count} > 0", "MPI_ERR_REQUEST"
+
+    def name_of_null_handle(self):
+        """MPI_*_get_name takes the null handle, too, whose name is that of the constant."""
+        if re.match(r"MPI_(Comm|Type|Win)_get_name$", self.routine.name):
+            handle, name, length = self.parameters
+            constant = f"MPI_{bodies.HANDLES[handle.kind][2]}_NULL"
+            self.add(f"if (OPAL_UNLIKELY({handle.name}_ == NULL)) {{")
+            self.add(f"return ompi_shell_null_name(\"{constant}\", {name.name}, {length.name});", 2)
+            self.add("}")
 
     # -- the call and its results --
 

@@ -2,6 +2,8 @@
 /* The cold half of the shells: errors, parameters, handles as integers. */
 #include "ompi/mpi/c/shell.h"
 
+#include <string.h>
+
 #include "ompi/errhandler/errhandler.h"
 #include "opal/mca/base/var.h"
 #include "opal/util/output.h"
@@ -69,6 +71,13 @@ int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error, const cha
         return no_file(error, function);
     }
     return ompi_errhandler_invoke(object, error, function);
+}
+
+int ompi_shell_null_name(const char *constant, char *name, int *resultlen)
+{
+    strcpy(name, constant);
+    *resultlen = (int) strlen(constant);
+    return MPI_SUCCESS;
 }
 
 int ompi_shell_toint(const void *handle, ompi_handle_kind_t kind, const void *null_handle)

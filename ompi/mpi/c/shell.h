@@ -34,6 +34,9 @@
 OPAL_COLD int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error,
                                const char *function);
 
+/* MPI_*_get_name of a null handle. */
+OPAL_COLD int ompi_shell_null_name(const char *constant, char *name, int *resultlen);
+
 /* MPI_*_toint and MPI_*_fromint. Null handles and what is no object keep their values; a number
  * that names nothing gives the null handle. */
 int ompi_shell_toint(const void *handle, ompi_handle_kind_t kind, const void *null_handle);
