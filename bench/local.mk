@@ -13,6 +13,7 @@ EXTRA_DIST += \
     bench/driver/report.py \
     bench/driver/suites.py \
     bench/src/collectives.c \
+    bench/src/datatype_pack.c \
     bench/src/idle.c \
     bench/src/latency.c \
     bench/src/matching.c \

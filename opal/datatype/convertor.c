@@ -72,12 +72,7 @@ static void move_whole_blocks(const opal_node_t *node, uintptr_t mem, size_t blo
         opal_copy_table(mem, table->disp + block, packed, n, node->blocklen, pack);
         break;
     default:
-        for (size_t i = block; i < block + n; i++) {
-            size_t len = table->offset[i + 1] - table->offset[i];
-
-            opal_copy_move(mem + (uintptr_t) table->disp[i], packed, len, pack);
-            packed += len;
-        }
+        opal_copy_uneven(mem, table->disp + block, table->offset + block, n, packed, pack);
     }
 }
 

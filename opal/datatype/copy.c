@@ -1,87 +1,223 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Block copies by length: with the length a constant, a block is a few moves instead of a call. */
+/* Block copies by length. A short block is a few moves of constant size instead of a call: where its
+ * length is between two sizes, two moves that overlap. */
 #include "opal/datatype/copy.h"
 
-/* The lengths of scalars, of short vectors of them, and of small structures. */
-void opal_copy_strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdiff_t src_stride,
-                       size_t n, size_t len)
+/* How a block of up to 64 bytes is copied. */
+typedef enum block_class {
+    BLOCK_1,
+    BLOCK_2,
+    BLOCK_3,
+    BLOCK_4,
+    BLOCK_5_7,      /* two moves of 4 bytes */
+    BLOCK_8,
+    BLOCK_9_15,     /* two of 8 */
+    BLOCK_16,
+    BLOCK_17_32,    /* two of 16 */
+    BLOCK_33_64,    /* four of 16 */
+    BLOCK_LONG
+} block_class_t;
+
+static block_class_t class_of(size_t len)
 {
-    switch (len) {
-    case 1:
-        opal_copy_strided_fixed(dst, dst_stride, src, src_stride, n, 1);
+    if (len <= 4) {
+        return len < 2 ? BLOCK_1 : 2 == len ? BLOCK_2 : 3 == len ? BLOCK_3 : BLOCK_4;
+    }
+    if (len <= 8) {
+        return 8 == len ? BLOCK_8 : BLOCK_5_7;
+    }
+    if (len <= 16) {
+        return 16 == len ? BLOCK_16 : BLOCK_9_15;
+    }
+    return len <= 32 ? BLOCK_17_32 : len <= 64 ? BLOCK_33_64 : BLOCK_LONG;
+}
+
+/* The first and the last `part` bytes of a block, which overlap or meet. All loads come before the
+ * stores: no bytes outside of the block are touched. */
+static inline __attribute__((always_inline)) void copy_ends(uintptr_t dst, uintptr_t src,
+                                                            size_t len, const size_t part)
+{
+    char first[16];
+    char last[16];
+
+    memcpy(first, (const void *) src, part);
+    memcpy(last, (const void *) (src + len - part), part);
+    memcpy((void *) dst, first, part);
+    memcpy((void *) (dst + len - part), last, part);
+}
+
+/* One block; `class` is a constant after inlining. */
+static inline __attribute__((always_inline)) void
+copy_block(uintptr_t dst, uintptr_t src, size_t len, const block_class_t class)
+{
+    switch (class) {
+    case BLOCK_1:
+        opal_copy_bytes(dst, src, 1);
         break;
-    case 2:
-        opal_copy_strided_fixed(dst, dst_stride, src, src_stride, n, 2);
+    case BLOCK_2:
+        opal_copy_bytes(dst, src, 2);
         break;
-    case 3:
-        opal_copy_strided_fixed(dst, dst_stride, src, src_stride, n, 3);
+    case BLOCK_3:
+        opal_copy_bytes(dst, src, 3);
         break;
-    case 4:
-        opal_copy_strided_fixed(dst, dst_stride, src, src_stride, n, 4);
+    case BLOCK_4:
+        opal_copy_bytes(dst, src, 4);
         break;
-    case 6:
-        opal_copy_strided_fixed(dst, dst_stride, src, src_stride, n, 6);
+    case BLOCK_5_7:
+        copy_ends(dst, src, len, 4);
         break;
-    case 8:
-        opal_copy_strided_fixed(dst, dst_stride, src, src_stride, n, 8);
+    case BLOCK_8:
+        opal_copy_bytes(dst, src, 8);
         break;
-    case 12:
-        opal_copy_strided_fixed(dst, dst_stride, src, src_stride, n, 12);
+    case BLOCK_9_15:
+        copy_ends(dst, src, len, 8);
         break;
-    case 16:
-        opal_copy_strided_fixed(dst, dst_stride, src, src_stride, n, 16);
+    case BLOCK_16:
+        opal_copy_bytes(dst, src, 16);
         break;
-    case 24:
-        opal_copy_strided_fixed(dst, dst_stride, src, src_stride, n, 24);
+    case BLOCK_17_32:
+        copy_ends(dst, src, len, 16);
         break;
-    case 32:
-        opal_copy_strided_fixed(dst, dst_stride, src, src_stride, n, 32);
+    case BLOCK_33_64:
+        opal_copy_bytes(dst, src, 32);
+        copy_ends(dst + len - 32, src + len - 32, 32, 16);
         break;
-    case 40:
-        opal_copy_strided_fixed(dst, dst_stride, src, src_stride, n, 40);
+    case BLOCK_LONG:
+        opal_copy_bytes(dst, src, len);
         break;
-    case 48:
-        opal_copy_strided_fixed(dst, dst_stride, src, src_stride, n, 48);
-        break;
-    case 64:
-        opal_copy_strided_fixed(dst, dst_stride, src, src_stride, n, 64);
-        break;
-    default:
-        opal_copy_strided_fixed(dst, dst_stride, src, src_stride, n, len);
     }
 }
 
 static inline __attribute__((always_inline)) void
-copy_table(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n, size_t len,
-           const bool pack)
+strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdiff_t src_stride, size_t n,
+        size_t len, const block_class_t class)
 {
-    switch (len) {
-    case 1:
-        opal_copy_table_fixed(mem, disp, packed, n, 1, pack);
+    for (size_t i = 0; i < n; i++) {
+        copy_block(dst, src, len, class);
+        dst += (uintptr_t) dst_stride;
+        src += (uintptr_t) src_stride;
+    }
+}
+
+/* Two scalars joined in a register: halves the stores that bound the packing of scalars. */
+static inline void copy_pair(uintptr_t dst, uintptr_t src_first, uintptr_t src_second)
+{
+    typedef uint64_t pair_t __attribute__((vector_size(16)));
+    uint64_t first;
+    uint64_t second;
+    pair_t pair;
+
+    memcpy(&first, (const void *) src_first, sizeof(first));
+    memcpy(&second, (const void *) src_second, sizeof(second));
+    pair = (pair_t) {first, second};
+    memcpy((void *) dst, &pair, sizeof(pair));
+}
+
+static void gather_8(uintptr_t dst, uintptr_t src, ptrdiff_t src_stride, size_t n)
+{
+    for (; n >= 2; n -= 2) {
+        copy_pair(dst, src, src + (uintptr_t) src_stride);
+        src += 2 * (uintptr_t) src_stride;
+        dst += 16;
+    }
+    strided(dst, 8, src, src_stride, n, 8, BLOCK_8);
+}
+
+void opal_copy_strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdiff_t src_stride,
+                       size_t n, size_t len)
+{
+    switch (class_of(len)) {
+    case BLOCK_1:
+        strided(dst, dst_stride, src, src_stride, n, len, BLOCK_1);
         break;
-    case 2:
-        opal_copy_table_fixed(mem, disp, packed, n, 2, pack);
+    case BLOCK_2:
+        strided(dst, dst_stride, src, src_stride, n, len, BLOCK_2);
         break;
-    case 4:
-        opal_copy_table_fixed(mem, disp, packed, n, 4, pack);
+    case BLOCK_3:
+        strided(dst, dst_stride, src, src_stride, n, len, BLOCK_3);
         break;
-    case 8:
-        opal_copy_table_fixed(mem, disp, packed, n, 8, pack);
+    case BLOCK_4:
+        strided(dst, dst_stride, src, src_stride, n, len, BLOCK_4);
         break;
-    case 12:
-        opal_copy_table_fixed(mem, disp, packed, n, 12, pack);
+    case BLOCK_5_7:
+        strided(dst, dst_stride, src, src_stride, n, len, BLOCK_5_7);
         break;
-    case 16:
-        opal_copy_table_fixed(mem, disp, packed, n, 16, pack);
+    case BLOCK_8:
+        if (8 == dst_stride) {
+            gather_8(dst, src, src_stride, n);
+        } else {
+            strided(dst, dst_stride, src, src_stride, n, len, BLOCK_8);
+        }
         break;
-    case 24:
-        opal_copy_table_fixed(mem, disp, packed, n, 24, pack);
+    case BLOCK_9_15:
+        strided(dst, dst_stride, src, src_stride, n, len, BLOCK_9_15);
         break;
-    case 32:
-        opal_copy_table_fixed(mem, disp, packed, n, 32, pack);
+    case BLOCK_16:
+        strided(dst, dst_stride, src, src_stride, n, len, BLOCK_16);
+        break;
+    case BLOCK_17_32:
+        strided(dst, dst_stride, src, src_stride, n, len, BLOCK_17_32);
+        break;
+    case BLOCK_33_64:
+        strided(dst, dst_stride, src, src_stride, n, len, BLOCK_33_64);
+        break;
+    case BLOCK_LONG:
+        strided(dst, dst_stride, src, src_stride, n, len, BLOCK_LONG);
+        break;
+    }
+}
+
+static inline __attribute__((always_inline)) void
+table(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n, size_t len,
+      const bool pack, const block_class_t class)
+{
+    for (size_t i = 0; i < n; i++) {
+        uintptr_t place = mem + (uintptr_t) disp[i];
+
+        copy_block(pack ? packed : place, pack ? place : packed, len, class);
+        packed += len;
+    }
+}
+
+static void gather_table_8(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n)
+{
+    for (; n >= 2; n -= 2) {
+        copy_pair(packed, mem + (uintptr_t) disp[0], mem + (uintptr_t) disp[1]);
+        disp += 2;
+        packed += 16;
+    }
+    table(mem, disp, packed, n, 8, true, BLOCK_8);
+}
+
+static inline __attribute__((always_inline)) void
+table_by_class(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n, size_t len,
+               const bool pack)
+{
+    switch (class_of(len)) {
+    case BLOCK_4:
+        table(mem, disp, packed, n, 4, pack, BLOCK_4);
+        break;
+    case BLOCK_8:
+        if (pack) {
+            gather_table_8(mem, disp, packed, n);
+        } else {
+            table(mem, disp, packed, n, 8, false, BLOCK_8);
+        }
+        break;
+    case BLOCK_9_15:
+        table(mem, disp, packed, n, len, pack, BLOCK_9_15);
+        break;
+    case BLOCK_16:
+        table(mem, disp, packed, n, 16, pack, BLOCK_16);
+        break;
+    case BLOCK_17_32:
+        table(mem, disp, packed, n, len, pack, BLOCK_17_32);
+        break;
+    case BLOCK_33_64:
+        table(mem, disp, packed, n, len, pack, BLOCK_33_64);
         break;
     default:
-        opal_copy_table_fixed(mem, disp, packed, n, len, pack);
+        table(mem, disp, packed, n, len, pack, BLOCK_LONG);
     }
 }
 
@@ -89,8 +225,32 @@ void opal_copy_table(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, siz
                      bool pack)
 {
     if (pack) {
-        copy_table(mem, disp, packed, n, len, true);
+        table_by_class(mem, disp, packed, n, len, true);
     } else {
-        copy_table(mem, disp, packed, n, len, false);
+        table_by_class(mem, disp, packed, n, len, false);
+    }
+}
+
+void opal_copy_uneven(uintptr_t mem, const ptrdiff_t *disp, const size_t *offset, size_t n,
+                      uintptr_t packed, bool pack)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t len = offset[i + 1] - offset[i];
+        uintptr_t dst = pack ? packed : mem + (uintptr_t) disp[i];
+        uintptr_t src = pack ? mem + (uintptr_t) disp[i] : packed;
+
+        /* One or two doubles share a class: no branch to predict between them. */
+        if (len >= 8 && len <= 16) {
+            copy_block(dst, src, len, BLOCK_9_15);
+        } else if (len > 16 && len <= 32) {
+            copy_block(dst, src, len, BLOCK_17_32);
+        } else if (len > 32 && len <= 64) {
+            copy_block(dst, src, len, BLOCK_33_64);
+        } else if (len >= 4 && len < 8) {
+            copy_block(dst, src, len, BLOCK_5_7);
+        } else {
+            opal_copy_bytes(dst, src, len);
+        }
+        packed += len;
     }
 }

@@ -22,26 +22,6 @@ static inline void opal_copy_move(uintptr_t mem, uintptr_t packed, size_t len, b
     opal_copy_bytes(pack ? packed : mem, pack ? mem : packed, len);
 }
 
-static inline __attribute__((always_inline)) void
-opal_copy_strided_fixed(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdiff_t src_stride,
-                        size_t n, const size_t len)
-{
-    for (size_t i = 0; i < n; i++) {
-        opal_copy_bytes(dst, src, len);
-        dst += (uintptr_t) dst_stride;
-        src += (uintptr_t) src_stride;
-    }
-}
-
-static inline __attribute__((always_inline)) void
-opal_copy_table_fixed(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n,
-                      const size_t len, const bool pack)
-{
-    for (size_t i = 0; i < n; i++) {
-        opal_copy_move(mem + (uintptr_t) disp[i], packed + i * len, len, pack);
-    }
-}
-
 /* `n` blocks of `len` bytes, apart by a stride on either side. The blocks do not overlap. */
 void opal_copy_strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdiff_t src_stride,
                        size_t n, size_t len);
@@ -49,5 +29,10 @@ void opal_copy_strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdi
 /* `n` blocks of `len` bytes between mem + disp[i] and consecutive packed bytes. */
 void opal_copy_table(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n, size_t len,
                      bool pack);
+
+/* `n` blocks between mem + disp[i] and consecutive packed bytes, block i of offset[i + 1] - offset[i]
+ * bytes. */
+void opal_copy_uneven(uintptr_t mem, const ptrdiff_t *disp, const size_t *offset, size_t n,
+                      uintptr_t packed, bool pack);
 
 #endif
