@@ -6,4 +6,6 @@ libhawser_opal_la_SOURCES += include/opal/constants.h include/opal/declspec.h \
     util/installdirs.c util/installdirs.h \
     util/keyval.c util/keyval.h \
     util/nearest.c util/nearest.h \
-    util/output.c util/output.h
+    util/net_if.c util/net_if.h \
+    util/output.c util/output.h \
+    util/sha256.c util/sha256.h

@@ -1,0 +1,494 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Endpoints: creation, the connection's beginning, failure, renewal and end. */
+#include "ompi/mca/btl/tcp/btl_tcp.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    FIRST_PAUSE_MS = 50,
+    WATCHDOG_US = 500 * 1000,
+    FAREWELL_READS = 64,
+};
+
+/* ---- The module's table ---- */
+
+static unsigned bucket_of(mca_btl_name_t name)
+{
+    return (unsigned) name % BTL_TCP_PEER_BUCKETS;
+}
+
+static mca_btl_endpoint_t *find_locked(btl_tcp_module_t *module, mca_btl_name_t name)
+{
+    mca_btl_endpoint_t *ep = module->peers[bucket_of(name)];
+    while (ep && ep->name != name) {
+        ep = ep->chain;
+    }
+    return ep;
+}
+
+mca_btl_endpoint_t *btl_tcp_endpoint_find(btl_tcp_module_t *module, mca_btl_name_t name)
+{
+    btl_tcp_lock(&module->lock);
+    mca_btl_endpoint_t *ep = find_locked(module, name);
+    btl_tcp_unlock(&module->lock);
+    return ep;
+}
+
+static mca_btl_endpoint_t *endpoint_new(btl_tcp_module_t *module, mca_btl_name_t name, void *cookie)
+{
+    mca_btl_endpoint_t *ep = calloc(1, sizeof(*ep));
+    if (!ep) {
+        return NULL;
+    }
+    ep->module = module;
+    ep->name = name;
+    ep->cookie = cookie;
+    ep->fd = -1;
+    ep->state = BTL_TCP_IDLE;
+    ep->read_size = BTL_TCP_RBUF_BYTES;
+    pthread_mutex_init(&ep->lock, NULL);
+    opal_list_item_init(&ep->blocked_item);
+    opal_list_item_init(&ep->up_item);
+    return ep;
+}
+
+/* The endpoint of that name, made if there is none. */
+static mca_btl_endpoint_t *find_or_make(btl_tcp_module_t *module, mca_btl_name_t name, void *cookie)
+{
+    btl_tcp_lock(&module->lock);
+    mca_btl_endpoint_t *ep = find_locked(module, name);
+    if (!ep) {
+        ep = endpoint_new(module, name, cookie);
+        if (ep) {
+            ep->chain = module->peers[bucket_of(name)];
+            module->peers[bucket_of(name)] = ep;
+        }
+    }
+    btl_tcp_unlock(&module->lock);
+    return ep;
+}
+
+static void unlist(mca_btl_endpoint_t *ep)
+{
+    btl_tcp_lock(&ep->module->lock);
+    mca_btl_endpoint_t **at = &ep->module->peers[bucket_of(ep->name)];
+    while (*at && *at != ep) {
+        at = &(*at)->chain;
+    }
+    if (*at) {
+        *at = ep->chain;
+    }
+    btl_tcp_unlock(&ep->module->lock);
+}
+
+mca_btl_endpoint_t *btl_tcp_endpoint_incoming(btl_tcp_module_t *module, mca_btl_name_t name)
+{
+    mca_btl_endpoint_t *ep = btl_tcp_endpoint_find(module, name);
+    if (ep) {
+        return ep;
+    }
+    void *cookie = module->super.upcalls->incoming(&module->super, name);
+    return cookie ? find_or_make(module, name, cookie) : NULL;
+}
+
+/* ---- Adding a peer ---- */
+
+/* Remember the ways to the peer; false: none, and why. */
+static bool set_routes(mca_btl_endpoint_t *ep, const btl_tcp_card_t *card, unsigned peer_if)
+{
+    btl_tcp_route_t routes[BTL_TCP_ROUTES_MAX];
+    unsigned count = btl_tcp_routes(&mca_btl_tcp.card, ep->module->nif, card, peer_if, routes);
+    btl_tcp_route_t *own = malloc(count * sizeof(routes[0]));
+    if (count == 0 || !own) {
+        free(own);
+        return false;
+    }
+    memcpy(own, routes, count * sizeof(routes[0]));
+    btl_tcp_lock(&ep->lock);
+    if (ep->route_count == 0) {
+        ep->routes = own;
+        ep->peer_if = peer_if;
+        ep->port = card->port;
+        ep->route_count = count;
+        own = NULL;
+    }
+    btl_tcp_unlock(&ep->lock);
+    free(own);
+    return true;
+}
+
+static int add_peer(mca_btl_module_t *super, const mca_btl_peer_t *peer, void *cookie,
+                    mca_btl_endpoint_t **endpoint, const char **why)
+{
+    btl_tcp_module_t *module = (btl_tcp_module_t *) super;
+    btl_tcp_card_t card;
+    btl_tcp_pair_t pair = {.peer_if = -1};
+    if (module->closed || peer->name == mca_btl_tcp.services->job->self) {
+        *why = module->closed ? "this module has ended" : "btl/tcp does not talk to its own process";
+        return MCA_ERR_UNREACHABLE;
+    }
+    if (!peer->card || btl_tcp_card_read(peer->card, peer->card_len, &card) != MCA_SUCCESS) {
+        *why = peer->card ? "the peer's address is malformed or of another version" : "the peer does not use btl/tcp";
+    } else if (module->link >= card.links) {
+        *why = "the peer uses fewer links per interface";
+    } else {
+        pair = btl_tcp_pair(&mca_btl_tcp.card, mca_btl_tcp.services->job->self, &card, peer->name, module->nif);
+        *why = pair.why;
+    }
+    /* Who has reached us is reachable, whatever the cards say. */
+    mca_btl_endpoint_t *ep = pair.peer_if < 0 ? btl_tcp_endpoint_find(module, peer->name)
+                                              : find_or_make(module, peer->name, cookie);
+    if (!ep) {
+        return pair.peer_if < 0 ? MCA_ERR_UNREACHABLE : MCA_ERR_OUT_OF_RESOURCE;
+    }
+    if (pair.peer_if >= 0 && !set_routes(ep, &card, (unsigned) pair.peer_if)) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    *endpoint = ep;
+    return MCA_SUCCESS;
+}
+
+/* ---- Up ---- */
+
+static void endpoint_ready(btl_tcp_watch_t *watch, uint32_t events)
+{
+    mca_btl_endpoint_t *ep = OPAL_CONTAINER_OF(watch, mca_btl_endpoint_t, watch);
+    if (ep->state != BTL_TCP_UP) {
+        return;
+    }
+    if (events & EPOLLOUT) {
+        btl_tcp_lock(&ep->lock);
+        btl_tcp_flush(ep);
+        btl_tcp_unlock(&ep->lock);
+    }
+    if (events & ~(uint32_t) EPOLLOUT && btl_tcp_receive(ep) > 0) {
+        btl_tcp_heat(ep);
+    }
+}
+
+static void retry_stop(mca_btl_endpoint_t *ep)
+{
+    if (ep->timer) {
+        mca_btl_tcp.services->timer_del(ep->timer);
+        ep->timer = NULL;
+    }
+}
+
+/* A clean start for both halves; under the lock. */
+static bool connection_reset(mca_btl_endpoint_t *ep, int fd)
+{
+    ep->fd = fd;
+    ep->state = BTL_TCP_UP;
+    ep->blocked = false;
+    ep->cursor_sent = ep->unasked = 0;
+    ep->ctl_want = ep->ctl_left = 0;
+    ep->told = ep->confirmed = 0;
+    ep->send_errno = 0;
+    atomic_store_explicit(&ep->handed, 0, memory_order_relaxed);
+    bool writable = ep->want_writable;
+    ep->want_writable = false;
+    return writable;
+}
+
+void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd)
+{
+    const mca_btl_upcalls_t *up = ep->module->super.upcalls;
+    bool was_down = ep->told_down;
+    retry_stop(ep);
+    ep->watch.ready = endpoint_ready;
+    if (btl_tcp_watch(fd, &ep->watch, EPOLLIN, false) != MCA_SUCCESS) {
+        btl_tcp_unwatch_close(fd);
+        btl_tcp_endpoint_fail(ep, "out of memory");
+        return;
+    }
+    ep->attempts = 0;
+    ep->generation++;
+    opal_list_append(&mca_btl_tcp.up, &ep->up_item);
+    btl_tcp_receive_reset(ep);
+    btl_tcp_lock(&ep->lock);
+    ep->told_down = false;
+    bool writable = connection_reset(ep, fd);
+    btl_tcp_unlock(&ep->lock);
+    BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: connected to rank %u", ep->module->super.name, (uint32_t) ep->name);
+    btl_tcp_heat(ep);
+    btl_tcp_watchdog_start();
+    if (was_down && !ep->deleted) {
+        up->state(ep->cookie, ep, MCA_BTL_STATE_UP, "connected again");
+    }
+    if (writable && !ep->deleted) {
+        up->writable(ep->cookie, ep);
+    }
+}
+
+/* ---- Down ---- */
+
+/* Take fd and queue from the endpoint. */
+static btl_tcp_entry_t *connection_take(mca_btl_endpoint_t *ep, btl_tcp_state_t state)
+{
+    btl_tcp_cool(ep);
+    opal_list_remove(&ep->up_item); /* harmless if it was not up */
+    if (ep->in_blocked_list) {
+        opal_list_remove(&ep->blocked_item);
+        ep->in_blocked_list = false;
+    }
+    btl_tcp_lock(&ep->lock);
+    btl_tcp_entry_t *list = ep->head;
+    if (ep->fd >= 0) {
+        btl_tcp_unwatch_close(ep->fd);
+        ep->fd = -1;
+    }
+    ep->state = state;
+    ep->head = ep->cursor = ep->tail = NULL;
+    ep->kept = 0;
+    if (ep->chunk && ep->chunk->live == 0) {
+        btl_tcp_chunk_put(ep->chunk);
+    }
+    ep->chunk = NULL;
+    if (state == BTL_TCP_DOWN) {
+        ep->told_down = true;
+        ep->want_writable = false;
+    }
+    btl_tcp_unlock(&ep->lock);
+    return list;
+}
+
+static void retry_fired(void *context)
+{
+    mca_btl_endpoint_t *ep = context;
+    retry_stop(ep);
+    btl_tcp_connect(ep);
+}
+
+void btl_tcp_endpoint_retry(mca_btl_endpoint_t *ep, uint64_t pause_ms)
+{
+    retry_stop(ep);
+    if (ep->deleted || ep->module->closed || ep->route_count == 0 ||
+        (int64_t) ep->attempts > mca_btl_tcp.params.reconnect_attempts) {
+        BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: no more attempts to reach rank %u", ep->module->super.name,
+                    (uint32_t) ep->name);
+        return;
+    }
+    if (mca_btl_tcp.services->timer_add(pause_ms * 1000, retry_fired, ep, &ep->timer) != MCA_SUCCESS) {
+        ep->timer = NULL;
+    }
+}
+
+/* Doubling, bounded; the side with the higher name comes second, so that they seldom cross. */
+static uint64_t pause_ms(const mca_btl_endpoint_t *ep)
+{
+    uint64_t max = (uint64_t) mca_btl_tcp.params.reconnect_max_ms;
+    uint64_t ms = (uint64_t) FIRST_PAUSE_MS << (ep->attempts < 16 ? ep->attempts : 16);
+    ms = ms < max ? ms : max;
+    return mca_btl_tcp.services->job->self < ep->name ? ms : ms + ms / 2;
+}
+
+void btl_tcp_endpoint_fail(mca_btl_endpoint_t *ep, const char *why)
+{
+    bool was_down = ep->told_down;
+    char text[BTL_TCP_WHY_MAX];
+    snprintf(text, sizeof(text), "%s", why); /* `why` may be a buffer that goes away */
+    BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: connection to rank %u failed: %s", ep->module->super.name,
+                (uint32_t) ep->name, text);
+    btl_tcp_entry_t *list = connection_take(ep, BTL_TCP_DOWN);
+    if (!was_down && !ep->deleted) {
+        ep->module->super.upcalls->state(ep->cookie, ep, MCA_BTL_STATE_DOWN, text);
+    }
+    btl_tcp_receive_reset(ep);
+    btl_tcp_hand_back(ep, list, MCA_ERR_UNREACHABLE);
+    btl_tcp_endpoint_retry(ep, pause_ms(ep));
+}
+
+void btl_tcp_endpoint_closed(mca_btl_endpoint_t *ep)
+{
+    btl_tcp_lock(&ep->lock);
+    bool pending = ep->head != NULL;
+    btl_tcp_unlock(&ep->lock);
+    if (pending) {
+        btl_tcp_endpoint_fail(ep, "the peer ended before it took all that was sent");
+        return;
+    }
+    BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: rank %u said goodbye", ep->module->super.name, (uint32_t) ep->name);
+    connection_take(ep, BTL_TCP_IDLE);
+    btl_tcp_receive_reset(ep);
+}
+
+/* ---- The end ---- */
+
+/* Say goodbye if that is possible at once, and leave nothing unread: closing would then reset the connection. */
+static void farewell(mca_btl_endpoint_t *ep)
+{
+    uint8_t scrap[4096];
+    btl_tcp_lock(&ep->lock);
+    if (ep->state == BTL_TCP_UP && !ep->blocked) {
+        ep->ctl_want |= BTL_TCP_WANT_GOODBYE;
+        btl_tcp_flush(ep);
+        shutdown(ep->fd, SHUT_WR);
+        for (int i = 0; i < FAREWELL_READS && recv(ep->fd, scrap, sizeof(scrap), MSG_DONTWAIT) > 0; i++) {
+        }
+    }
+    btl_tcp_unlock(&ep->lock);
+}
+
+void btl_tcp_endpoint_delete(mca_btl_endpoint_t *ep)
+{
+    unlist(ep);
+    retry_stop(ep);
+    btl_tcp_connect_abort(ep);
+    farewell(ep);
+    btl_tcp_entry_t *list = connection_take(ep, BTL_TCP_DOWN);
+    btl_tcp_receive_reset(ep);
+    btl_tcp_hand_back(ep, list, MCA_ERR_UNREACHABLE);
+    ep->chain = mca_btl_tcp.dead;
+    mca_btl_tcp.dead = ep;
+}
+
+void btl_tcp_reap(void)
+{
+    for (mca_btl_endpoint_t *ep; (ep = mca_btl_tcp.dead);) {
+        mca_btl_tcp.dead = ep->chain;
+        pthread_mutex_destroy(&ep->lock);
+        free(ep->routes);
+        free(ep);
+    }
+    btl_tcp_listen_reap();
+}
+
+static void del_peer(mca_btl_module_t *module, mca_btl_endpoint_t *ep)
+{
+    (void) module;
+    btl_tcp_lock(&ep->lock);
+    ep->deleted = true;
+    btl_tcp_kick(ep, BTL_TCP_KICK_DELETE);
+    btl_tcp_unlock(&ep->lock);
+}
+
+/* Nobody polls any more on behalf of this module. */
+static void finalize(mca_btl_module_t *super)
+{
+    btl_tcp_module_t *module = (btl_tcp_module_t *) super;
+    btl_tcp_component_t *c = &mca_btl_tcp;
+    module->closed = true;
+    mca_btl_endpoint_t **at = &c->kick_list;
+    while (*at) {
+        if ((*at)->module == module) {
+            (*at)->kicks = 0;
+            *at = (*at)->kick_next;
+        } else {
+            at = &(*at)->kick_next;
+        }
+    }
+    for (unsigned b = 0; b < BTL_TCP_PEER_BUCKETS; b++) {
+        for (mca_btl_endpoint_t *ep; (ep = module->peers[b]);) {
+            ep->deleted = true;
+            btl_tcp_endpoint_delete(ep);
+        }
+    }
+    if (--c->modules_open == 0) {
+        btl_tcp_component_end();
+    }
+}
+
+/* ---- The watchdog: a peer whose kernel acknowledges nothing ---- */
+
+/* Milliseconds since anything was acknowledged, while something waits for it. A peer that computes with full
+ * buffers still acknowledges the kernel's probes, so it is not taken for dead, unlike with TCP_USER_TIMEOUT. */
+static uint32_t silent_ms(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t len = sizeof(info);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0) {
+        return 0;
+    }
+    bool waiting = (info.tcpi_unacked > 0 && info.tcpi_retransmits > 0) || info.tcpi_probes > 0;
+    return waiting ? info.tcpi_last_ack_recv : 0;
+}
+
+/* Looks after one endpoint; true: it has something on the way. */
+static bool watch_over(mca_btl_endpoint_t *ep)
+{
+    int64_t limit = mca_btl_tcp.params.stall_timeout_ms;
+    /* What lies here for long is asked for: it frees its memory, and probes the connection. */
+    if (btl_tcp_idle(&ep->module->super, ep)) {
+        return false;
+    }
+    if (limit > 0 && silent_ms(ep->fd) >= limit) {
+        btl_tcp_endpoint_fail(ep, "the peer's machine acknowledges nothing any more");
+        return false;
+    }
+    return true;
+}
+
+static void watchdog_fired(void *context)
+{
+    btl_tcp_component_t *c = context;
+    opal_list_item_t *item, *tmp;
+    bool again = false;
+    c->services->timer_del(c->watchdog);
+    c->watchdog = NULL;
+    OPAL_LIST_FOREACH (item, tmp, &c->up) {
+        again |= watch_over(OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, up_item));
+    }
+    if (again) {
+        btl_tcp_watchdog_start();
+    }
+}
+
+void btl_tcp_watchdog_start(void)
+{
+    btl_tcp_component_t *c = &mca_btl_tcp;
+    if (!c->watchdog && c->services->timer_add(WATCHDOG_US, watchdog_fired, c, &c->watchdog) != MCA_SUCCESS) {
+        c->watchdog = NULL;
+    }
+}
+
+/* ---- Operations ---- */
+
+static int no_put_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key)
+{
+    (void) ep;
+    (void) desc;
+    (void) remote;
+    (void) key;
+    return MCA_ERR_NOT_SUPPORTED;
+}
+
+static int no_register(mca_btl_module_t *module, void *addr, size_t len, uint8_t key[MCA_BTL_KEY_MAX],
+                       size_t *key_len, mca_btl_registration_t **registration)
+{
+    (void) module;
+    (void) addr;
+    (void) len;
+    (void) key;
+    (void) key_len;
+    (void) registration;
+    return MCA_ERR_NOT_SUPPORTED;
+}
+
+static void no_deregister(mca_btl_module_t *module, mca_btl_registration_t *registration)
+{
+    (void) module;
+    (void) registration;
+}
+
+const mca_btl_module_ops_t btl_tcp_ops = {
+    .add_peer = add_peer,
+    .del_peer = del_peer,
+    .idle = btl_tcp_idle,
+    .finalize = finalize,
+    .send_short = btl_tcp_send_short,
+    .reserve = btl_tcp_reserve,
+    .commit = btl_tcp_commit,
+    .send = btl_tcp_send,
+    .put = no_put_get,
+    .get = no_put_get,
+    .register_mem = no_register,
+    .deregister_mem = no_deregister,
+    .keep = btl_tcp_keep,
+    .release = btl_tcp_release,
+};

@@ -1,0 +1,218 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Everything that btl/tcp puts on the wire: the handshake, the frames, the business card. All numbers are
+ * little-endian, all sizes fixed; nothing received is used before its validator here has passed it.
+ *
+ * Handshake (I: who connects, A: who accepts), version 1:
+ *
+ *   I -> A  HELLO      who I am, whom I want, which link, a nonce
+ *   A -> I  CHALLENGE  who A is, a nonce, HMAC(secret, "A" job HELLO CHALLENGE)
+ *   I -> A  PROOF      HMAC(secret, "I" job HELLO CHALLENGE)
+ *   A -> I  VERDICT    accepted, or why not; may also stand in place of the CHALLENGE
+ *
+ * Both nonces are in both codes and the roles differ, so nothing can be replayed or reflected. The secret
+ * itself never travels.
+ *
+ * Frames, after an accepting VERDICT: a 16-byte header, `len` bytes, and padding to a multiple of 8, so that
+ * every frame stands aligned in the stream:
+ *
+ *     0        4     5      6        8               16          16+len
+ *   | len u32 | type | flags | marker | confirmed u64 | bytes ... | 0..7 zero bytes |
+ *
+ * `confirmed` is the number of DATA frames that the sender of this frame has handed up on this connection.
+ */
+#ifndef BTL_TCP_WIRE_H
+#define BTL_TCP_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "hawser/btl.h"
+#include "opal/util/net_if.h"
+#include "opal/util/sha256.h"
+
+enum {
+    BTL_TCP_VERSION = 1,
+    BTL_TCP_NONCE_BYTES = 16,
+
+    BTL_TCP_HELLO_BYTES = 56,
+    BTL_TCP_CHALLENGE_BYTES = 72,
+    BTL_TCP_CHALLENGE_MAC_AT = 40,
+    BTL_TCP_PROOF_BYTES = 48,
+    BTL_TCP_VERDICT_BYTES = 24,
+    BTL_TCP_GREETING_MAX = 72, /* the longest of the four */
+    BTL_TCP_GREETING_HEAD = 16,
+
+    BTL_TCP_FRAME_HEADER = 16,
+    BTL_TCP_FRAME_LEN_MAX = 16 << 20, /* what a frame may carry, whatever the parameters say */
+    BTL_TCP_FRAME_MARKER = 0x7ca5,
+
+    BTL_TCP_CARD_HEAD = 24,
+    BTL_TCP_CARD_IF = 24,
+    BTL_TCP_CARD_ADDR = 20,
+    BTL_TCP_CARD_NAME = 16,
+    BTL_TCP_IFS_MAX = 16,      /* interfaces of one process */
+    BTL_TCP_LINKS_MAX = 16,    /* connections per interface */
+};
+
+/* ---- Handshake ---- */
+
+typedef enum {
+    BTL_TCP_HELLO = 1,
+    BTL_TCP_CHALLENGE = 2,
+    BTL_TCP_PROOF = 3,
+    BTL_TCP_VERDICT = 4,
+} btl_tcp_greeting_type_t;
+
+typedef struct btl_tcp_hello {
+    mca_btl_name_t from, to;
+    uint8_t nonce[BTL_TCP_NONCE_BYTES];
+    uint16_t from_if, to_if; /* index in the business card */
+    uint16_t link;
+} btl_tcp_hello_t;
+
+typedef struct btl_tcp_challenge {
+    mca_btl_name_t from;
+    uint8_t nonce[BTL_TCP_NONCE_BYTES];
+    uint8_t mac[OPAL_SHA256_BYTES];
+} btl_tcp_challenge_t;
+
+typedef enum {
+    BTL_TCP_ACCEPTED = 0,
+    BTL_TCP_REFUSED_VERSION = 1,  /* another version of this protocol */
+    BTL_TCP_REFUSED_STRANGER = 2, /* not of this job, or not for this process */
+    BTL_TCP_REFUSED_PROOF = 3,    /* the secret is not known */
+    BTL_TCP_REFUSED_LINK = 4,     /* no such interface or link here */
+    BTL_TCP_REFUSED_CROSSED = 5,  /* our own attempt to reach you goes first: wait for it */
+    BTL_TCP_REFUSED_CLOSED = 6,   /* this process takes nobody (ending, out of memory) */
+    BTL_TCP_VERDICT_COUNT,
+} btl_tcp_verdict_t;
+
+const char *btl_tcp_verdict_text(btl_tcp_verdict_t verdict);
+
+/* What the first 16 bytes announce. MCA_ERR_BAD_PARAM: not ours. MCA_ERR_NOT_SUPPORTED: ours, but another version. */
+int btl_tcp_greeting_check(const uint8_t head[BTL_TCP_GREETING_HEAD], btl_tcp_greeting_type_t *type,
+                           size_t *len);
+
+void btl_tcp_hello_write(uint8_t out[BTL_TCP_HELLO_BYTES], const btl_tcp_hello_t *hello);
+void btl_tcp_challenge_write(uint8_t out[BTL_TCP_CHALLENGE_BYTES], const btl_tcp_challenge_t *challenge);
+void btl_tcp_proof_write(uint8_t out[BTL_TCP_PROOF_BYTES], const uint8_t mac[OPAL_SHA256_BYTES]);
+void btl_tcp_verdict_write(uint8_t out[BTL_TCP_VERDICT_BYTES], btl_tcp_verdict_t verdict);
+
+/* Of messages that btl_tcp_greeting_check() passed. MCA_ERR_BAD_PARAM: a field is out of bounds. */
+int btl_tcp_hello_read(const uint8_t in[BTL_TCP_HELLO_BYTES], btl_tcp_hello_t *hello);
+void btl_tcp_challenge_read(const uint8_t in[BTL_TCP_CHALLENGE_BYTES], btl_tcp_challenge_t *challenge);
+int btl_tcp_verdict_read(const uint8_t in[BTL_TCP_VERDICT_BYTES], btl_tcp_verdict_t *verdict);
+
+/* The code by which `role` ('A' or 'I') shows that it knows the secret. */
+void btl_tcp_mac(const uint8_t secret[32], char role, const char *job_id,
+                 const uint8_t hello[BTL_TCP_HELLO_BYTES],
+                 const uint8_t challenge[BTL_TCP_CHALLENGE_BYTES], uint8_t mac[OPAL_SHA256_BYTES]);
+
+/* ---- Frames ---- */
+
+typedef enum {
+    BTL_TCP_DATA = 1,    /* a fragment */
+    BTL_TCP_CONFIRM = 2, /* nothing but the confirmation */
+    BTL_TCP_GOODBYE = 3, /* last frame: the peer ends in order */
+} btl_tcp_frame_type_t;
+
+enum { BTL_TCP_FLAG_CONFIRM = 1u << 0 }; /* confirm this soon */
+
+typedef struct btl_tcp_frame {
+    uint32_t len;
+    uint8_t type;
+    uint8_t flags;
+    uint64_t confirmed;
+} btl_tcp_frame_t;
+
+static inline size_t btl_tcp_padding(size_t len)
+{
+    return -len & 7;
+}
+
+static inline void btl_tcp_put16(uint8_t *p, uint16_t v)
+{
+    p[0] = (uint8_t) v;
+    p[1] = (uint8_t) (v >> 8);
+}
+
+static inline void btl_tcp_put32(uint8_t *p, uint32_t v)
+{
+    btl_tcp_put16(p, (uint16_t) v);
+    btl_tcp_put16(p + 2, (uint16_t) (v >> 16));
+}
+
+static inline void btl_tcp_put64(uint8_t *p, uint64_t v)
+{
+    btl_tcp_put32(p, (uint32_t) v);
+    btl_tcp_put32(p + 4, (uint32_t) (v >> 32));
+}
+
+static inline uint16_t btl_tcp_get16(const uint8_t *p)
+{
+    return (uint16_t) (p[0] | p[1] << 8);
+}
+
+static inline uint32_t btl_tcp_get32(const uint8_t *p)
+{
+    return btl_tcp_get16(p) | (uint32_t) btl_tcp_get16(p + 2) << 16;
+}
+
+static inline uint64_t btl_tcp_get64(const uint8_t *p)
+{
+    return btl_tcp_get32(p) | (uint64_t) btl_tcp_get32(p + 4) << 32;
+}
+
+static inline void btl_tcp_frame_write(uint8_t out[BTL_TCP_FRAME_HEADER], const btl_tcp_frame_t *frame)
+{
+    btl_tcp_put32(out, frame->len);
+    out[4] = frame->type;
+    out[5] = frame->flags;
+    btl_tcp_put16(out + 6, BTL_TCP_FRAME_MARKER);
+    btl_tcp_put64(out + 8, frame->confirmed);
+}
+
+/* The confirmation of a header already written. */
+static inline void btl_tcp_frame_stamp(uint8_t out[BTL_TCP_FRAME_HEADER], uint64_t confirmed)
+{
+    btl_tcp_put64(out + 8, confirmed);
+}
+
+/* False: damaged, or not a frame of this version. */
+static inline bool btl_tcp_frame_read(const uint8_t in[BTL_TCP_FRAME_HEADER], btl_tcp_frame_t *frame)
+{
+    frame->len = btl_tcp_get32(in);
+    frame->type = in[4];
+    frame->flags = in[5];
+    frame->confirmed = btl_tcp_get64(in + 8);
+    bool len_ok = frame->type == BTL_TCP_DATA ? frame->len > 0 && frame->len <= BTL_TCP_FRAME_LEN_MAX
+                                              : frame->len == 0;
+    return len_ok && frame->type >= BTL_TCP_DATA && frame->type <= BTL_TCP_GOODBYE &&
+           !(frame->flags & ~BTL_TCP_FLAG_CONFIRM) && btl_tcp_get16(in + 6) == BTL_TCP_FRAME_MARKER;
+}
+
+/* ---- Business card ---- */
+
+typedef struct btl_tcp_card_if {
+    char name[BTL_TCP_CARD_NAME];
+    bool loopback;
+    uint32_t mbps;            /* 0: unknown */
+    unsigned addr_count;
+    opal_net_addr_t addr[OPAL_NET_ADDRS_MAX];
+} btl_tcp_card_if_t;
+
+typedef struct btl_tcp_card {
+    uint64_t domain;          /* equal in processes that share their network stack */
+    uint16_t port;
+    uint16_t links;           /* connections per interface */
+    unsigned if_count;
+    btl_tcp_card_if_t nif[BTL_TCP_IFS_MAX];
+} btl_tcp_card_t;
+
+size_t btl_tcp_card_size(const btl_tcp_card_t *card);
+void btl_tcp_card_write(uint8_t *out, const btl_tcp_card_t *card);
+/* MCA_ERR_BAD_PARAM: damaged, or of another version. */
+int btl_tcp_card_read(const void *data, size_t len, btl_tcp_card_t *card);
+
+#endif
