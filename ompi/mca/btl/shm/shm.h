@@ -59,7 +59,7 @@ enum {
     SHM_WATCH_US = 200000,    /* between looks whether those waited for still live */
 };
 
-typedef enum { SHM_KIND_NONE = 0, SHM_KIND_DATA = 1, SHM_KIND_SKIP = 2, SHM_KIND_CHUNK = 3 } shm_kind_t;
+typedef enum { SHM_KIND_NONE = 0, SHM_KIND_DATA = 1, SHM_KIND_SKIP = 2, SHM_KIND_CHUNK = 3, SHM_KIND_FAR = 4 } shm_kind_t;
 
 /* Sizes and places in a segment; derived from the number of processes and the parameters. */
 typedef struct shm_layout {
@@ -280,6 +280,13 @@ void mca_btl_shm_deregister_mem(mca_btl_module_t *module, mca_btl_registration_t
 void mca_btl_shm_cma_measure(shm_module_t *m);
 
 /* ---- Small helpers ---- */
+
+/* The longest message that goes through a ring itself: a quarter, so that it fits as long as the reader is at
+ * most the quarter behind that it does not tell of. */
+static inline size_t shm_in_ring(const shm_layout_t *layout)
+{
+    return (layout->ring_lines / 4 - 1) * (size_t)SHM_LINE;
+}
 
 static inline shm_header_t *shm_header_of(const opal_shmem_segment_t *segment)
 {

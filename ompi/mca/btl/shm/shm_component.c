@@ -115,7 +115,7 @@ static const mca_btl_module_ops_t shm_ops = {
 static mca_btl_limits_t shm_limits(const shm_layout_t *l)
 {
     const shm_params_t *p = &mca_btl_shm_params;
-    size_t in_ring = l->ring_lines / 4 * (size_t)SHM_LINE - SHM_WORD;
+    size_t in_ring = shm_in_ring(l);
     size_t frag = l->chunk_count > 0 && l->chunk_size > in_ring ? l->chunk_size : in_ring;
     uint32_t copy = p->single_copy == SHM_COPY_NEVER ? 0
                     : MCA_BTL_CAP_PUT | MCA_BTL_CAP_GET | MCA_BTL_CAP_SINGLE_COPY;

@@ -56,7 +56,7 @@ static bool shm_arrive_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsi
 }
 
 /* A message other than data in the ring. Its lines, 0 if there is none (yet), UINT32_MAX if it is damaged. */
-static OPAL_COLD uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t word,
+static uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t word,
                                            const unsigned char *line, uint32_t rest)
 {
     uint32_t len = (uint32_t)(word >> 32) & 0xffffff;
@@ -67,6 +67,15 @@ static OPAL_COLD uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, 
         return len == rest ? len : UINT32_MAX;
     case SHM_KIND_CHUNK:
         return shm_arrive_chunk(m, rx->endpoint, line + SHM_WORD) ? 1 : UINT32_MAX;
+    case SHM_KIND_FAR:
+        if (shm_lines_far(len) < rest) {
+            mca_btl_arrival_t arrival = {
+                .data = line + SHM_LINE, .len = len, .module = &m->super, .endpoint = rx->endpoint,
+            };
+            m->super.upcalls->arrive(rx->endpoint->cookie, &arrival);
+            return 1 + shm_lines_far(len);
+        }
+        return UINT32_MAX;
     default:
         return UINT32_MAX;
     }

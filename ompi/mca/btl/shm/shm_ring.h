@@ -15,6 +15,12 @@ static OPAL_ALWAYS_INLINE uint32_t shm_lines(size_t len)
     return (uint32_t)((len + SHM_WORD + SHM_LINE - 1) / SHM_LINE);
 }
 
+/* Of SHM_KIND_FAR, whose data starts at the line behind its word. */
+static OPAL_ALWAYS_INLINE uint32_t shm_lines_far(size_t len)
+{
+    return (uint32_t)((len + SHM_LINE - 1) / SHM_LINE);
+}
+
 static OPAL_ALWAYS_INLINE uint64_t shm_load_word(const unsigned char *line)
 {
     return atomic_load_explicit((const _Atomic uint64_t *)(const void *)line, memory_order_acquire);
@@ -63,10 +69,14 @@ static OPAL_ALWAYS_INLINE void shm_copy_line(unsigned char *to, const void *head
     }
 }
 
-/* The message of `lines` lines that has been written at ep->line is complete. */
-static OPAL_ALWAYS_INLINE void shm_ring_publish(mca_btl_endpoint_t *ep, uint32_t lines, uint64_t word)
+/*
+ * Writing a message. The reader spins on the first line, and takes it away from the writer's cache as soon as
+ * it sees it change: so all else is written before, and then the first line in one go, its word last. First
+ * of all the word behind the message is cleared, if old bytes may stand there.
+ */
+static OPAL_ALWAYS_INLINE void shm_ring_clear_next(mca_btl_endpoint_t *ep, uint32_t lines)
 {
-    unsigned char *line = ep->line, *next = line + lines * SHM_LINE;
+    unsigned char *next = ep->line + lines * SHM_LINE;
     if (OPAL_UNLIKELY(lines > 1)) {
         ep->dirty = ep->layout.ring_lines + lines;
     }
@@ -74,10 +84,42 @@ static OPAL_ALWAYS_INLINE void shm_ring_publish(mca_btl_endpoint_t *ep, uint32_t
         shm_store_word(next == ep->ring_end ? ep->ring : next, 0, memory_order_relaxed);
         ep->dirty = ep->dirty > lines ? ep->dirty - lines : 0;
     }
-    shm_store_word(line, word, memory_order_release);
-    ep->line = next;
+}
+
+static OPAL_ALWAYS_INLINE void shm_ring_publish(mca_btl_endpoint_t *ep, uint32_t lines, uint64_t word)
+{
+    shm_store_word(ep->line, word, memory_order_release);
+    ep->line += lines * SHM_LINE;
     ep->number += lines;
     ep->room -= lines;
+}
+
+/* A message of one line. */
+static OPAL_ALWAYS_INLINE void shm_ring_put_line(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
+                                                 const void *payload, size_t len)
+{
+    shm_ring_clear_next(ep, 1);
+    shm_copy_line(ep->line + SHM_WORD, header, header_len, payload, len);
+    shm_ring_publish(ep, 1, shm_word(ep->number, header_len + len, SHM_KIND_DATA));
+}
+
+/* A longer one. */
+static inline void shm_ring_put_lines(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
+                                      const void *payload, size_t len)
+{
+    enum { FIRST = SHM_LINE - SHM_WORD };
+    uint32_t lines = shm_lines(header_len + len);
+    unsigned char *to = ep->line + SHM_WORD;
+    size_t first = header_len < FIRST ? FIRST - header_len : 0; /* payload in the first line */
+    shm_ring_clear_next(ep, lines);
+    memcpy(to + header_len + first, (const unsigned char *)payload + first, len - first);
+    if (first > 0) {
+        memcpy(to + header_len, payload, first);
+        shm_copy_line(to, header, header_len, payload, 0);
+    } else {
+        memcpy(to, header, header_len);
+    }
+    shm_ring_publish(ep, lines, shm_word(ep->number, header_len + len, SHM_KIND_DATA));
 }
 
 /* The rest of the lap is too short: leave it out. The caller has made sure that the reader is past it. */

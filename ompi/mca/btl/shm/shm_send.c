@@ -79,11 +79,11 @@ static OPAL_COLD int shm_send_short_special(mca_btl_endpoint_t *ep, const void *
         rc = shm_refuse(ep, lines, false);
     }
     if (rc == MCA_SUCCESS) {
-        memcpy(ep->line + SHM_WORD, header, header_len);
-        if (len > 0) {
-            memcpy(ep->line + SHM_WORD + header_len, payload, len);
+        if (lines == 1) {
+            shm_ring_put_line(ep, header, header_len, payload, len);
+        } else {
+            shm_ring_put_lines(ep, header, header_len, payload, len);
         }
-        shm_ring_publish(ep, lines, shm_word(ep->number, header_len + len, SHM_KIND_DATA));
         shm_published(ep);
     }
     shm_unlock(ep);
@@ -97,14 +97,11 @@ int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t he
     if (OPAL_UNLIKELY(lines > ep->room || ep->special)) {
         return shm_send_short_special(ep, header, header_len, payload, len);
     }
-    unsigned char *to = ep->line + SHM_WORD;
     if (OPAL_LIKELY(lines == 1)) {
-        shm_copy_line(to, header, header_len, payload, len);
+        shm_ring_put_line(ep, header, header_len, payload, len);
     } else {
-        memcpy(to, header, header_len);
-        memcpy(to + header_len, payload, len);
+        shm_ring_put_lines(ep, header, header_len, payload, len);
     }
-    shm_ring_publish(ep, lines, shm_word(ep->number, header_len + len, SHM_KIND_DATA));
     shm_wake_reader(ep);
     return MCA_SUCCESS;
 }
@@ -113,11 +110,11 @@ int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t he
 
 static int shm_reserve_ring(mca_btl_endpoint_t *ep, size_t len, mca_btl_room_t *room)
 {
-    uint32_t lines = shm_lines(len);
+    uint32_t lines = 1 + shm_lines_far(len);
     if (lines > ep->room && !shm_ring_make_room(ep, lines)) {
         return shm_refuse(ep, lines, false);
     }
-    room->ptr = ep->line + SHM_WORD;
+    room->ptr = ep->line + SHM_LINE;
     room->len = len;
     room->token[0] = SHM_ROOM_RING;
     return MCA_SUCCESS;
@@ -144,7 +141,7 @@ static int shm_reserve_chunk(mca_btl_endpoint_t *ep, size_t len, mca_btl_room_t 
 static int shm_reserve_room(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
 {
     shm_module_t *m = ep->module;
-    size_t in_ring = ep->layout.ring_lines / 4 * (size_t)SHM_LINE - SHM_WORD;
+    size_t in_ring = shm_in_ring(&ep->layout);
     if (want <= SHM_SHORT_MAX && want <= in_ring) {
         return shm_reserve_ring(ep, want, room);
     }
@@ -186,10 +183,13 @@ void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len
     uint32_t chunk = (uint32_t)room->token[1];
     if (room->token[0] == SHM_ROOM_RING) {
         if (len > 0) {
-            shm_ring_publish(ep, shm_lines(len), shm_word(ep->number, len, SHM_KIND_DATA));
+            uint32_t lines = 1 + shm_lines_far(len);
+            shm_ring_clear_next(ep, lines);
+            shm_ring_publish(ep, lines, shm_word(ep->number, len, SHM_KIND_FAR));
         }
     } else if (len > 0) {
         uint64_t what = (uint64_t)len << 32 | chunk;
+        shm_ring_clear_next(ep, 1);
         memcpy(ep->line + SHM_WORD, &what, sizeof(what));
         shm_ring_publish(ep, 1, shm_word(ep->number, sizeof(what), SHM_KIND_CHUNK));
     } else {
