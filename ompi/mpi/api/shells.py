@@ -132,31 +132,41 @@ class Shell:
         self.finish(self.outputs())
 
     def guard(self, conditions, target):
-        """Checks, as one chain that leaves an error class in rc."""
+        """Checks (condition, error class, parameter), as one chain that leaves an error in rc."""
         if not conditions:
             return
         obj, kind = target
         self.add("if (OPAL_LIKELY(ompi_mpi_param_check)) {")
-        for i, (condition, error) in enumerate(conditions):
+        for i, (condition, error, p) in enumerate(conditions):
             head = "if" if i == 0 else "} else if"
             self.add(f"{head} (OPAL_UNLIKELY({condition})) {{", 2)
-            self.add(f"rc = {error};", 3)
+            self.add(f"rc = {self.complaint(error, p)};", 3)
         self.add("}", 2)
         self.add("if (OPAL_UNLIKELY(rc != MPI_SUCCESS)) {", 2)
         self.add(f"return ompi_shell_error({obj}, OMPI_HANDLE_{kind}, rc, \"{self.name}\");", 3)
         self.add("}", 2)
         self.add("}")
 
+    def complaint(self, error, p):
+        """The error class, with the argument noted for the error handler's message."""
+        if p is None:
+            return error
+        if bodies.is_handle(self.routine, p) and not p.type.endswith("*"):
+            return f"ompi_shell_bad_handle({error}, \"{p.name}\", {p.name})"
+        if p.type.endswith("*") or p.array:
+            return f"ompi_shell_bad_pointer({error}, \"{p.name}\", {p.name})"
+        return f"ompi_shell_bad_value({error}, \"{p.name}\", {p.name})"
+
     def liveness(self):
         """The check that the library is initialised, where the routine needs that."""
         if checks.ANY_TIME.match(self.routine.name):
             return []
-        return [("!ompi_runtime_active()", "OMPI_SHELL_INACTIVE")]
+        return [("!ompi_runtime_active()", "OMPI_SHELL_INACTIVE", None)]
 
     def early_checks(self):
         """What must hold before handles can be read: INOUT pointers are there."""
         self.add("int rc = MPI_SUCCESS;")
-        found = [(f"{p.name} == NULL", checks.ERROR_OF[p.kind])
+        found = [(f"{p.name} == NULL", checks.ERROR_OF[p.kind], p)
                  for p in self.handles("in", "inout") if p.type.endswith("*")]
         if found:
             self.guard(self.liveness() + found, ("NULL", "NONE"))
@@ -187,7 +197,8 @@ class Shell:
                       for side, text in self.significance().items()}
         conditions = {local: text for local, text in conditions.items() if local in needed}
         if any(self.comm in text for text in conditions.values() if self.comm):
-            self.guard(self.liveness() + [checks.not_a("COMMUNICATOR", self.comm)],
+            comm = next(p for p in self.parameters if p.name + "_" == self.comm)
+            self.guard(self.liveness() + [(*checks.not_a("COMMUNICATOR", self.comm), comm)],
                        ("NULL", "COMM"))
             self.checked |= {"liveness", self.comm}
         for local, text in conditions.items():
@@ -204,7 +215,7 @@ class Shell:
                 text = check[0]
                 if condition:
                     text = f"{condition} && " + (f"({text})" if " && " in text else text)
-                found.append((text, check[1]))
+                found.append((text, check[1], p))
         self.guard(found, target)
 
     def check(self, p):

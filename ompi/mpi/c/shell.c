@@ -6,7 +6,6 @@
 
 #include "ompi/errhandler/errhandler.h"
 #include "opal/mca/base/var.h"
-#include "opal/util/output.h"
 
 bool ompi_mpi_param_check = true;
 
@@ -32,14 +31,6 @@ void ompi_error_origin(void *object)
     error_origin = object;
 }
 
-static int inactive(const char *function)
-{
-    opal_show_help("mpi:inactive",
-                   "%s was called before MPI was initialised or after it was finalised.\n"
-                   "Call it between MPI_Init and MPI_Finalize.", function);
-    return ompi_errhandler_invoke(NULL, MPI_ERR_OTHER, function);
-}
-
 /* Where there is no file (yet), the handler of MPI_FILE_NULL hears the error: it returns by default. */
 static int no_file(int error, const char *function)
 {
@@ -59,7 +50,9 @@ static int no_file(int error, const char *function)
 int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error, const char *function)
 {
     if (error == OMPI_SHELL_INACTIVE) {
-        return inactive(function);
+        error = ompi_error(MPI_ERR_OTHER, "MPI was not initialised before this call, or was "
+                                          "finalised: call it between MPI_Init and MPI_Finalize");
+        return ompi_errhandler_invoke(NULL, error, function);
     }
     if (kind == OMPI_HANDLE_REQUEST) {
         object = error_origin;
@@ -71,6 +64,26 @@ int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error, const cha
         return no_file(error, function);
     }
     return ompi_errhandler_invoke(object, error, function);
+}
+
+int ompi_shell_bad_value(int error, const char *argument, long long value)
+{
+    return ompi_error(error, "the argument %s is %lld", argument, value);
+}
+
+/* A pointer is bad when it is null, or where it points to a bad handle. */
+int ompi_shell_bad_pointer(int error, const char *argument, const void *value)
+{
+    if (value == NULL) {
+        return ompi_error(error, "the argument %s is NULL", argument);
+    }
+    return ompi_shell_bad_handle(error, argument, *(void *const *) value);
+}
+
+int ompi_shell_bad_handle(int error, const char *argument, const void *value)
+{
+    return ompi_error(error, "the argument %s is 0x%llx, no valid handle for this call", argument,
+                      (unsigned long long) (uintptr_t) value);
 }
 
 int ompi_shell_null_name(const char *constant, char *name, int *resultlen)

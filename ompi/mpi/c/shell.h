@@ -34,6 +34,11 @@
 OPAL_COLD int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error,
                                const char *function);
 
+/* Notes, for the message of the error handler, which argument is bad; returns `error`. */
+OPAL_COLD int ompi_shell_bad_value(int error, const char *argument, long long value);
+OPAL_COLD int ompi_shell_bad_pointer(int error, const char *argument, const void *value);
+OPAL_COLD int ompi_shell_bad_handle(int error, const char *argument, const void *value);
+
 /* MPI_*_get_name of a null handle. */
 OPAL_COLD int ompi_shell_null_name(const char *constant, char *name, int *resultlen);
 
