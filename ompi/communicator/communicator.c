@@ -13,7 +13,7 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/pml.h"
 
-/* Not known to the table and the PML (yet). */
+/* Not in the table (yet). */
 #define NO_CONTEXT UINT32_MAX
 
 ompi_communicator_t ompi_comm_world, ompi_comm_self;
@@ -60,16 +60,14 @@ void ompi_comm_inherit(ompi_communicator_t *comm, ompi_communicator_t *parent, b
 
 int ompi_comm_enable(ompi_communicator_t *comm, uint32_t context)
 {
-    int rc = ompi_context_bind(context, comm);
+    int rc = mca_pml.add_comm(comm);
+    if (rc == MPI_SUCCESS) {
+        rc = ompi_context_bind(context, comm);
+    }
     if (rc != MPI_SUCCESS) {
         return rc;
     }
-    if ((rc = mca_pml.add_comm(comm)) != MPI_SUCCESS) {
-        ompi_context_release(context);
-        comm->context = NO_CONTEXT;
-        return rc;
-    }
-    /* The PML and the context go with the communicator's last reference. */
+    mca_pml.comm_visible(comm);
     return mca_coll_base_comm_select(comm) == OPAL_SUCCESS ? MPI_SUCCESS : MPI_ERR_INTERN;
 }
 
@@ -80,12 +78,14 @@ void ompi_comm_retain(ompi_communicator_t *comm)
 
 static void tear_down(ompi_communicator_t *comm)
 {
+    if (comm->coll) {
+        mca_coll_base_comm_unselect(comm);
+    }
     if (comm->context != NO_CONTEXT) {
-        if (comm->coll) {
-            mca_coll_base_comm_unselect(comm);
-        }
-        mca_pml.del_comm(comm);
         ompi_context_release(comm->context);
+    }
+    if (comm->pml) {
+        mca_pml.del_comm(comm);
     }
     ompi_attribute_drop_all(&comm->attrs);
     ompi_errhandler_release(atomic_load(&comm->errhandler));

@@ -65,8 +65,7 @@ static inline ompi_proc_t *ompi_comm_peer(const ompi_communicator_t *comm, int32
 void ompi_comm_retain(ompi_communicator_t *comm);
 /* The last one tears it down (PML, collectives, groups, attributes were handled by free). */
 void ompi_comm_release(ompi_communicator_t *comm);
-/* By context id, or NULL. Thread-safe. For arrivals: a communicator can be found before its pml is set, which
- * add_comm does after it has taken over what arrived too early. */
+/* By context id, or NULL. Thread-safe. For arrivals. */
 ompi_communicator_t *ompi_comm_of_context(uint32_t context);
 
 enum {
@@ -83,6 +82,9 @@ void ompi_comm_inherit(ompi_communicator_t *comm, ompi_communicator_t *parent, b
 int ompi_comm_enable(ompi_communicator_t *comm, uint32_t context);
 /* MPI_Comm_free without asking whether it is allowed: attributes, handle, the user's reference. */
 int ompi_comm_free(ompi_communicator_t *comm);
+
+/* MPI_Comm_create for an intercommunicator. */
+int ompi_comm_create_inter(ompi_communicator_t *comm, ompi_group_t *group, ompi_communicator_t **newcomm);
 
 /* World and self: after the runtime and groups, before the PML's add_comm (called in here). */
 int ompi_comm_init(void);

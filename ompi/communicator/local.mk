@@ -1,3 +1,4 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 libmpi_abi_la_SOURCES += communicator/communicator.h communicator/context.h communicator/communicator.c \
-    communicator/context.c
+    communicator/context.c communicator/query.c communicator/create.c communicator/split.h communicator/split.c \
+    communicator/hardware.c communicator/intercomm.c

@@ -1,0 +1,253 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Bodies of the routines that make and unite intercommunicators. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/communicator/context.h"
+#include "ompi/errhandler/errhandler.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/mca/pml/pml.h"
+#include "ompi/mpi/c/bodies.h"
+
+/* Two processes tell each other something; both sides are 64-bit integers. */
+static int swap(ompi_communicator_t *comm, int32_t peer, int tag, const int64_t *mine, size_t my_count,
+                int64_t *theirs, size_t their_count)
+{
+    ompi_datatype_t *type = ompi_datatype_builtin(MPI_INT64_T);
+    ompi_request_t *request;
+    int rc = mca_pml.irecv(theirs, their_count, type, peer, tag, comm, &request);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+    rc = mca_pml.send(mine, my_count, type, peer, tag, MCA_PML_STANDARD, comm);
+    int rc2 = ompi_request_wait(&request, MPI_STATUS_IGNORE);
+    return rc != MPI_SUCCESS ? rc : rc2;
+}
+
+static int tell_all(ompi_communicator_t *comm, int root, int64_t *values, size_t count)
+{
+    return comm->coll->bcast.fn(values, count, ompi_datatype_builtin(MPI_INT64_T), root, comm,
+                                comm->coll->bcast.module);
+}
+
+static int64_t *members_of(const ompi_group_t *group)
+{
+    int64_t *members = malloc(((size_t) group->size + 1) * sizeof *members);
+    for (int32_t i = 0; members && i < group->size; i++) {
+        members[i] = ompi_group_world_rank(group, i);
+    }
+    return members;
+}
+
+static ompi_group_t *group_of_members(const int64_t *members, int64_t size)
+{
+    uint32_t *ranks = malloc(((size_t) size + 1) * sizeof *ranks);
+    if (!ranks) {
+        return NULL;
+    }
+    for (int64_t i = 0; i < size; i++) {
+        ranks[i] = (uint32_t) members[i];
+    }
+    return ompi_group_new_list(ranks, (int32_t) size);
+}
+
+/* How two leaders reach each other. */
+typedef struct bridge {
+    ompi_communicator_t *comm;
+    int32_t peer;
+    int tag;
+} bridge_t;
+
+/* All members of both groups learn the other group: the leaders swap lists and tell their own. `failure` of the leader
+ * is told to both groups as the other's size, negated. */
+static int learn_remote(ompi_communicator_t *local, int leader, const bridge_t *bridge, ompi_group_t **remote)
+{
+    int64_t my_size = ompi_comm_size(local), size = 0;
+    int64_t *mine = NULL, *theirs = NULL;
+    bool leading = local->my_rank == leader;
+    int rc = MPI_SUCCESS;
+    if (leading) {
+        rc = swap(bridge->comm, bridge->peer, bridge->tag, &my_size, 1, &size, 1);
+        size = rc == MPI_SUCCESS ? size : -rc;
+    }
+    int told = tell_all(local, leader, &size, 1);
+    if (told != MPI_SUCCESS || size < 0) {
+        return told != MPI_SUCCESS ? told : (int) -size;
+    }
+    theirs = malloc((size_t) size * sizeof *theirs);
+    mine = leading ? members_of(local->local_group) : NULL;
+    rc = theirs && (mine || !leading) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    if (rc == MPI_SUCCESS && leading) {
+        rc = swap(bridge->comm, bridge->peer, bridge->tag, mine, (size_t) my_size, theirs, (size_t) size);
+    }
+    if (rc == MPI_SUCCESS) {
+        rc = tell_all(local, leader, theirs, (size_t) size);
+    }
+    if (rc == MPI_SUCCESS) {
+        *remote = group_of_members(theirs, size);
+        rc = *remote ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    }
+    free(mine);
+    free(theirs);
+    return rc;
+}
+
+static int check_disjoint(ompi_group_t *local, ompi_group_t *remote)
+{
+    ompi_group_t *both;
+    int rc = ompi_mpi_group_intersection(local, remote, &both);
+    if (rc == MPI_SUCCESS) {
+        rc = both->size == 0 ? MPI_SUCCESS : ompi_error(MPI_ERR_COMM, "the two groups have %d processes in common",
+                                                        (int) both->size);
+        ompi_group_release(both);
+    }
+    return rc;
+}
+
+/* The first process of the local communicator need not be the leader: the agreement's tree is turned so that it is. */
+static int32_t *ranks_from(int32_t leader, int32_t size)
+{
+    int32_t *ranks = malloc((size_t) size * sizeof *ranks);
+    for (int32_t i = 0; ranks && i < size; i++) {
+        ranks[i] = (leader + i) % size;
+    }
+    return ranks;
+}
+
+static int agree_and_enable(ompi_communicator_t *local, int leader, const bridge_t *bridge,
+                            ompi_communicator_t **newcomm, int failure)
+{
+    ompi_comm_agreement_t agreement;
+    int32_t size = ompi_comm_size(local);
+    int32_t *ranks = ranks_from(leader, size);
+    if (!ranks) {
+        return MPI_ERR_NO_MEM;
+    }
+    ompi_comm_agree_bridged(&agreement, local, bridge->comm, bridge->peer, bridge->tag);
+    agreement.ranks = ranks;
+    agreement.me = (local->my_rank - leader + size) % size;
+    int rc = ompi_comm_establish(&agreement, newcomm, failure);
+    free(ranks);
+    return rc;
+}
+
+/* A hidden communicator for the local group. */
+static int make_local(ompi_communicator_t *local, ompi_communicator_t **hidden)
+{
+    ompi_comm_agreement_t agreement;
+    *hidden = ompi_comm_new(local->local_group, NULL);
+    ompi_comm_agree_all(&agreement, local);
+    return ompi_comm_establish(&agreement, hidden, *hidden ? MPI_SUCCESS : MPI_ERR_NO_MEM);
+}
+
+static int connect_groups(ompi_communicator_t *local, int leader, const bridge_t *bridge,
+                          ompi_communicator_t **newcomm)
+{
+    ompi_communicator_t *hidden;
+    ompi_group_t *remote;
+    int rc = learn_remote(local, leader, bridge, &remote);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+    rc = make_local(local, &hidden);
+    if (rc == MPI_SUCCESS) {
+        rc = check_disjoint(local->local_group, remote);
+    }
+    *newcomm = ompi_comm_new(local->local_group, remote);
+    ompi_group_release(remote);
+    if (*newcomm) {
+        (*newcomm)->local_comm = hidden;
+        ompi_comm_inherit(*newcomm, local, false);
+    } else if (hidden) {
+        ompi_comm_release(hidden);
+    }
+    if (rc == MPI_SUCCESS && !*newcomm) {
+        rc = MPI_ERR_NO_MEM;
+    }
+    return agree_and_enable(local, leader, bridge, newcomm, rc);
+}
+
+int ompi_mpi_intercomm_create(ompi_communicator_t *local_comm, int local_leader, ompi_communicator_t *peer_comm,
+                              int remote_leader, int tag, ompi_communicator_t **newintercomm)
+{
+    if (ompi_comm_is_inter(local_comm)) {
+        return ompi_error(MPI_ERR_COMM, "the local communicator is an intercommunicator");
+    }
+    if (local_leader < 0 || local_leader >= ompi_comm_size(local_comm)) {
+        return ompi_error(MPI_ERR_RANK, "the local leader %d is not in the local communicator", local_leader);
+    }
+    bridge_t bridge = {.comm = peer_comm, .peer = remote_leader, .tag = ompi_comm_tag_of_bridge(tag)};
+    if (local_comm->my_rank == local_leader) { /* the other arguments count for the leader alone */
+        if (!peer_comm) {
+            return ompi_error(MPI_ERR_COMM, "the peer communicator is MPI_COMM_NULL");
+        }
+        if (remote_leader < 0 || remote_leader >= peer_comm->remote_size) {
+            return ompi_error(MPI_ERR_RANK, "the remote leader %d is not in the peer communicator", remote_leader);
+        }
+    }
+    return connect_groups(local_comm, local_leader, &bridge, newintercomm);
+}
+
+/* ---- Merging ---- */
+
+/* Does the local group come first? The one with `high` false does; if both say the same, the one whose first process
+ * has the lower rank in the world. */
+static bool local_first(const ompi_communicator_t *comm, bool my_high, bool their_high)
+{
+    if (my_high != their_high) {
+        return !my_high;
+    }
+    return ompi_group_world_rank(comm->local_group, 0) < ompi_group_world_rank(comm->remote_group, 0);
+}
+
+static int learn_high(ompi_communicator_t *comm, int high, bool *their_high)
+{
+    int64_t mine = high != 0, theirs = 0;
+    int rc = MPI_SUCCESS;
+    if (comm->my_rank == 0) {
+        rc = swap(comm, 0, OMPI_COMM_TAG_EXCHANGE, &mine, 1, &theirs, 1);
+        theirs = rc == MPI_SUCCESS ? theirs : -rc;
+    }
+    rc = tell_all(comm->local_comm, 0, &theirs, 1);
+    *their_high = theirs > 0;
+    return rc == MPI_SUCCESS && theirs < 0 ? (int) -theirs : rc;
+}
+
+int ompi_mpi_intercomm_merge(ompi_communicator_t *intercomm, int high, ompi_communicator_t **newintracomm)
+{
+    ompi_comm_agreement_t agreement;
+    ompi_group_t *all = NULL;
+    bool their_high;
+    if (!ompi_comm_is_inter(intercomm)) {
+        return ompi_error(MPI_ERR_COMM, "it is an intracommunicator");
+    }
+    int rc = learn_high(intercomm, high, &their_high);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+    bool first = local_first(intercomm, high != 0, their_high);
+    rc = ompi_mpi_group_union(first ? intercomm->local_group : intercomm->remote_group,
+                              first ? intercomm->remote_group : intercomm->local_group, &all);
+    *newintracomm = rc == MPI_SUCCESS ? ompi_comm_new(all, NULL) : NULL;
+    if (*newintracomm) {
+        ompi_comm_inherit(*newintracomm, intercomm, false);
+    }
+    if (rc == MPI_SUCCESS) {
+        ompi_group_release(all);
+        rc = *newintracomm ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    }
+    ompi_comm_agree_all(&agreement, intercomm);
+    return ompi_comm_establish(&agreement, newintracomm, rc);
+}
+
+/* ---- Parts ---- */
+
+/* The members of both parts, by the ranks of the processes that create them; see learn_remote(). */
+int ompi_comm_create_inter(ompi_communicator_t *comm, ompi_group_t *group, ompi_communicator_t **newcomm)
+{
+    (void) group;
+    (void) comm;
+    *newcomm = NULL;
+    return ompi_error(MPI_ERR_UNSUPPORTED_OPERATION, "parts of intercommunicators can't be made yet");
+}

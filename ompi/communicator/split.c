@@ -1,0 +1,238 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* MPI_Comm_split and MPI_Comm_split_type. */
+#include "ompi/communicator/split.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "ompi/communicator/context.h"
+#include "ompi/errhandler/errhandler.h"
+#include "ompi/info/info.h"
+#include "ompi/mca/coll/coll.h"
+#include "ompi/mpi/c/bodies.h"
+
+/* What every process says of itself; goes over the wire as three 64-bit integers. */
+typedef struct wish {
+    int64_t color, key, failure;
+} wish_t;
+
+/* A member of the new communicator. */
+typedef struct member {
+    int64_t key;
+    int32_t rank; /* in the old one */
+} member_t;
+
+static int compare_members(const void *a, const void *b)
+{
+    const member_t *x = a, *y = b;
+    if (x->key != y->key) {
+        return x->key < y->key ? -1 : 1;
+    }
+    return x->rank < y->rank ? -1 : 1;
+}
+
+/* Those of `size` processes whose colour is `color`, in order of the keys. NULL: out of memory. */
+static member_t *choose(const wish_t *wishes, int32_t size, int64_t color, int32_t *count)
+{
+    member_t *members = malloc((size_t) size * sizeof *members);
+    *count = 0;
+    for (int32_t i = 0; members && i < size; i++) {
+        if (wishes[i].color == color) {
+            members[(*count)++] = (member_t) {.key = wishes[i].key, .rank = i};
+        }
+    }
+    if (members) {
+        qsort(members, (size_t) *count, sizeof *members, compare_members);
+    }
+    return members;
+}
+
+/* The part of a group that wished for a colour. NULL: out of memory. */
+static ompi_group_t *group_of_color(const ompi_group_t *from, const wish_t *wishes, int64_t color)
+{
+    int32_t count;
+    member_t *members = choose(wishes, from->size, color, &count);
+    uint32_t *ranks = malloc(((size_t) count + 1) * sizeof *ranks);
+    if (!members || !ranks) {
+        free(members);
+        free(ranks);
+        return NULL;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        ranks[i] = ompi_group_world_rank(from, members[i].rank);
+    }
+    free(members);
+    return ompi_group_new_list(ranks, count);
+}
+
+/* Everybody learns what all wish. If anybody failed before, all fail. */
+static int gather_wishes(ompi_communicator_t *comm, const wish_t *mine, wish_t *wishes)
+{
+    ompi_datatype_t *type = ompi_datatype_builtin(MPI_INT64_T);
+    int rc = comm->coll->allgather.fn(mine, 3, type, wishes, 3, type, comm, comm->coll->allgather.module);
+    for (int32_t i = 0; rc == MPI_SUCCESS && i < ompi_comm_size(comm); i++) {
+        if (wishes[i].failure != MPI_SUCCESS) {
+            rc = mine->failure != MPI_SUCCESS
+                     ? (int) mine->failure
+                     : ompi_error(MPI_ERR_OTHER, "rank %d could not take part (error class %d there)", (int) i,
+                                  (int) wishes[i].failure);
+        }
+    }
+    return rc;
+}
+
+static ompi_communicator_t *new_part(ompi_communicator_t *comm, const wish_t *wishes, int64_t color)
+{
+    ompi_group_t *group = group_of_color(comm->local_group, wishes, color);
+    ompi_communicator_t *part = group ? ompi_comm_new(group, NULL) : NULL;
+    if (group) {
+        ompi_group_release(group);
+    }
+    if (part) {
+        ompi_comm_inherit(part, comm, false);
+    }
+    return part;
+}
+
+int ompi_comm_split(ompi_communicator_t *comm, int64_t color, int64_t key, int failure,
+                    ompi_communicator_t **newcomm)
+{
+    ompi_comm_agreement_t agreement;
+    const wish_t mine = {.color = color, .key = key, .failure = failure};
+    wish_t *wishes = malloc((size_t) ompi_comm_size(comm) * sizeof *wishes);
+    if (!wishes) {
+        return MPI_ERR_NO_MEM;
+    }
+    *newcomm = NULL;
+    int rc = gather_wishes(comm, &mine, wishes);
+    if (rc == MPI_SUCCESS) {
+        if (color != OMPI_COLOR_NONE) {
+            *newcomm = new_part(comm, wishes, color);
+            rc = *newcomm ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+        }
+        ompi_comm_agree_all(&agreement, comm);
+        rc = ompi_comm_establish(&agreement, newcomm, rc);
+    }
+    free(wishes);
+    return rc;
+}
+
+int ompi_mpi_comm_split(ompi_communicator_t *comm, int color, int key, ompi_communicator_t **newcomm)
+{
+    int failure = MPI_SUCCESS;
+    if (ompi_comm_is_inter(comm)) {
+        return MPI_ERR_UNSUPPORTED_OPERATION;
+    }
+    if (color < 0 && color != MPI_UNDEFINED) {
+        failure = ompi_error(MPI_ERR_ARG, "the colour %d is negative", color);
+    }
+    return ompi_comm_split(comm, color == MPI_UNDEFINED ? OMPI_COLOR_NONE : color, key, failure, newcomm);
+}
+
+/* ---- By place ---- */
+
+/* All processes of a node agree on the lowest rank there. */
+static int64_t node_color(void)
+{
+    return ompi_rte.local_peers[0];
+}
+
+/* Split by node first, then by the colour inside it. */
+static int split_in_node(ompi_communicator_t *comm, int64_t color, int key, ompi_communicator_t **newcomm)
+{
+    ompi_communicator_t *node;
+    int rc = ompi_comm_split(comm, node_color(), key, MPI_SUCCESS, &node);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+    rc = ompi_comm_split(node, color, node->my_rank, MPI_SUCCESS, newcomm);
+    ompi_comm_free(node);
+    return rc;
+}
+
+/* MPI_COMM_TYPE_HW_GUIDED. Who does not say what, or is not bound inside one such object, is in no new
+ * communicator (MPI-5.0 section 7.4.2). */
+static int split_guided(ompi_communicator_t *comm, int key, ompi_info_t *info, ompi_communicator_t **newcomm)
+{
+    int64_t color = OMPI_COLOR_NONE;
+    char *type = ompi_info_value(info, "mpi_hw_resource_type");
+    if (type && strcmp(type, "mpi_shared_memory") == 0) {
+        color = 0;
+    } else if (type) {
+        ompi_comm_hardware_colors((const char *[]) {type}, 1, &color);
+    }
+    free(type);
+    return split_in_node(comm, color, key, newcomm);
+}
+
+/* MPI_COMM_TYPE_RESOURCE_GUIDED: by hardware, or by the name of a process set. */
+static int split_resource(ompi_communicator_t *comm, int key, ompi_info_t *info, ompi_communicator_t **newcomm)
+{
+    char *pset = ompi_info_value(info, "mpi_pset_name");
+    if (!pset) {
+        return split_guided(comm, key, info, newcomm);
+    }
+    int64_t color = OMPI_COLOR_NONE;
+    if (strcasecmp(pset, "mpi://WORLD") == 0) {
+        color = 0;
+    } else if (strcasecmp(pset, "mpi://SELF") == 0) {
+        color = comm->my_rank;
+    }
+    free(pset);
+    return ompi_comm_split(comm, color, key, MPI_SUCCESS, newcomm);
+}
+
+/* MPI_COMM_TYPE_HW_UNGUIDED: the first level of the hardware on which the processes are not all in the same
+ * place. If there is none, nobody is in a new communicator. */
+static int split_unguided(ompi_communicator_t *comm, int key, ompi_info_t *info, ompi_communicator_t **newcomm)
+{
+    static const char *const types[] = {"mpi_shared_memory", "hwloc://Package", "hwloc://NUMANode", "hwloc://L3Cache",
+                                        "hwloc://L2Cache",   "hwloc://Core",    "hwloc://PU"};
+    enum { LEVELS = sizeof types / sizeof *types };
+    ompi_comm_agreement_t agreement;
+    int64_t colors[LEVELS];
+    int level, rc = MPI_SUCCESS;
+    colors[0] = node_color();
+    ompi_comm_hardware_colors(types + 1, LEVELS - 1, colors + 1);
+    ompi_comm_agree_all(&agreement, comm);
+    for (level = 0; level < LEVELS; level++) {
+        int64_t range[2] = {colors[level], colors[level] == OMPI_COLOR_NONE ? INT64_MAX : -colors[level]};
+        rc = agreement.allmax(&agreement, range, 2);
+        if (rc != MPI_SUCCESS || range[0] != -range[1]) {
+            break;
+        }
+    }
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+    rc = ompi_comm_split(comm, level < LEVELS ? colors[level] : OMPI_COLOR_NONE, key, MPI_SUCCESS, newcomm);
+    if (rc == MPI_SUCCESS && *newcomm && info && !info->read_only) {
+        rc = ompi_info_put(info, "mpi_hw_resource_type", types[level]);
+    }
+    return rc;
+}
+
+int ompi_mpi_comm_split_type(ompi_communicator_t *comm, int split_type, int key, ompi_info_t *info,
+                             ompi_communicator_t **newcomm)
+{
+    if (ompi_comm_is_inter(comm)) {
+        return ompi_error(MPI_ERR_COMM, "it is an intercommunicator");
+    }
+    switch (split_type) {
+    case MPI_COMM_TYPE_SHARED:
+        return ompi_comm_split(comm, node_color(), key, MPI_SUCCESS, newcomm);
+    case MPI_COMM_TYPE_HW_GUIDED:
+        return split_guided(comm, key, info, newcomm);
+    case MPI_COMM_TYPE_HW_UNGUIDED:
+        return split_unguided(comm, key, info, newcomm);
+    case MPI_COMM_TYPE_RESOURCE_GUIDED:
+        return split_resource(comm, key, info, newcomm);
+    case MPI_UNDEFINED:
+        return ompi_comm_split(comm, OMPI_COLOR_NONE, key, MPI_SUCCESS, newcomm);
+    default:
+        return ompi_comm_split(comm, OMPI_COLOR_NONE, key,
+                               ompi_error(MPI_ERR_ARG, "%d is no type of split", split_type), newcomm);
+    }
+}
