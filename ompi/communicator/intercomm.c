@@ -5,6 +5,7 @@
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/communicator/context.h"
+#include "ompi/communicator/split.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/pml.h"
@@ -59,11 +60,12 @@ typedef struct bridge {
     int tag;
 } bridge_t;
 
-/* All members of both groups learn the other group: the leaders swap lists and tell their own. `failure` of the leader
- * is told to both groups as the other's size, negated. */
-static int learn_remote(ompi_communicator_t *local, int leader, const bridge_t *bridge, ompi_group_t **remote)
+/* All processes of both sides learn the other side's group: the leaders swap lists and tell their own. A failure
+ * of the leader is told as the other's size, negated. */
+static int learn_remote(ompi_communicator_t *local, int leader, const bridge_t *bridge, const ompi_group_t *group,
+                        ompi_group_t **remote)
 {
-    int64_t my_size = ompi_comm_size(local), size = 0;
+    int64_t my_size = group->size, size = 0;
     int64_t *mine = NULL, *theirs = NULL;
     bool leading = local->my_rank == leader;
     int rc = MPI_SUCCESS;
@@ -75,8 +77,9 @@ static int learn_remote(ompi_communicator_t *local, int leader, const bridge_t *
     if (told != MPI_SUCCESS || size < 0) {
         return told != MPI_SUCCESS ? told : (int) -size;
     }
-    theirs = malloc((size_t) size * sizeof *theirs);
-    mine = leading ? members_of(local->local_group) : NULL;
+    *remote = NULL;
+    theirs = malloc(((size_t) size + 1) * sizeof *theirs);
+    mine = leading ? members_of(group) : NULL;
     rc = theirs && (mine || !leading) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (rc == MPI_SUCCESS && leading) {
         rc = swap(bridge->comm, bridge->peer, bridge->tag, mine, (size_t) my_size, theirs, (size_t) size);
@@ -145,8 +148,8 @@ static int connect_groups(ompi_communicator_t *local, int leader, const bridge_t
                           ompi_communicator_t **newcomm)
 {
     ompi_communicator_t *hidden;
-    ompi_group_t *remote;
-    int rc = learn_remote(local, leader, bridge, &remote);
+    ompi_group_t *remote = NULL;
+    int rc = learn_remote(local, leader, bridge, local->local_group, &remote);
     if (rc != MPI_SUCCESS) {
         return rc;
     }
@@ -243,11 +246,83 @@ int ompi_mpi_intercomm_merge(ompi_communicator_t *intercomm, int high, ompi_comm
 
 /* ---- Parts ---- */
 
-/* The members of both parts, by the ranks of the processes that create them; see learn_remote(). */
+/* The part of an intercommunicator with these groups; `hidden` is that of the local one, or NULL if this process is
+ * not in it. If one side is empty there is no new communicator. */
+static int establish_part(ompi_communicator_t *comm, ompi_group_t *local, ompi_group_t *remote,
+                          ompi_communicator_t *hidden, ompi_communicator_t **newcomm, int failure)
+{
+    ompi_comm_agreement_t agreement;
+    *newcomm = NULL;
+    if (failure == MPI_SUCCESS && hidden && remote->size > 0) {
+        *newcomm = ompi_comm_new(local, remote);
+        failure = *newcomm ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    }
+    if (*newcomm) {
+        (*newcomm)->local_comm = hidden;
+        ompi_comm_inherit(*newcomm, comm, false);
+    } else if (hidden) {
+        ompi_comm_release(hidden);
+    }
+    ompi_comm_agree_all(&agreement, comm);
+    return ompi_comm_establish(&agreement, newcomm, failure);
+}
+
 int ompi_comm_create_inter(ompi_communicator_t *comm, ompi_group_t *group, ompi_communicator_t **newcomm)
 {
-    (void) group;
-    (void) comm;
-    *newcomm = NULL;
-    return ompi_error(MPI_ERR_UNSUPPORTED_OPERATION, "parts of intercommunicators can't be made yet");
+    bridge_t bridge = {.comm = comm, .peer = 0, .tag = OMPI_COMM_TAG_EXCHANGE};
+    ompi_communicator_t *hidden = NULL;
+    ompi_group_t *remote;
+    int rc = learn_remote(comm->local_comm, 0, &bridge, group, &remote);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+    rc = ompi_mpi_comm_create(comm->local_comm, group, &hidden);
+    rc = establish_part(comm, group, remote, hidden, newcomm, rc);
+    ompi_group_release(remote);
+    return rc;
+}
+
+/* The wishes of both sides, as all local processes learn them; to be freed together. */
+typedef struct wishes {
+    ompi_comm_wish_t *local, *remote;
+} wishes_t;
+
+static int gather_both(ompi_communicator_t *comm, const ompi_comm_wish_t *mine, wishes_t *wishes)
+{
+    size_t local_count = (size_t) ompi_comm_size(comm), remote_count = (size_t) comm->remote_size;
+    wishes->local = malloc((local_count + remote_count) * sizeof *wishes->local);
+    if (!wishes->local) {
+        return MPI_ERR_NO_MEM;
+    }
+    wishes->remote = wishes->local + local_count;
+    int rc = ompi_comm_gather_wishes(comm->local_comm, mine, wishes->local);
+    if (rc == MPI_SUCCESS && comm->my_rank == 0) {
+        rc = swap(comm, 0, OMPI_COMM_TAG_EXCHANGE, (const int64_t *) wishes->local, 3 * local_count,
+                  (int64_t *) wishes->remote, 3 * remote_count);
+    }
+    if (rc == MPI_SUCCESS) {
+        rc = tell_all(comm->local_comm, 0, (int64_t *) wishes->remote, 3 * remote_count);
+    }
+    return rc;
+}
+
+int ompi_comm_split_inter(ompi_communicator_t *comm, int64_t color, int64_t key, int failure,
+                          ompi_communicator_t **newcomm)
+{
+    const ompi_comm_wish_t mine = {.color = color, .key = key, .failure = MPI_SUCCESS};
+    ompi_communicator_t *hidden = NULL;
+    ompi_group_t *remote = NULL;
+    wishes_t wishes;
+    int rc = gather_both(comm, &mine, &wishes);
+    if (rc == MPI_SUCCESS) {
+        remote = ompi_comm_group_of_color(comm->remote_group, wishes.remote, color);
+        rc = ompi_comm_split(comm->local_comm, color, key,
+                             remote || failure != MPI_SUCCESS ? failure : MPI_ERR_NO_MEM, &hidden);
+        rc = establish_part(comm, hidden ? hidden->local_group : NULL, remote, hidden, newcomm, rc);
+    }
+    if (remote) {
+        ompi_group_release(remote);
+    }
+    free(wishes.local);
+    return rc;
 }

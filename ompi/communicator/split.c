@@ -13,11 +13,6 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mpi/c/bodies.h"
 
-/* What every process says of itself; goes over the wire as three 64-bit integers. */
-typedef struct wish {
-    int64_t color, key, failure;
-} wish_t;
-
 /* A member of the new communicator. */
 typedef struct member {
     int64_t key;
@@ -34,7 +29,7 @@ static int compare_members(const void *a, const void *b)
 }
 
 /* Those of `size` processes whose colour is `color`, in order of the keys. NULL: out of memory. */
-static member_t *choose(const wish_t *wishes, int32_t size, int64_t color, int32_t *count)
+static member_t *choose(const ompi_comm_wish_t *wishes, int32_t size, int64_t color, int32_t *count)
 {
     member_t *members = malloc((size_t) size * sizeof *members);
     *count = 0;
@@ -49,8 +44,7 @@ static member_t *choose(const wish_t *wishes, int32_t size, int64_t color, int32
     return members;
 }
 
-/* The part of a group that wished for a colour. NULL: out of memory. */
-static ompi_group_t *group_of_color(const ompi_group_t *from, const wish_t *wishes, int64_t color)
+ompi_group_t *ompi_comm_group_of_color(const ompi_group_t *from, const ompi_comm_wish_t *wishes, int64_t color)
 {
     int32_t count;
     member_t *members = choose(wishes, from->size, color, &count);
@@ -67,8 +61,7 @@ static ompi_group_t *group_of_color(const ompi_group_t *from, const wish_t *wish
     return ompi_group_new_list(ranks, count);
 }
 
-/* Everybody learns what all wish. If anybody failed before, all fail. */
-static int gather_wishes(ompi_communicator_t *comm, const wish_t *mine, wish_t *wishes)
+int ompi_comm_gather_wishes(ompi_communicator_t *comm, const ompi_comm_wish_t *mine, ompi_comm_wish_t *wishes)
 {
     ompi_datatype_t *type = ompi_datatype_builtin(MPI_INT64_T);
     int rc = comm->coll->allgather.fn(mine, 3, type, wishes, 3, type, comm, comm->coll->allgather.module);
@@ -83,9 +76,9 @@ static int gather_wishes(ompi_communicator_t *comm, const wish_t *mine, wish_t *
     return rc;
 }
 
-static ompi_communicator_t *new_part(ompi_communicator_t *comm, const wish_t *wishes, int64_t color)
+static ompi_communicator_t *new_part(ompi_communicator_t *comm, const ompi_comm_wish_t *wishes, int64_t color)
 {
-    ompi_group_t *group = group_of_color(comm->local_group, wishes, color);
+    ompi_group_t *group = ompi_comm_group_of_color(comm->local_group, wishes, color);
     ompi_communicator_t *part = group ? ompi_comm_new(group, NULL) : NULL;
     if (group) {
         ompi_group_release(group);
@@ -100,13 +93,13 @@ int ompi_comm_split(ompi_communicator_t *comm, int64_t color, int64_t key, int f
                     ompi_communicator_t **newcomm)
 {
     ompi_comm_agreement_t agreement;
-    const wish_t mine = {.color = color, .key = key, .failure = failure};
-    wish_t *wishes = malloc((size_t) ompi_comm_size(comm) * sizeof *wishes);
+    const ompi_comm_wish_t mine = {.color = color, .key = key, .failure = failure};
+    ompi_comm_wish_t *wishes = malloc((size_t) ompi_comm_size(comm) * sizeof *wishes);
     if (!wishes) {
         return MPI_ERR_NO_MEM;
     }
     *newcomm = NULL;
-    int rc = gather_wishes(comm, &mine, wishes);
+    int rc = ompi_comm_gather_wishes(comm, &mine, wishes);
     if (rc == MPI_SUCCESS) {
         if (color != OMPI_COLOR_NONE) {
             *newcomm = new_part(comm, wishes, color);
@@ -122,13 +115,12 @@ int ompi_comm_split(ompi_communicator_t *comm, int64_t color, int64_t key, int f
 int ompi_mpi_comm_split(ompi_communicator_t *comm, int color, int key, ompi_communicator_t **newcomm)
 {
     int failure = MPI_SUCCESS;
-    if (ompi_comm_is_inter(comm)) {
-        return MPI_ERR_UNSUPPORTED_OPERATION;
-    }
     if (color < 0 && color != MPI_UNDEFINED) {
         failure = ompi_error(MPI_ERR_ARG, "the colour %d is negative", color);
     }
-    return ompi_comm_split(comm, color == MPI_UNDEFINED ? OMPI_COLOR_NONE : color, key, failure, newcomm);
+    int64_t wide = color == MPI_UNDEFINED ? OMPI_COLOR_NONE : color;
+    return ompi_comm_is_inter(comm) ? ompi_comm_split_inter(comm, wide, key, failure, newcomm)
+                                    : ompi_comm_split(comm, wide, key, failure, newcomm);
 }
 
 /* ---- By place ---- */
