@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 libmpi_abi_la_SOURCES += mca/pml/pml.h mca/coll/coll.h
-libmpi_abi_la_SOURCES += \
+libmpi_abi_la_SOURCES += mca/coll/base/coll_base.c mpi/coll/coll.c \
     mca/btl/base/btl_base.h mca/btl/base/btl_base_private.h mca/btl/base/btl_base_open.c \
     mca/btl/base/btl_base_card.c \
     mca/pml/base/pml_base_hdr.h mca/pml/base/pml_base_match.h mca/pml/base/pml_base_match.c \

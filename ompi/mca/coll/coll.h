@@ -57,6 +57,8 @@ typedef struct mca_coll_component_ops {
     void (*comm_release)(ompi_communicator_t *comm, void *module);
 } mca_coll_component_ops_t;
 
+extern mca_base_framework_t mca_coll_base_framework;
+
 int mca_coll_base_open(void);
 void mca_coll_base_close(void);
 /* Build or tear down comm->coll. Local calls. Every slot is filled, or it fails. */

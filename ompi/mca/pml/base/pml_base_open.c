@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* The PML framework: opens the components and selects one. */
 #include "ompi/mca/pml/base/pml_base_peer.h"
+#include "ompi/mca/pml/base/pml_base_util.h"
 #include "ompi/mca/pml/pml.h"
 
 #include <string.h>
@@ -19,11 +20,14 @@ mca_base_framework_t mca_pml_base_framework = {
 };
 
 mca_pml_t mca_pml;
+ompi_message_t ompi_message_no_proc;
 
 static const mca_pml_component_ops_t *selected;
 
 int mca_pml_base_open(void)
 {
+    ompi_handle_init(&ompi_message_no_proc.base, OMPI_HANDLE_MESSAGE);
+    ompi_handle_register_predefined(MPI_MESSAGE_NO_PROC, &ompi_message_no_proc.base);
     return mca_base_framework_open(&mca_pml_base_framework, MCA_BASE_OPEN_DEFAULT);
 }
 
@@ -64,5 +68,7 @@ void mca_pml_base_close(void)
         selected = NULL;
         memset(&mca_pml, 0, sizeof(mca_pml));
     }
+    mca_pml_base_util_fini();
     mca_base_framework_close(&mca_pml_base_framework);
+    ompi_handle_fini(&ompi_message_no_proc.base);
 }

@@ -1,0 +1,46 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Barrier by dissemination, broadcast by a binomial tree. */
+#include "ompi/mca/coll/basic/coll_basic.h"
+
+/* Round k: tell the process 2^k above, hear from the one 2^k below. ceil(log2 n) rounds. */
+int basic_barrier(MCA_COLL_ARGS)
+{
+    (void) module;
+    ompi_datatype_t *byte = ompi_datatype_builtin(MPI_BYTE);
+    int size = ompi_comm_size(comm), rank = comm->my_rank;
+    for (int distance = 1; distance < size; distance <<= 1) {
+        int rc = basic_sendrecv(NULL, 0, byte, (rank + distance) % size, NULL, 0, byte,
+                                (rank - distance + size) % size, MCA_COLL_TAG_BARRIER, comm);
+        if (rc != MPI_SUCCESS) {
+            return rc;
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+/* Ranks are counted from the root. The parent of r is r without its lowest set bit; its children are r + 2^k for
+ * the bits k below that. */
+int basic_bcast(void *buf, size_t count, ompi_datatype_t *type, int root, MCA_COLL_ARGS)
+{
+    (void) module;
+    int size = ompi_comm_size(comm), rank = (comm->my_rank - root + size) % size;
+    int bit = 1;
+    while (bit < size && !(rank & bit)) {
+        bit <<= 1;
+    }
+    if (rank != 0) {
+        int rc = basic_recv(buf, count, type, ((rank - bit) + root) % size, MCA_COLL_TAG_BCAST, comm);
+        if (rc != MPI_SUCCESS) {
+            return rc;
+        }
+    }
+    for (bit >>= 1; bit > 0; bit >>= 1) {
+        if (rank + bit < size) {
+            int rc = basic_send(buf, count, type, (rank + bit + root) % size, MCA_COLL_TAG_BCAST, comm);
+            if (rc != MPI_SUCCESS) {
+                return rc;
+            }
+        }
+    }
+    return MPI_SUCCESS;
+}
