@@ -12,7 +12,7 @@ libhawser_orte_la_SOURCES += \
     runtime/state.c runtime/state.h \
     pmix/data.c pmix/internal.h pmix/register.c pmix/server.c pmix/server.h \
     mca/errmgr/errmgr.h mca/errmgr/base/errmgr.c \
-    mca/iof/iof.h mca/iof/base/internal.h mca/iof/base/input.c mca/iof/base/iof.c \
+    mca/iof/iof.h mca/iof/base/internal.h mca/iof/base/help.c mca/iof/base/input.c mca/iof/base/iof.c \
     mca/iof/base/output.c mca/iof/base/sink.c mca/iof/base/sink.h \
     mca/odls/odls.h mca/odls/base/environ.c mca/odls/base/environ.h mca/odls/base/odls.c \
     mca/odls/base/spawn.c mca/odls/base/spawn.h \

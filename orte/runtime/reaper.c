@@ -3,7 +3,6 @@
 #include "orte/runtime/reaper.h"
 
 #include "orte/runtime/session.h"
-#include "orte/util/proctree.h"
 #include "orte/util/report.h"
 
 #include <errno.h>
@@ -65,22 +64,15 @@ static void note_group(knowledge_t *known, pid_t group, bool exists)
     known->groups[known->ngroups++] = group;
 }
 
-/* Kill all that belongs to the session: groups first, then whatever carries its mark, until a look
- * at all processes finds none (one may have forked between being seen and being killed). */
+/* Groups first, as they are known; the session's end finds by its mark whatever left its group. */
 static void clean_up(const knowledge_t *known)
 {
-    char mark[128];
-
     for (int i = 0; i < known->ngroups; i++) {
         kill(-known->groups[i], SIGKILL);
     }
-    if (known->id == NULL) {
-        return;
+    if (known->id != NULL) {
+        orte_session_remove(known->path, known->id);
     }
-    snprintf(mark, sizeof(mark), "PMIX_NAMESPACE=mpirun-%s.", known->id);
-    for (int pass = 0; pass < 100 && orte_proctree_kill_marked(mark, SIGKILL) > 0; pass++) {
-    }
-    orte_session_remove(known->path, known->id);
 }
 
 /* Live quietly: own session (no signals from the terminal), no inherited descriptor but the pipe. */

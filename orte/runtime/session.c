@@ -2,12 +2,14 @@
 /* The session directory. */
 #include "orte/runtime/session.h"
 
+#include "orte/util/proctree.h"
 #include "orte/util/report.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,13 +90,24 @@ char *orte_session_job_prefix(const char *id)
     return asprintf(&prefix, "mpirun-%s.", id) < 0 ? NULL : prefix;
 }
 
+static void remove_files(const char *path, const char *id)
+{
+    char prefix[NAME_MAX + 1];
+
+    snprintf(prefix, sizeof(prefix), "hawser.mpirun-%s.", id);
+    remove_shm(prefix);
+    remove_tree(path);
+}
+
 void orte_session_remove(const char *path, const char *id)
 {
-    char shm[NAME_MAX + 1];
+    char mark[NAME_MAX + 1];
 
-    snprintf(shm, sizeof(shm), "hawser.mpirun-%s.", id);
-    remove_shm(shm);
-    remove_tree(path);
+    /* Until a look at all processes finds none: one may fork between being seen and being killed. */
+    snprintf(mark, sizeof(mark), "PMIX_NAMESPACE=mpirun-%s.", id);
+    for (int pass = 0; pass < 100 && orte_proctree_kill_marked(mark, SIGKILL) > 0; pass++) {
+    }
+    remove_files(path, id);
 }
 
 /* Make the lock file in `dir` and hold it. Returns the descriptor or -1 with errno. */
@@ -185,7 +198,7 @@ void orte_session_destroy(orte_session_t *session)
     if (session == NULL) {
         return;
     }
-    orte_session_remove(session->path, session->id);
+    remove_files(session->path, session->id);
     close(session->lock_fd);
     free(session->path);
     free(session->id);

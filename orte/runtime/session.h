@@ -28,7 +28,7 @@ ORTE_DECLSPEC orte_session_t *orte_session_create(void);
 ORTE_DECLSPEC void orte_session_destroy(orte_session_t *session);
 /* "mpirun-<id>.": start of every namespace of a session; caller frees; NULL: no memory. */
 ORTE_DECLSPEC char *orte_session_job_prefix(const char *id);
-/* Remove a dead session's directory and shared memory. */
+/* End what still runs of a dead session, and remove its directory and shared memory. */
 ORTE_DECLSPEC void orte_session_remove(const char *path, const char *id);
 /* Remove all dead sessions of this user under $TMPDIR. Returns how many. */
 ORTE_DECLSPEC int orte_session_sweep(bool verbose);

@@ -8,6 +8,9 @@
  * reading of all channels that feed it, and a process that does not read its input stops the reading
  * of ours.
  *
+ * Messages that processes send to the user in envelopes (opal/util/help_envelope.h) are taken out of their
+ * standard error; each topic is shown once per job, and repeats are counted.
+ *
  * A process's channels live from orte_iof_prepare() to orte_iof_finish().
  */
 #ifndef ORTE_MCA_IOF_IOF_H
@@ -34,7 +37,9 @@ ORTE_DECLSPEC void orte_iof_continued(orte_iof_t *iof);
 ORTE_DECLSPEC void orte_iof_finish(orte_iof_t *iof, orte_proc_t *proc);
 /* Bytes accepted from processes and not yet written. */
 ORTE_DECLSPEC size_t orte_iof_pending(const orte_iof_t *iof);
-/* Call task(arg) from the loop once nothing is pending (at once if so now). */
+/* Has anybody stopped reading our stdout or stderr? */
+ORTE_DECLSPEC bool orte_iof_output_lost(const orte_iof_t *iof);
+/* All processes are finished: call task(arg) from the loop once nothing is pending. */
 ORTE_DECLSPEC void orte_iof_when_flushed(orte_iof_t *iof, void (*task)(void *), void *arg);
 
 #endif

@@ -2,6 +2,7 @@
 /* The rules of failure for one job. */
 #include "orte/mca/errmgr/errmgr.h"
 
+#include "orte/mca/iof/iof.h"
 #include "orte/mca/odls/odls.h"
 #include "orte/runtime/state.h"
 #include "orte/util/report.h"
@@ -62,7 +63,9 @@ static void killed_by_signal(orte_proc_t *proc, int status)
     char who[512];
 
     describe(proc, who, sizeof(who));
-    if (!job->failed) {
+    /* Writing to a pipe that nobody reads ends a process; that is how `| head` is meant to work. */
+    bool expected = number == SIGPIPE && orte_iof_output_lost(job->rt->iof);
+    if (!job->failed && !expected) {
         orte_report("%s was killed by signal %d (%s)%s%s", who, number, strsignal(number),
                     WCOREDUMP(status) ? ", core dumped" : "", consequence(job));
     }

@@ -4,6 +4,7 @@
 #define ORTE_MCA_IOF_BASE_INTERNAL_H
 
 #include "orte/mca/iof/base/sink.h"
+#include "opal/util/help_envelope.h"
 #include "orte/mca/iof/iof.h"
 
 #define ORTE_IOF_CHUNK ((size_t)64 * 1024)
@@ -19,13 +20,23 @@ typedef struct {
     orte_iof_t *iof;
     orte_proc_t *proc;
     const char *name;      /* "stdout", "stderr" */
+    bool is_stderr;
     int fd;                /* -1: closed */
     struct event *event;
     orte_sink_t *console;  /* ours; NULL: files only */
     orte_sink_t *file;     /* owned; NULL: none */
     struct evbuffer *line; /* start of a line still without its end; NULL unless lines are kept whole */
+    opal_help_filter_t *help; /* takes users' messages out of the stream; NULL: none can be in it */
     bool paused;
+    bool unread; /* nobody reads this stream any more: close it */
 } orte_iof_channel_t;
+
+/* A kind of message for the user, and how often processes sent it. */
+typedef struct orte_iof_topic {
+    struct orte_iof_topic *next;
+    int repeats;
+    char name[OPAL_HELP_TOPIC_MAX + 1];
+} orte_iof_topic_t;
 
 typedef struct {
     orte_iof_channel_t out, err;
@@ -37,6 +48,8 @@ struct orte_iof {
     int null_fd;
     orte_iof_input_t *input;
     char *chunk; /* ORTE_IOF_CHUNK bytes */
+    orte_iof_topic_t *topics;
+    bool output_lost; /* some process's output has no reader any more */
     void (*flushed)(void *);
     void *flushed_arg;
 };
@@ -47,6 +60,11 @@ void orte_iof_channel_start(orte_iof_channel_t *channel);
 /* Take what is in the pipe now, then close. */
 void orte_iof_channel_finish(orte_iof_channel_t *channel);
 void orte_iof_channel_resume(orte_iof_channel_t *channel);
+
+/* A message of a process, help.c: shown if its topic is new, else counted. */
+void orte_iof_help_message(void *channel, const char *topic, const char *text);
+/* Say how many were not shown; free the topics. */
+void orte_iof_help_summary(orte_iof_t *iof);
 
 /* Input, input.c */
 orte_iof_input_t *orte_iof_input_create(orte_iof_t *iof);

@@ -164,7 +164,8 @@ int orte_iof_prepare(orte_iof_t *iof, orte_proc_t *proc, int child[3])
     proc->iof = io;
     io->out = (orte_iof_channel_t){.iof = iof, .proc = proc, .name = "stdout", .fd = -1,
                                    .console = options->output_only_files ? NULL : iof->out};
-    io->err = (orte_iof_channel_t){.iof = iof, .proc = proc, .name = "stderr", .fd = -1,
+    io->err = (orte_iof_channel_t){.iof = iof, .proc = proc, .name = "stderr",
+                                   .is_stderr = true, .fd = -1,
                                    .console = options->output_only_files ? NULL : iof->err};
     rc = open_input(iof, proc, &child[0]);
     if (rc == OPAL_SUCCESS) {
@@ -222,10 +223,16 @@ size_t orte_iof_pending(const orte_iof_t *iof)
 
 void orte_iof_when_flushed(orte_iof_t *iof, void (*task)(void *), void *arg)
 {
+    orte_iof_help_summary(iof);
     if (orte_iof_pending(iof) == 0) {
         orte_queue_post(iof->rt->queue, task, arg);
         return;
     }
     iof->flushed = task;
     iof->flushed_arg = arg;
+}
+
+bool orte_iof_output_lost(const orte_iof_t *iof)
+{
+    return iof->output_lost;
 }

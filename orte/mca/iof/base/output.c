@@ -9,14 +9,19 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 static void deliver_bytes(orte_iof_channel_t *channel, const void *data, size_t size)
 {
-    if (channel->console != NULL) {
-        orte_sink_write(channel->console, data, size);
+    if (channel->console != NULL &&
+        orte_sink_write(channel->console, data, size) == OPAL_ERR_UNREACHABLE) {
+        /* As in a shell pipe, the writer is to learn of it, unless it has its file as well. */
+        channel->console = NULL;
+        channel->unread = channel->file == NULL;
+        channel->iof->output_lost = true;
     }
     if (channel->file != NULL) {
         orte_sink_write(channel->file, data, size);
@@ -78,10 +83,32 @@ static void deliver_lines(orte_iof_channel_t *channel, bool all)
     evbuffer_free(ready);
 }
 
+/* Bytes that the process wrote for whoever reads its output. */
+static void deliver_plain(void *context, const char *data, size_t size)
+{
+    orte_iof_channel_t *channel = context;
+
+    if (channel->line == NULL) {
+        deliver_bytes(channel, data, size);
+    } else if (evbuffer_add(channel->line, data, size) == 0) {
+        deliver_lines(channel, false);
+    }
+}
+
+static const opal_help_sink_t help_sink = {
+    .plain = deliver_plain,
+    .message = orte_iof_help_message,
+};
+
 static void channel_close(orte_iof_channel_t *channel)
 {
     if (channel->fd < 0) {
         return;
+    }
+    if (channel->help != NULL) {
+        opal_help_filter_flush(channel->help, &help_sink, channel);
+        free(channel->help);
+        channel->help = NULL;
     }
     if (channel->line != NULL) {
         deliver_lines(channel, true);
@@ -107,10 +134,14 @@ static bool take(orte_iof_channel_t *channel)
         channel_close(channel); /* end of file; a terminal's master says EIO */
         return false;
     }
-    if (channel->line == NULL) {
-        deliver_bytes(channel, channel->iof->chunk, (size_t)got);
-    } else if (evbuffer_add(channel->line, channel->iof->chunk, (size_t)got) == 0) {
-        deliver_lines(channel, false);
+    if (channel->help != NULL) {
+        opal_help_filter_feed(channel->help, channel->iof->chunk, (size_t)got, &help_sink, channel);
+    } else {
+        deliver_plain(channel, channel->iof->chunk, (size_t)got);
+    }
+    if (channel->unread) {
+        channel_close(channel);
+        return false;
     }
     return true;
 }
@@ -131,7 +162,11 @@ static void readable(evutil_socket_t fd, short what, void *arg)
 int orte_iof_channel_open(orte_iof_channel_t *channel, int fd)
 {
     const orte_io_options_t *io = &channel->proc->job->io;
+    bool has_help = channel->is_stderr || io->merge_stderr;
 
+    if (has_help && (channel->help = calloc(1, sizeof(*channel->help))) == NULL) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
     if (io->tag != ORTE_TAG_NONE || io->timestamp) {
         channel->line = evbuffer_new();
         if (channel->line == NULL) {

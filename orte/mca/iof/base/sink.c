@@ -197,7 +197,7 @@ int orte_sink_write(orte_sink_t *sink, const void *data, size_t size)
     size_t done = 0;
 
     if (sink->gone) {
-        return OPAL_SUCCESS;
+        return OPAL_ERR_UNREACHABLE;
     }
     /* A shared descriptor is written only when poll says it may be, never at once. */
     if (evbuffer_get_length(sink->queue) == 0 && sink->kind != SINK_SHARED) {

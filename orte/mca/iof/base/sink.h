@@ -22,8 +22,8 @@ orte_sink_t *orte_sink_create(struct event_base *base, int fd, void (*drained)(v
 /* A sink on a new file, truncated. NULL with errno. */
 orte_sink_t *orte_sink_open(struct event_base *base, const char *path);
 void orte_sink_destroy(orte_sink_t *sink);
-/* Take all bytes. When the other end is gone, bytes are dropped (like `| head`), told once by the return
- * value OPAL_ERR_UNREACHABLE. OPAL_ERR_OUT_OF_RESOURCE: no memory, bytes lost. */
+/* Take all bytes. OPAL_ERR_UNREACHABLE: nobody reads any more (as after `| head`), or the disk is full;
+ * bytes are lost from then on. OPAL_ERR_OUT_OF_RESOURCE: no memory, these bytes are lost. */
 int orte_sink_write(orte_sink_t *sink, const void *data, size_t size);
 size_t orte_sink_pending(const orte_sink_t *sink);
 

@@ -4,6 +4,7 @@
 
 #include "opal/constants.h"
 #include "opal/util/argv.h"
+#include "opal/util/help_envelope.h"
 #include "orte/pmix/server.h"
 #include "orte/util/env.h"
 
@@ -64,6 +65,7 @@ char **orte_odls_base_app_environ(const orte_job_t *job, const orte_app_t *app)
     if (rc != OPAL_SUCCESS || put_all(&env, job->rt->opt.env_set) != OPAL_SUCCESS ||
         put_all(&env, app->env) != OPAL_SUCCESS ||
         orte_env_set(&env, "HAWSER_OVERSUBSCRIBED", job->oversubscribed ? "1" : "0") != 0 ||
+        orte_env_set(&env, OPAL_HELP_AGGREGATE_ENV, "1") != 0 ||
         put_number(&env, "OMPI_COMM_WORLD_SIZE", job->nprocs) != 0 ||
         put_number(&env, "OMPI_UNIVERSE_SIZE", orte_job_universe_size(job)) != 0) {
         opal_argv_free(env);

@@ -27,19 +27,20 @@ static int parse_number(const char *option, const char *text, long min, int *val
     errno = 0;
     long number = strtol(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0 || number < min || number > INT_MAX) {
-        orte_report("--%s %s: expected a whole number, at least %ld", option, text, min);
+        orte_report("%s %s: expected a whole number, at least %ld", option, text, min);
         return OPAL_ERR_BAD_PARAM;
     }
     *value = (int)number;
     return OPAL_SUCCESS;
 }
 
-/* The first spelling of an option, for messages. */
+/* The first spelling of an option with its dashes, for messages. */
 static const char *shown_name(const opt_t *option)
 {
     static char name[64];
 
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(option->names, " "), option->names);
+    int length = (int)strcspn(option->names, " ");
+    snprintf(name, sizeof(name), "%s%.*s", length == 1 ? "-" : "--", length, option->names);
     return name;
 }
 
@@ -434,7 +435,7 @@ static int set_timeout(orte_cli_t *cli, const opt_t *option, char **args)
     double seconds = strtod(args[0], &end);
 
     if (end == args[0] || *end != '\0' || !(seconds > 0) || seconds > 1e9) {
-        orte_report("--%s %s: expected a number of seconds above 0", shown_name(option), args[0]);
+        orte_report("%s %s: expected a number of seconds above 0", shown_name(option), args[0]);
         return OPAL_ERR_BAD_PARAM;
     }
     cli->rt->opt.timeout = seconds;

@@ -1,0 +1,54 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Messages for the user that many processes send: each topic is shown once. */
+#include "orte/mca/iof/base/internal.h"
+
+#include "orte/util/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static orte_iof_topic_t *find_topic(const orte_iof_t *iof, const char *name)
+{
+    orte_iof_topic_t *topic = iof->topics;
+
+    while (topic != NULL && strcmp(topic->name, name) != 0) {
+        topic = topic->next;
+    }
+    return topic;
+}
+
+void orte_iof_help_message(void *context, const char *name, const char *text)
+{
+    orte_iof_channel_t *channel = context;
+    orte_iof_t *iof = channel->iof;
+    orte_iof_topic_t *topic = find_topic(iof, name);
+
+    if (channel->file != NULL) {
+        orte_sink_write(channel->file, text, strlen(text));
+    }
+    if (topic != NULL) {
+        topic->repeats++;
+        return;
+    }
+    orte_sink_write(iof->err, text, strlen(text));
+    topic = calloc(1, sizeof(*topic));
+    if (topic != NULL) { /* else the next one is shown too */
+        snprintf(topic->name, sizeof(topic->name), "%s", name);
+        topic->next = iof->topics;
+        iof->topics = topic;
+    }
+}
+
+void orte_iof_help_summary(orte_iof_t *iof)
+{
+    while (iof->topics != NULL) {
+        orte_iof_topic_t *topic = iof->topics;
+        iof->topics = topic->next;
+        if (topic->repeats > 0) {
+            orte_warn("%d more message%s like the one above about %s", topic->repeats,
+                      topic->repeats == 1 ? "" : "s", topic->name);
+        }
+        free(topic);
+    }
+}
