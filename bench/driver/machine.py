@@ -5,6 +5,7 @@ import platform
 import re
 import subprocess
 import sys
+import time
 
 
 def read_text(path):
@@ -47,15 +48,10 @@ class Namespace:
 
 
 def cpu_seconds_used():
-    """Processor seconds that the whole machine has used so far (not idle, not waiting, not stolen).
-    """
+    """Processor seconds that are gone: used by anybody here, or kept by the host for others."""
     fields = [int(x) for x in read_text("/proc/stat").splitlines()[0].split()[1:9]]
-    user, nice, system, _idle, _iowait, irq, softirq, _steal = fields
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
-
-
-def cpu_seconds_stolen():
-    return int(read_text("/proc/stat").splitlines()[0].split()[8]) / os.sysconf("SC_CLK_TCK")
+    user, nice, system, _idle, _iowait, irq, softirq, stolen = fields
+    return (user + nice + system + irq + softirq + stolen) / os.sysconf("SC_CLK_TCK")
 
 
 class Gate:
@@ -67,6 +63,7 @@ class Gate:
 
     ROOM = 1.25
     CALIBRATION_PROBES = 12
+    SAMPLE = 0.2  # seconds; the kernel counts in hundredths
 
     def __init__(self, probe_program, fast_ns, foreign_share):
         self.program = probe_program
@@ -87,6 +84,17 @@ class Gate:
         value = float(re.search(r"ns=([\d.]+)", out).group(1))
         self.probes.append(value)
         return value
+
+    def wait_for_quiet(self, patience):
+        """Waits, patience seconds at most, for others to leave the processors alone; returns the
+        seconds that it took."""
+        start = time.monotonic()
+        while True:
+            used = cpu_seconds_used()
+            time.sleep(self.SAMPLE)
+            share = (cpu_seconds_used() - used) / (self.SAMPLE * self.cores)
+            if share <= self.foreign_share or time.monotonic() - start > patience:
+                return time.monotonic() - start
 
     def is_fast(self):
         return not self.enabled or self.probe() <= self.fast_ns

@@ -39,6 +39,8 @@ def arguments():
     p.add_argument("--foreign", type=float, default=0.05, metavar="SHARE",
                    help="share of the processors that others may use meanwhile (default 0.05)")
     p.add_argument("--retries", type=int, default=3, help="how often a discarded run is repeated")
+    p.add_argument("--patience", type=float, default=5.0, metavar="S",
+                   help="seconds to wait before a run for others to leave the processors alone")
     p.add_argument("--no-gate", action="store_true", help="keep every run")
     p.add_argument("--congestion", default="reno", help="TCP congestion control (default reno)")
     p.add_argument("--goals", choices=("first", "all"), default="first",
@@ -61,12 +63,17 @@ class Series:
 
 
 def compile_program(compiler, source, target):
-    newest = max(os.path.getmtime(os.path.join(SOURCE, f)) for f in os.listdir(SOURCE))
+    inputs = [os.path.join(SOURCE, f) for f in os.listdir(SOURCE)]
+    if os.path.exists(compiler[-1]):
+        inputs.append(compiler[-1])
+    newest = max(os.path.getmtime(f) for f in inputs)
     if os.path.exists(target) and os.path.getmtime(target) > newest:
         return
     os.makedirs(os.path.dirname(target), exist_ok=True)
-    subprocess.run([*compiler, *FLAGS, os.path.join(SOURCE, source + ".c"), "-o", target],
-                   check=True)
+    done = subprocess.run([*compiler, *FLAGS, os.path.join(SOURCE, source + ".c"), "-o", target],
+                          check=False)
+    if done.returncode != 0:
+        sys.exit(f"bench/run: {source}.c does not compile with {compiler[-1]}, see above")
 
 
 def find_libraries(o):
@@ -159,6 +166,8 @@ class Rounds:
     def gated_run(self, command, environment, timeout):
         """(outcome, passed the gate?)"""
         for _ in range(self.o.retries + 1):
+            if not self.o.no_gate:
+                self.gate.wait_for_quiet(self.o.patience)
             before = self.o.no_gate or self.gate.is_fast()
             outcome = jobs.run(command, environment, timeout)
             if outcome.error or self.o.no_gate:
