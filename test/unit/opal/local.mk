@@ -82,3 +82,7 @@ unit_opal_mca_mca_tst_needy_la_LIBADD = unit/opal/mca/libtstgone.la
 check_PROGRAMS += unit/opal/mca/component_test
 unit_opal_mca_component_test_SOURCES = unit/opal/mca/component_test.c unit/opal/mca/scene.h
 unit_opal_mca_component_test_LDADD = $(opal_lib)
+
+check_PROGRAMS += unit/opal/datatype/layout_limits
+unit_opal_datatype_layout_limits_SOURCES = unit/opal/datatype/layout_limits.c
+unit_opal_datatype_layout_limits_LDADD = $(opal_lib) -lpthread
