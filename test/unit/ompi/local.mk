@@ -8,3 +8,11 @@ ompi_unit_scripts = unit/ompi/abi/oracle.sh unit/ompi/abi/compile.sh \
     unit/ompi/wrappers/options.sh unit/ompi/wrappers/findmpi.sh
 check_SCRIPTS += $(ompi_unit_scripts)
 EXTRA_DIST += $(ompi_unit_scripts) support/tap.sh support/mpich.sh
+# Types and operators, through the MPI interface, in a world of one.
+check_PROGRAMS += unit/ompi/datatype/constructors unit/ompi/datatype/predefined unit/ompi/op/op_types
+unit_ompi_datatype_constructors_SOURCES = unit/ompi/datatype/constructors.c
+unit_ompi_datatype_constructors_LDADD = $(ompi_lib)
+unit_ompi_datatype_predefined_SOURCES = unit/ompi/datatype/predefined.c
+unit_ompi_datatype_predefined_LDADD = $(ompi_lib)
+unit_ompi_op_op_types_SOURCES = unit/ompi/op/op_types.c
+unit_ompi_op_op_types_LDADD = $(ompi_lib)
