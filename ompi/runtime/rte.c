@@ -386,6 +386,21 @@ static void set_identity(void)
     opal_output_set_identity(identity);
 }
 
+/* The shared-memory stores of libpmix 4.2 at times answer "not found" at once for what a local peer has yet to
+ * commit; the hash store waits for it. The choice is ours alone: it is not for processes that we may start. */
+static pmix_status_t init_pmix(void)
+{
+    bool chosen = getenv("PMIX_MCA_gds") != NULL;
+    if (!chosen) {
+        setenv("PMIX_MCA_gds", "hash", 1);
+    }
+    pmix_status_t rc = PMIx_Init(&my_proc, NULL, 0);
+    if (!chosen) {
+        unsetenv("PMIX_MCA_gds");
+    }
+    return rc;
+}
+
 /* Every PMIx launcher names the job in the environment; without that name libpmix would only look for
  * stray servers. */
 static int connect_server(bool *served)
@@ -394,7 +409,7 @@ static int connect_server(bool *served)
     if (!*served) {
         return OPAL_SUCCESS;
     }
-    pmix_status_t rc = PMIx_Init(&my_proc, NULL, 0);
+    pmix_status_t rc = init_pmix();
     if (rc == PMIX_SUCCESS) {
         return OPAL_SUCCESS;
     }
