@@ -2,22 +2,31 @@
 /* Where in its node's hardware this process is bound. */
 #include <hwloc.h>
 #include <string.h>
+#include <strings.h>
 
 #include "ompi/communicator/split.h"
 
 #define URI "hwloc://"
 
+/* HWLOC_OBJ_TYPE_MAX: no such type. (hwloc's own parser takes abbreviations, too.) */
+static hwloc_obj_type_t type_of(const char *name)
+{
+    int type = HWLOC_OBJ_TYPE_MIN;
+    if (strncmp(name, URI, strlen(URI)) == 0) {
+        name += strlen(URI);
+    }
+    while (type < HWLOC_OBJ_TYPE_MAX && strcasecmp(name, hwloc_obj_type_string(type)) != 0) {
+        type++;
+    }
+    return type;
+}
+
 /* The first object of a type that holds all processors of the set. */
 static int64_t object_around(hwloc_topology_t topology, const char *type_name, hwloc_const_cpuset_t bound)
 {
-    hwloc_obj_type_t type;
-    union hwloc_obj_attr_u attr;
     hwloc_obj_t object = NULL;
-    const char *name = strncmp(type_name, URI, strlen(URI)) == 0 ? type_name + strlen(URI) : type_name;
-    if (hwloc_type_sscanf(name, &type, &attr, sizeof attr) != 0) {
-        return OMPI_COLOR_NONE;
-    }
-    while ((object = hwloc_get_next_obj_by_type(topology, type, object)) != NULL) {
+    hwloc_obj_type_t type = type_of(type_name);
+    while (type < HWLOC_OBJ_TYPE_MAX && (object = hwloc_get_next_obj_by_type(topology, type, object)) != NULL) {
         if (object->cpuset && hwloc_bitmap_isincluded(bound, object->cpuset)) {
             return object->logical_index;
         }
