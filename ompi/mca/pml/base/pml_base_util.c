@@ -8,6 +8,9 @@
 
 #include "opal/util/output.h"
 
+static opal_list_t orphans = OPAL_LIST_INIT(orphans);
+static pthread_mutex_t orphans_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* ---- Caches: last in, first out, so that the memory is warm; bounded ---- */
 
 enum { CACHE_MAX = 1024 };
@@ -112,6 +115,10 @@ void mca_pml_base_util_fini(void)
 {
     cache_clear(&sends);
     cache_clear(&recvs);
+    opal_list_item_t *i;
+    while ((i = opal_list_pop(&orphans))) { /* their communicator was freed: late repeats */
+        mca_pml_base_message_free(OPAL_CONTAINER_OF(i, mca_pml_message_t, item));
+    }
     cache_clear(&messages);
     mca_pml_base_bsend_fini();
 }
@@ -149,8 +156,6 @@ void mca_pml_base_split(const mca_pml_peer_t *peer, size_t total, size_t quota[M
 
 /* ---- Messages for communicators that are not there yet ---- */
 
-static opal_list_t orphans = OPAL_LIST_INIT(orphans);
-static pthread_mutex_t orphans_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void mca_pml_base_orphan_add(mca_pml_message_t *message)
 {
