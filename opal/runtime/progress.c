@@ -22,7 +22,7 @@
 
 #include "opal/mca/base/var.h"
 
-enum { POLLERS_MAX = 64, CLOCK_ROUNDS = 32, WAITER_SPINS = 2000 };
+enum { POLLERS_MAX = 64, CLOCK_ROUNDS = 64, WAITER_SPINS = 2000 };
 
 struct opal_poller {
     const opal_poller_ops_t *ops;
@@ -272,7 +272,7 @@ static void sleep_once(bool (*check)(void *), void *context)
 }
 
 /* Poll until `check`, sleep when nothing comes. Only the owner calls. */
-static void owner_wait(bool (*check)(void *), void *context)
+static OPAL_ALWAYS_INLINE void owner_wait(bool (*check)(void *), void *context)
 {
     int fruitless = 0;
     int64_t yields = 0;
@@ -284,7 +284,7 @@ static void owner_wait(bool (*check)(void *), void *context)
             since = 0;
             continue;
         }
-        cpu_relax();
+        /* No pause instruction: it takes as long as the message of a neighbour. */
         if (++fruitless < CLOCK_ROUNDS) {
             continue;
         }
@@ -329,7 +329,7 @@ static void other_wait(bool (*check)(void *), void *context)
     pthread_mutex_unlock(&wait_lock);
 }
 
-void opal_progress_wait_until(bool (*check)(void *context), void *context)
+static OPAL_ALWAYS_INLINE void wait_until(bool (*check)(void *context), void *context)
 {
     while (!check(context)) {
         if (own()) {
@@ -341,14 +341,20 @@ void opal_progress_wait_until(bool (*check)(void *context), void *context)
     }
 }
 
-static bool flag_is_set(void *context)
+void opal_progress_wait_until(bool (*check)(void *context), void *context)
+{
+    wait_until(check, context);
+}
+
+static inline bool flag_is_set(void *context)
 {
     return atomic_load_explicit((const _Atomic int32_t *) context, memory_order_acquire) != 0;
 }
 
+/* The hot one: an instance of its own, in which looking at the flag costs one load. */
 void opal_progress_wait(const _Atomic int32_t *flag)
 {
-    opal_progress_wait_until(flag_is_set, (void *) (uintptr_t) flag);
+    wait_until(flag_is_set, (void *) (uintptr_t) flag);
 }
 
 typedef struct deadline {
