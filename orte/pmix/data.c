@@ -289,18 +289,3 @@ pmix_status_t orte_pmix_unpublish(const pmix_proc_t *proc, char **keys, const pm
     request->done = cbfunc;
     return post(request, take_unpublish);
 }
-
-void orte_pmix_data_clear(void)
-{
-    while (items != NULL) {
-        item_t *item = items;
-        items = item->next;
-        PMIX_INFO_DESTRUCT(&item->info);
-        free(item);
-    }
-    while (waiting != NULL) {
-        request_t *request = waiting;
-        waiting = request->next;
-        request_free(request);
-    }
-}

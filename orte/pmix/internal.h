@@ -10,10 +10,9 @@
 
 typedef struct orte_pmix_server {
     orte_runtime_t *rt;
-    bool running;
 } orte_pmix_server_t;
 
-/* The server of this process: libpmix hands its callbacks no context. NULL outside start..stop. */
+/* The server of this process: libpmix hands its callbacks no context. NULL before start. */
 extern orte_pmix_server_t *orte_pmix_self;
 
 /* The process a callback speaks of, or NULL. Event loop's thread only. */
@@ -28,6 +27,5 @@ pmix_status_t orte_pmix_lookup(const pmix_proc_t *proc, char **keys, const pmix_
                                size_t ninfo, pmix_lookup_cbfunc_t cbfunc, void *cbdata);
 pmix_status_t orte_pmix_unpublish(const pmix_proc_t *proc, char **keys, const pmix_info_t info[],
                                   size_t ninfo, pmix_op_cbfunc_t cbfunc, void *cbdata);
-void orte_pmix_data_clear(void);
 
 #endif

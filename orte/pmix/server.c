@@ -73,7 +73,8 @@ static void take_state(void *arg)
     free(event);
 }
 
-/* The client goes on at once; the loop hears of it before it can hear of the client's end. */
+/* The client goes on at once. It can't end before this is posted, so whoever has waited for it finds this in
+ * the queue. */
 static pmix_status_t post_state(const pmix_proc_t *id, orte_proc_state_t state)
 {
     client_event_t *event = client_event(id);
@@ -222,22 +223,7 @@ int orte_pmix_server_start(orte_runtime_t *rt)
         orte_report("can't start the PMIx server: %s", PMIx_Error_string(rc));
         return OPAL_ERR_NOT_AVAILABLE;
     }
-    rt->pmix->running = true;
     return OPAL_SUCCESS;
-}
-
-void orte_pmix_server_stop(orte_runtime_t *rt)
-{
-    if (rt->pmix == NULL) {
-        return;
-    }
-    if (rt->pmix->running) {
-        PMIx_server_finalize();
-    }
-    orte_pmix_data_clear();
-    orte_pmix_self = NULL;
-    free(rt->pmix);
-    rt->pmix = NULL;
 }
 
 int orte_pmix_setup_fork(const orte_proc_t *proc, char ***env)

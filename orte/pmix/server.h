@@ -5,6 +5,9 @@
  * libpmix calls back in a thread of its own. Every callback copies what it got, posts a task to the event
  * loop, and returns; the task does the work in the loop's thread and answers.
  *
+ * There is no stop: libpmix's finalize takes locks in shared memory that a killed process may hold for ever
+ * (seen with 4.2.2), and mpirun ends right after. Its files lie in the session directory and go with it.
+ *
  * Beyond the standard keys each job has the string ORTE_PMIX_JOB_SECRET: 128 random bits in hex, by which its
  * processes recognise each other. It is not in the environment.
  */
@@ -18,7 +21,6 @@
 
 /* Start rt->pmix. Reports what fails. */
 ORTE_DECLSPEC int orte_pmix_server_start(orte_runtime_t *rt);
-ORTE_DECLSPEC void orte_pmix_server_stop(orte_runtime_t *rt);
 /* Make the job and its processes known. Reports what fails. */
 ORTE_DECLSPEC int orte_pmix_register_job(struct orte_pmix_server *server, orte_job_t *job);
 /* Add what a process needs to find the server to its environment. */

@@ -1,2 +1,11 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 
+# mpirun: shell tests around a small PMIx program.
+mpirun_tests = system/mpirun_run.sh system/mpirun_io.sh system/mpirun_end.sh
+check_SCRIPTS += $(mpirun_tests)
+EXTRA_DIST += $(mpirun_tests) system/lib.sh
+EXTRA_PROGRAMS = system/pmix_client
+system_pmix_client_SOURCES = system/pmix_client.c
+system_pmix_client_LDADD = $(PMIX_LIBS)
+CLEANFILES += $(EXTRA_PROGRAMS)
+system/mpirun_run.log system/mpirun_end.log: system/pmix_client$(EXEEXT)

@@ -28,12 +28,6 @@
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 enum { NSIGNALS = sizeof(signals) / sizeof(signals[0]) };
 
-typedef struct {
-    orte_runtime_t *rt;
-    struct event *signals[NSIGNALS];
-    struct event *timeout;
-} watch_t;
-
 /* Stop the processes, then ourselves; whoever continues us continues them (SIGCONT below). */
 static void stop_all(orte_runtime_t *rt)
 {
@@ -81,7 +75,8 @@ static bool is_ignored(int number)
     return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-static int watch_start(watch_t *watch, orte_runtime_t *rt)
+/* The events live as long as mpirun. */
+static int watch_start(orte_runtime_t *rt)
 {
     double limit = rt->opt.timeout;
     struct timeval time = {.tv_sec = (time_t)limit,
@@ -92,28 +87,17 @@ static int watch_start(watch_t *watch, orte_runtime_t *rt)
         if (is_ignored(signals[i])) {
             continue;
         }
-        watch->signals[i] = evsignal_new(rt->base, signals[i], got_signal, rt);
-        if (watch->signals[i] == NULL || event_add(watch->signals[i], NULL) != 0) {
+        struct event *event = evsignal_new(rt->base, signals[i], got_signal, rt);
+        if (event == NULL || event_add(event, NULL) != 0) {
             return OPAL_ERR_OUT_OF_RESOURCE;
         }
     }
-    watch->timeout = evtimer_new(rt->base, timed_out, rt);
-    if (watch->timeout == NULL || (limit > 0 && event_add(watch->timeout, &time) != 0)) {
-        return OPAL_ERR_OUT_OF_RESOURCE;
+    if (limit <= 0) {
+        return OPAL_SUCCESS;
     }
-    return OPAL_SUCCESS;
-}
-
-static void watch_stop(watch_t *watch)
-{
-    for (int i = 0; i < NSIGNALS; i++) {
-        if (watch->signals[i] != NULL) {
-            event_free(watch->signals[i]);
-        }
-    }
-    if (watch->timeout != NULL) {
-        event_free(watch->timeout);
-    }
+    struct event *timeout = evtimer_new(rt->base, timed_out, rt);
+    return timeout != NULL && event_add(timeout, &time) == 0 ? OPAL_SUCCESS
+                                                            : OPAL_ERR_OUT_OF_RESOURCE;
 }
 
 /* Make sure 0, 1 and 2 are open, so that no pipe of ours takes one of these numbers. */
@@ -160,6 +144,13 @@ static void read_environment(orte_runtime_t *rt)
     }
 }
 
+/* libevent, ours and the one in libpmix, has its say in the trace only. */
+static void log_event(int severity, const char *text)
+{
+    (void)severity;
+    orte_trace("libevent: %s", text);
+}
+
 /* Reaper first, while we are small and have one thread. */
 static int start_parts(orte_runtime_t *rt)
 {
@@ -173,6 +164,7 @@ static int start_parts(orte_runtime_t *rt)
         return OPAL_ERROR;
     }
     orte_reaper_session(rt->reaper, rt->session->path, rt->session->id);
+    event_set_log_callback(log_event);
     rt->base = event_base_new();
     rt->queue = rt->base == NULL ? NULL : orte_queue_create(rt->base);
     rt->iof = rt->queue == NULL ? NULL : orte_iof_create(rt);
@@ -184,31 +176,17 @@ static int start_parts(orte_runtime_t *rt)
     return OPAL_SUCCESS;
 }
 
-static void stop_parts(orte_runtime_t *rt)
-{
-    orte_pmix_server_stop(rt);
-    orte_odls_destroy(rt->odls);
-    orte_iof_destroy(rt->iof);
-    orte_queue_destroy(rt->queue);
-    if (rt->base != NULL) {
-        event_base_free(rt->base);
-    }
-    orte_session_destroy(rt->session);
-    orte_reaper_finish(rt->reaper);
-}
-
 static int run_job(orte_runtime_t *rt)
 {
-    watch_t watch = {.rt = rt};
     int code = ORTE_EXIT_USAGE;
 
-    if (start_parts(rt) == OPAL_SUCCESS && watch_start(&watch, rt) == OPAL_SUCCESS) {
+    if (start_parts(rt) == OPAL_SUCCESS && watch_start(rt) == OPAL_SUCCESS) {
         orte_state_job(rt->job, ORTE_JOB_ALLOCATE);
         event_base_dispatch(rt->base);
         code = rt->exit_code;
     }
-    watch_stop(&watch);
-    stop_parts(rt);
+    orte_session_destroy(rt->session);
+    orte_reaper_finish(rt->reaper);
     return code;
 }
 
@@ -246,6 +224,10 @@ int main(int argc, char **argv)
     int code = prepare(rt, argc, argv, &action);
     if (code == 0 && action == ORTE_CLI_RUN) {
         code = run_job(rt);
+        /* What lives outside this process is gone. What lives inside is not taken apart under the hands of
+         * libpmix's thread (see orte/pmix/server.h). */
+        fflush(NULL);
+        _exit(code);
     }
     orte_runtime_destroy(rt);
     opal_finalize();

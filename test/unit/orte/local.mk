@@ -1,2 +1,5 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 
+check_PROGRAMS += unit/orte/rmaps_test
+unit_orte_rmaps_test_SOURCES = unit/orte/rmaps_test.c
+unit_orte_rmaps_test_LDADD = $(orte_lib) $(opal_lib) $(HWLOC_LIBS)

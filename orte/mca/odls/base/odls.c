@@ -185,7 +185,7 @@ static void proc_over(orte_odls_t *odls, orte_proc_t *proc, int status)
     orte_errmgr_proc_exited(proc);
 }
 
-/* Children have ended. What they said through PMIx before comes first. */
+/* Children have ended. What each said through PMIx before comes first. */
 static void sigchld(evutil_socket_t fd, short what, void *arg)
 {
     orte_odls_t *odls = arg;
@@ -195,8 +195,8 @@ static void sigchld(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    orte_queue_drain(odls->rt->queue);
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        orte_queue_drain(odls->rt->queue);
         orte_proc_t *proc = find_proc(job, pid);
         if (proc != NULL && proc->state != ORTE_PROC_EXITED) {
             proc_over(odls, proc, status);

@@ -1,0 +1,152 @@
+#!/bin/sh
+# Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
+# mpirun: signals, and that nothing is left behind whoever dies.
+. "$top_srcdir/test/system/lib.sh"
+
+# A rank that tells it runs, has a child, a child of its own session, and a file in /dev/shm.
+cat >rank <<'EOF'
+#!/bin/sh
+trap 'echo usr1 $PMIX_RANK' USR1
+trap 'echo usr2 $PMIX_RANK' USR2
+: >"/dev/shm/hawser.$PMIX_NAMESPACE.$HAWSER_JOB_MARK.$PMIX_RANK"
+sleep 1000 &
+setsid sh -c 'sleep 1000 & sleep 1000' &
+echo $$ >up.$PMIX_RANK
+while :; do sleep 0.05; done
+EOF
+chmod +x rank
+all_up() { [ -s up.0 ] && [ -s up.1 ] && [ -s up.2 ]; }
+up() {
+    rm -f up.*
+    start "$@" -n 3 ./rank
+    wait_for all_up || echo "# the ranks did not start"
+}
+reaper() { cat "/proc/$pid/task/$pid/children" | tr ' ' '\n' | while read -r child; do
+    [ "$(cat "/proc/$child/comm" 2>/dev/null)" = mpirun-reaper ] && echo "$child"; done; }
+in_time() { # nothing must be left at once for a normal end, and soon after a kill -9
+    wait_for nothing_left
+}
+
+for signal in TERM HUP; do
+    up
+    kill -$signal "$pid"
+    finish
+    number=15
+    [ $signal = HUP ] && number=1
+    is "SIG$signal ends the job" "$code $(grep -c "signal $number" err)" "$((128 + number)) 1"
+    ok "nothing left after SIG$signal" nothing_left
+done
+
+up
+kill -USR1 "$pid"
+kill -USR2 "$pid"
+all_told() { [ "$(sort out | tr '\n' ,)" = "usr1 0,usr1 1,usr1 2,usr2 0,usr2 1,usr2 2," ]; }
+ok "SIGUSR1 and SIGUSR2 reach the ranks" wait_for all_told
+state() { sed 's/.*) //' "/proc/$1/stat" | cut -c1; }
+stopped() { [ "$(state "$pid")" = T ] && [ "$(state "$(cat up.1)")" = T ]; }
+running() { [ "$(state "$pid")" != T ] && [ "$(state "$(cat up.1)")" != T ]; }
+kill -TSTP "$pid"
+ok "SIGTSTP stops mpirun and ranks" wait_for stopped
+kill -CONT "$pid"
+ok "SIGCONT continues them" wait_for running
+kill -TSTP "$pid"
+wait_for stopped
+kill -CONT "$pid"
+kill -TERM "$pid"
+finish
+is "the job can then be ended" "$code" 143
+
+up
+kill -9 "$pid"
+finish
+ok "nothing left after kill -9 of mpirun" in_time
+up
+kill -9 "$pid" "$(cat up.1)"
+finish
+ok "nothing left after kill -9 of mpirun and a rank" in_time
+up
+kill -9 "$(cat up.2)"
+finish
+is "kill -9 of a rank ends the job" "$code $(wc -l <err)" "137 1"
+ok "nothing left after that" nothing_left
+up
+kill -9 "$(reaper)"
+warned() { grep -q 'reaper process died' err; }
+ok "the reaper's death is told" wait_for warned
+kill -USR1 "$pid"
+heard() { grep -q usr1 out; }
+ok "the job goes on without it" wait_for heard
+kill -TERM "$pid"
+finish
+is "and ends as always" "$code" 143
+ok "nothing left after that, too" nothing_left
+up
+kill -9 "$(reaper)" "$pid"
+finish
+run -n 1 true
+ok "kill -9 of both: the next mpirun cleans up" in_time
+up
+kill -STOP "$(cat up.0)"
+kill -TERM "$pid"
+finish
+is "a stopped rank ends as well" "$code" 143
+ok "nothing is left of it" nothing_left
+
+cat >stubborn <<'EOF'
+#!/bin/sh
+trap '' TERM
+echo $$ >up.$PMIX_RANK
+while :; do sleep 0.05; done
+EOF
+chmod +x stubborn
+rm -f up.*
+start --mca odls_base_kill_grace 200 -n 3 ./stubborn
+wait_for all_up
+kill -TERM "$pid"
+finish
+is "ranks that ignore SIGTERM are killed after the grace time" "$code" 143
+rm -f up.*
+start -n 3 ./stubborn
+wait_for all_up
+kill -TERM "$pid"
+ending() { [ -s err ]; }
+wait_for ending
+before=$(date +%s%N)
+kill -TERM "$pid"
+finish
+ok "a second signal kills at once" test $(($(date +%s%N) - before)) -lt 2500000000
+
+start --timeout 0.5 -n 3 ./rank
+finish
+is "--timeout" "$code" 124
+ok "nothing left after the time limit" nothing_left
+start -n 2 sh -c 'setsid sleep 1000 & echo done'
+finish
+is "a job that leaves processes behind" "$code $(wc -l <out)" "0 2"
+ok "they are ended with it" nothing_left
+start -n 3 sh -c ': >/dev/shm/hawser.$PMIX_NAMESPACE.'"$mark"'; test $PMIX_RANK = 2 && exit 3; sleep 1000'
+finish
+is "a failing rank" "$code" 3
+ok "leaves nothing either" nothing_left
+
+long=$TMPDIR/$(printf 'x%.0s' $(seq 200))/$(printf 'y%.0s' $(seq 200))
+mkdir -p "$long"
+TMPDIR=$long run -n 2 "$client" exchange
+is "a very long TMPDIR" "$code" 0
+rm -rf "${TMPDIR:?}"/x*
+TMPDIR=/nowhere run -n 1 true
+is "a TMPDIR that is not there" "$code $(wc -l <err)" "1 1"
+mkdir "$TMPDIR/hawser-$(id -u)-1-00000000"
+touch "$TMPDIR/hawser-$(id -u)-1-00000000/lock"
+up
+"$top_builddir/orte/orte-clean" -v >clean
+is "orte-clean removes dead sessions, not living ones" "$(tail -n 1 clean) $(ls "$TMPDIR" | wc -l)" \
+    "0 removed 1"
+kill -TERM "$pid"
+finish
+mkdir "$TMPDIR/hawser-$(id -u)-1-00000000"
+touch "$TMPDIR/hawser-$(id -u)-1-00000000/lock"
+"$top_builddir/orte/orte-clean" -v >clean
+is "orte-clean" "$(tail -n 1 clean)" "1 removed"
+ok "nothing left at all" nothing_left
+done_testing

@@ -1,0 +1,71 @@
+#!/bin/sh
+# Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
+# mpirun: standard input, output and error.
+. "$top_srcdir/test/system/lib.sh"
+
+sum() { cksum <"$1" | tr -d '\n'; }
+
+# Standard input, byte exact
+head -c 67108864 /dev/urandom >in
+want=$(sum in)
+run -n 2 cat <in
+is "64 MiB from a file to rank 0 and back" "$(sum out)" "$want"
+cat in | timeout 30 "$mpirun" -n 2 cat >out 2>err
+is "64 MiB from a pipe" "$(sum out)" "$want"
+run --stdin all -n 3 sh -c 'echo "$(cksum)"' <in
+is "to all ranks" "$(sort -u out) $(wc -l <out)" "$want 3"
+run --stdin 1 -n 3 sh -c 'echo "$PMIX_RANK $(wc -c)"' <in
+is "to rank 1 only" "$(sort out | tr '\n' ,)" "0 0,1 67108864,2 0,"
+run --stdin none -n 2 sh -c 'echo "$PMIX_RANK $(wc -c)"' <in
+is "to none" "$(sort out | tr '\n' ,)" "0 0,1 0,"
+run --stdin all -n 2 sh -c 'if [ $PMIX_RANK = 1 ]; then sleep 0.3; fi; wc -c' <in
+is "a slow reader" "$(sort -u out)" 67108864
+yes | timeout 20 "$mpirun" -n 2 head -n 1 >out 2>err
+is "a rank that reads one line of endless input" "$?" 0
+run -n 2 cat </dev/null
+is "empty input" "$code$(cat out)" 0
+run -n 2 true <&-
+is "closed input" "$code" 0
+mkfifo fifo
+(sleep 0.2; echo late) >fifo &
+run -n 1 cat <fifo
+is "input that comes late" "$(cat out)" late
+
+# Output
+run -n 4 sh -c 'head -c 3000000 /dev/zero; echo problem >&2'
+is "all output arrives" "$(wc -c <out) $(wc -l <err)" "12000000 4"
+timeout 20 "$mpirun" -n 2 yes 2>err | head -n 3 >out
+is "output without a reader ends the job, quietly" "$(wc -l <out)$(cat err)" 3
+slow() { timeout 30 "$mpirun" -n 2 head -c 5000000 /dev/zero | (sleep 0.5; wc -c); }
+is "a slow reader gets all" "$(slow)" 10000000
+run --tag-output -n 3 sh -c 'i=0; while [ $i -lt 2000 ]; do printf line; printf " $i of $PMIX_RANK"; echo; i=$((i+1)); done'
+is "tagged lines stay whole" "$(grep -c '^\[1,\([0-2]\)\]<stdout>: line [0-9]* of \1$' out) $(wc -l <out)" "6000 6000"
+run --tag-output -n 1 sh -c 'printf "no end"; printf err >&2'
+is "a last line without its end gets one" "$(cat out err)" "[1,0]<stdout>: no end
+[1,0]<stderr>: err"
+run -prepend-rank -n 1 echo x
+is "-prepend-rank" "$(cat out)" "[0] x"
+run --timestamp-output -n 1 echo x
+ok "--timestamp-output" grep -Eq '^20[0-9-]*T[0-9:]*\.[0-9]{6} x$' out
+run --merge-stderr-to-stdout -n 1 sh -c 'echo a; echo b >&2; echo c'
+is "--merge-stderr-to-stdout keeps the order" "$(tr '\n' , <out)$(cat err)" "a,b,c,"
+run --output-filename logs/deep -n 11 sh -c 'echo out $PMIX_RANK; echo err $PMIX_RANK >&2'
+is "--output-filename, and a copy to us" "$(wc -l <out) $(cat logs/deep/1/rank.07/stdout logs/deep/1/rank.10/stderr | tr '\n' ,)" "11 out 7,err 10,"
+run --output-filename only:nocopy -n 2 echo hi
+is "--output-filename DIR:nocopy" "$(cat only/1/rank.1/stdout)$(cat out)" hi
+run --output tag,dir=both -n 1 echo hi
+is "--output tag,dir=DIR" "$(cat out)$(cat both/1/rank.0/stdout)" "[1,0]<stdout>: hi[1,0]<stdout>: hi"
+run --output-filename plain/x -n 1 true
+touch file
+run --output-filename file/x -n 1 true
+is "a file where a directory should be" "$code $(wc -l <err)" "1 1"
+run -n 3 sh -c 'printf "\036\037hawser-help\037topic\037hawser: once\n\036" >&2'
+is "users' messages are shown once" "$(grep -c '^hawser: once$' err) $(grep -c '2 more' err)" "1 1"
+run -n 1 true >&-
+is "closed output" "$code" 0
+if [ -w /dev/full ]; then
+    timeout 20 "$mpirun" -n 1 echo hi >/dev/full 2>err
+    ok "a full disk is told" grep -q 'output is lost' err
+fi
+ok "nothing left" nothing_left
+done_testing

@@ -1,0 +1,139 @@
+#!/bin/sh
+# Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
+# mpirun: the command line, programs, environment, exit codes, PMIx data.
+. "$top_srcdir/test/system/lib.sh"
+
+run -n 3 "$client" exchange
+is "three ranks exchange data" "$code $(sort out | tr '\n' ' ')" "0 0 of 3 1 of 3 2 of 3 "
+run -n 64 "$client" exchange
+is "64 ranks exchange data" "$code $(wc -l <out)" "0 64"
+run -n 2 "$client" keys : -n 1 "$client" keys
+univ=$(nproc)
+[ "$univ" -gt 3 ] || univ=3
+is "PMIx keys" "$(sed "s/univ=$univ/univ=U/" out | sort | tr '\n' ';')" "\
+0 size=3 univ=U apps=2 appnum=0 local=0 node=0 secret=64 jobid=0 locality=1;\
+1 size=3 univ=U apps=2 appnum=0 local=1 node=1 secret=64 jobid=0 locality=1;\
+2 size=3 univ=U apps=2 appnum=1 local=2 node=2 secret=64 jobid=0 locality=1;"
+run -n 3 "$client" publish
+is "publish, lookup, unpublish" "$code $(wc -l <out)" "0 3"
+run -np 2 hostname
+is "a program without PMIx" "$code $(sort -u out)" "0 $(hostname)"
+run hostname
+is "without -n: one rank per usable cpu" "$(wc -l <out)" "$(nproc)"
+
+# Exit codes
+run -n 2 sh -c 'exit 0'
+is "success" "$code$(cat err)" 0
+run -n 3 sh -c 'test "$PMIX_RANK" = 1 && exit 7; sleep 20'
+is "code of the failed rank" "$code" 7
+is "one message" "$(wc -l <err)" 1
+ok "names rank, host and code" grep -q "rank 1 .*pid [0-9]* on $(hostname).* code 7" err
+run -n 2 sh -c 'test "$PMIX_RANK" = 1 && kill -SEGV $$; sleep 20'
+is "128 + signal" "$code" 139
+ok "names the signal" grep -q "rank 1 .* signal 11" err
+run -n 3 "$client" abort 9
+is "code of an abort" "$code" 9
+ok "says why and who" grep -q "rank 1 .* code 9: this is the reason" err
+is "one message for an abort" "$(wc -l <err)" 1
+run -n 2 "$client" abort 256
+is "an abort's code is never 0" "$code" 1
+run -n 3 "$client" no-finalize
+is "leaving without finalize ends the job" "$code $(wc -l <err)" "1 1"
+run --continuous -n 2 sh -c 'test "$PMIX_RANK" = 1 && exit 5; sleep 0.3; echo survived'
+is "--continuous" "$code $(cat out)" "5 survived"
+run --quiet -n 1 sh -c 'exit 4'
+is "--quiet" "$code$(cat err)" 4
+run --timeout 0.3 -n 2 sleep 20
+is "--timeout" "$code $(grep -c 'time limit' err)" "124 1"
+MPIEXEC_TIMEOUT=1 run sleep 20
+is "MPIEXEC_TIMEOUT" "$code" 124
+
+# Bad input: one clear line, nothing started
+run no-such-program
+is "program not found" "$code $(wc -l <err)" "127 1"
+run ./no-such-program
+is "path not found" "$code $(wc -l <err)" "127 1"
+touch plain
+run ./plain
+is "not executable" "$code $(wc -l <err)" "126 1"
+run "$work"
+is "a directory" "$code $(wc -l <err)" "126 1"
+printf 'no interpreter' >script && chmod +x script
+run -n 2 ./script
+is "not a program" "$code $(wc -l <err)" "126 1"
+run --wdir /nowhere true
+is "no such working directory" "$code $(wc -l <err)" "1 1"
+run --mapby-core true
+is "unknown option" "$code $(wc -l <err)" "1 1"
+run --report-binding true
+ok "nearest option" grep -q "did you mean --report-bindings" err
+for bad in "-n 0 true" "-n -3 true" "-n two true" "-n" "" "-n 2" "--map-by heap true" \
+    "--bind-to heap true" "--rank-by heap true" "--map-by ppr:0:core true" "--map-by core:PE=0 true" \
+    "--stdin 7 -n 2 true" "--stdin x true" "--timeout x true" "--timeout -1 true" "--tune nofile true" \
+    "--app nofile" "--hostfile nofile true" "--host elsewhere true" "--host localhost:0 true" \
+    "--cpu-set x true" "--cpu-set 9999 true" "--display x true" "--mca =x y true" "true :" \
+    "--quiet=yes true" "--map-by ppr:1:package -n 4096 true" "-n 4096 --nooversubscribe true"; do
+    # shellcheck disable=SC2086
+    run $bad
+    is "refused: mpirun $bad" "$code $(wc -l <err) $(wc -c <out)" "1 1 0"
+done
+
+# Programs, directories, environment
+run -n 1 echo a : -n 2 echo b : -n 1 echo c
+is "several programs" "$(sort out | tr -d '\n')" "abbc"
+printf '# programs\n-n 2 echo "x  y"\n\n-n 1 -x V=5 sh -c '"'"'echo $V'"'"'\n' >apps
+run --app apps
+is "--app" "$(sort out | tr '\n' ,)" "5,x  y,x  y,"
+mkdir sub && printf '#!/bin/sh\npwd\n' >sub/prog && chmod +x sub/prog
+run -n 1 --wdir sub ./prog
+is "--wdir, program found there" "$(cat out)" "$work/sub"
+run -wdir=/ -n 1 "$work/sub/prog"
+is "-wdir=DIR" "$(cat out)" "/"
+run --path "$work/sub" -n 1 prog
+is "--path" "$code" 0
+run -n 1 -x A=1 -x B='two words' sh -c 'echo "$A $B"'
+is "-x VAR=value" "$(cat out)" "1 two words"
+KEEP_A=1 KEEP_B=2 OTHER=3 run -genvnone -x 'KEEP_*' -n 1 /usr/bin/env
+is "-genvnone -x PREFIX*" "$(grep -c '^KEEP_' out) $(grep -c '^OTHER' out)" "2 0"
+run -n 1 -genv G 1 sh -c 'echo $G' : -n 1 -env H 2 sh -c 'echo $G$H'
+is "-genv, -env" "$(sort out | tr '\n' ,)" "1,12,"
+run -n 2 sh -c 'echo $OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_SIZE $OMPI_COMM_WORLD_LOCAL_RANK $OMPI_COMM_WORLD_LOCAL_SIZE'
+is "Open MPI's variables" "$(sort out | tr '\n' ,)" "0 2 0 2,1 2 1 2,"
+PMIX_SERVER_URI4=stale PMI_RANK=7 OMPI_COMM_WORLD_RANK=9 run -n 1 sh -c 'echo $PMIX_SERVER_URI4 $PMI_RANK $OMPI_COMM_WORLD_RANK'
+ok "an outer launcher's variables are gone" grep -qv stale out
+is "those set anew are ours" "$(sed 's/.* //' out)" 0
+run -n 1 "$mpirun" -n 2 "$client" exchange
+is "mpirun within mpirun" "$code $(wc -l <out)" "0 2"
+
+# Parameters
+printf 'one = from file\n--mca two fromfile -x T=5\n# comment\nthree=from file\n' >tune
+OMPI_MCA_one=env OMPI_MCA_four=env run --mca two cmdline --tune tune --mca two last -n 1 sh -c \
+    'echo "$OMPI_MCA_one|$OMPI_MCA_two|$OMPI_MCA_three|$OMPI_MCA_four|$T|$HAWSER_MCA_SOURCE_two|$HAWSER_MCA_SOURCE_one"'
+is "--mca beats --tune beats the environment" "$(cat out)" \
+    "from file|last|from file|env|5|command line|tune tune:1"
+printf 'fine = 1\nthis is not\n' >tune
+run --tune tune true
+ok "a bad line is named" grep -q 'tune:2:' err
+
+# Placement on this machine; the rules are tested offline
+run -n 1 --report-bindings true
+ok "--report-bindings" grep -q 'rank 0 bound to' err
+run -n 4096 --display map --do-not-launch true
+is "more ranks than cores are not bound" "$(grep -c 'not bound' out)" 4096
+run -n 1 --bind-to none --report-bindings true
+ok "--bind-to none" grep -q 'not bound' err
+first=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+timeout 20 taskset -c "$first" "$mpirun" -n 2 sh -c 'taskset -cp $$' >out 2>err
+is "an affinity mask is kept" "$(sed 's/.*: //' out | sort -u)" "$first"
+run --host localhost:3 hostname
+is "--host NAME:N" "$(wc -l <out)" 3
+printf '# ours\nlocalhost slots=2\n' >hosts
+run --hostfile hosts hostname
+is "--hostfile" "$(wc -l <out)" 2
+
+run --help
+ok "--help" grep -q -- --report-bindings out
+run --version
+ok "--version" grep -q Hawser out
+ok "nothing left" nothing_left
+done_testing
