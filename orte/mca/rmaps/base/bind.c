@@ -18,28 +18,34 @@ typedef struct {
     int count;
 } units_t;
 
-static int units_inside(const units_t *units, hwloc_const_bitmap_t set)
+/* Units inside a set that at most `max_used` processes are bound to. */
+static int units_inside(const units_t *units, hwloc_const_bitmap_t set, int max_used)
 {
     int inside = 0;
 
     for (int i = 0; i < units->count; i++) {
-        inside += hwloc_bitmap_isincluded(units->sets[i], set);
+        inside += units->used[i] <= max_used && hwloc_bitmap_isincluded(units->sets[i], set);
     }
     return inside;
 }
 
-/* The narrowest object around the locale that has at least `need` units; else the whole node. */
-static void widen(const orte_node_t *node, const units_t *units, int need, hwloc_bitmap_t locale)
+/* Make the locale the narrowest object around it with at least `need` such units; false: there is none. */
+static bool widen(const orte_node_t *node, const units_t *units, int need, int max_used,
+                  hwloc_bitmap_t locale)
 {
     hwloc_obj_t object = hwloc_get_obj_covering_cpuset(node->topo, locale);
-    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    hwloc_bitmap_t set = hwloc_bitmap_dup(locale);
+    bool found = false;
 
-    while (set != NULL && units_inside(units, locale) < need && object != NULL) {
+    while (set != NULL && !(found = units_inside(units, set, max_used) >= need) && object != NULL) {
         hwloc_bitmap_and(set, object->cpuset, node->allowed);
-        hwloc_bitmap_copy(locale, set);
         object = object->parent;
     }
+    if (found) {
+        hwloc_bitmap_copy(locale, set);
+    }
     hwloc_bitmap_free(set);
+    return found;
 }
 
 static int least_used(const units_t *units, hwloc_const_bitmap_t locale,
@@ -71,7 +77,11 @@ static int bind_to_units(orte_proc_t *proc, units_t *units, orte_level_t level, 
 {
     const orte_placement_t *placement = &proc->job->placement;
 
-    widen(proc->node, units, need, proc->locale);
+    /* An object that is too small by itself (core:PE=2) stands for its surroundings: free ones if possible. */
+    if (units_inside(units, proc->locale, INT_MAX) < need &&
+        !widen(proc->node, units, need, 0, proc->locale)) {
+        widen(proc->node, units, need, INT_MAX, proc->locale);
+    }
     for (int k = 0; k < need; k++) {
         int unit = least_used(units, proc->locale, proc->cpuset);
         if (unit < 0) {
