@@ -34,6 +34,36 @@ typedef struct published {
 } published_t;
 
 static opal_list_t published = OPAL_LIST_INIT(published);
+
+/* A fence that goes on. */
+typedef struct fence {
+    _Atomic int32_t result; /* 0: not yet; 1: done; negative: a PMIx status */
+} fence_t;
+
+/* The fence that tells that all have published. It goes on while MPI_Init returns; look-ups wait for it, as libpmix
+ * answers "not found", or gives up after a while, when a process has yet to commit. */
+static fence_t start;
+static pthread_mutex_t early_lock = PTHREAD_MUTEX_INITIALIZER;
+static opal_list_t early_lookups = OPAL_LIST_INIT(early_lookups);
+/* A look-up under way, and then its answer on the way to the progress engine. */
+typedef struct lookup {
+    opal_list_item_t item; /* of early_lookups */
+    uint32_t rank;
+    char *key;
+    ompi_rte_get_fn_t fn;
+    void *context;
+    int status;
+    size_t len;
+    char *data;
+} lookup_t;
+
+static void free_lookup(lookup_t *lookup)
+{
+    free(lookup->key);
+    free(lookup->data);
+    free(lookup);
+}
+
 static pmix_proc_t my_proc;
 static bool secret_known;
 static pthread_mutex_t hosts_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -273,7 +303,7 @@ static int find_secret(void)
     return rc;
 }
 
-/* Ask rank 0, which answers as soon as it has committed. Still part of the start: a blocking call. */
+/* Ask rank 0, which has committed. Still part of the start: a blocking call. */
 static int fetch_secret(void)
 {
     pmix_proc_t root;
@@ -386,21 +416,6 @@ static void set_identity(void)
     opal_output_set_identity(identity);
 }
 
-/* The shared-memory stores of libpmix 4.2 at times answer "not found" at once for what a local peer has yet to
- * commit; the hash store waits for it. The choice is ours alone: it is not for processes that we may start. */
-static pmix_status_t init_pmix(void)
-{
-    bool chosen = getenv("PMIX_MCA_gds") != NULL;
-    if (!chosen) {
-        setenv("PMIX_MCA_gds", "hash", 1);
-    }
-    pmix_status_t rc = PMIx_Init(&my_proc, NULL, 0);
-    if (!chosen) {
-        unsetenv("PMIX_MCA_gds");
-    }
-    return rc;
-}
-
 /* Every PMIx launcher names the job in the environment; without that name libpmix would only look for
  * stray servers. */
 static int connect_server(bool *served)
@@ -409,7 +424,7 @@ static int connect_server(bool *served)
     if (!*served) {
         return OPAL_SUCCESS;
     }
-    pmix_status_t rc = init_pmix();
+    pmix_status_t rc = PMIx_Init(&my_proc, NULL, 0);
     if (rc == PMIX_SUCCESS) {
         return OPAL_SUCCESS;
     }
@@ -441,14 +456,18 @@ int ompi_rte_init(void)
 void ompi_rte_finalize(void)
 {
     opal_list_item_t *item;
+    if (my_proc.nspace[0]) {
+        PMIx_Finalize(NULL, 0); /* no more callbacks */
+    }
     while ((item = opal_list_pop(&published)) != NULL) {
         published_t *p = OPAL_CONTAINER_OF(item, published_t, item);
         free(p->key);
         free(p);
     }
-    if (my_proc.nspace[0]) {
-        PMIx_Finalize(NULL, 0);
+    while ((item = opal_list_pop(&early_lookups)) != NULL) {
+        free_lookup(OPAL_CONTAINER_OF(item, lookup_t, item));
     }
+    atomic_store(&start.result, 0);
     for (uint32_t i = 0; hosts && i < ompi_rte.size; i++) {
         free(hosts[i]);
     }
@@ -465,28 +484,24 @@ void ompi_rte_finalize(void)
 
 /* ---- Waiting for the others ---- */
 
-/* In libpmix's thread. */
-static void fence_done(pmix_status_t status, void *context)
+static bool fence_is_over(fence_t *fence)
 {
-    _Atomic int32_t *result = context;
-    /* PMIX_SUCCESS is 0, failures are negative: shifted, so that 0 means "not yet". */
-    atomic_store_explicit(result, status == PMIX_SUCCESS ? 1 : status, memory_order_release);
+    return atomic_load_explicit(&fence->result, memory_order_acquire) != 0;
+}
+
+static void end_fence(fence_t *fence, pmix_status_t status)
+{
+    atomic_store_explicit(&fence->result, status == PMIX_SUCCESS ? 1 : status, memory_order_release);
     opal_progress_wake();
 }
 
-int ompi_rte_fence(void)
+/* `done` comes in libpmix's thread, or from in here. */
+static int start_fence(pmix_op_cbfunc_t done, fence_t *fence)
 {
-    _Atomic int32_t result = 0;
-    if (ompi_rte.singleton) {
+    pmix_status_t rc = PMIx_Fence_nb(NULL, 0, NULL, 0, done, fence);
+    if (rc == PMIX_OPERATION_SUCCEEDED) {
+        done(PMIX_SUCCESS, fence);
         return OPAL_SUCCESS;
-    }
-    pmix_status_t rc = PMIx_Fence_nb(NULL, 0, NULL, 0, fence_done, &result);
-    if (rc == PMIX_SUCCESS) {
-        opal_progress_wait(&result);
-        int32_t status = atomic_load_explicit(&result, memory_order_acquire);
-        rc = status == 1 ? PMIX_SUCCESS : status;
-    } else if (rc == PMIX_OPERATION_SUCCEEDED) {
-        rc = PMIX_SUCCESS;
     }
     if (rc != PMIX_SUCCESS) {
         opal_show_help("rte:fence", "The processes of the job can't wait for each other: PMIx fence: %s",
@@ -494,6 +509,38 @@ int ompi_rte_fence(void)
         return OPAL_ERROR;
     }
     return OPAL_SUCCESS;
+}
+
+static int wait_for_fence(fence_t *fence)
+{
+    opal_progress_wait(&fence->result);
+    int32_t result = atomic_load_explicit(&fence->result, memory_order_acquire);
+    if (result != 1) {
+        opal_show_help("rte:fence", "The processes of the job can't wait for each other: PMIx fence: %s",
+                       PMIx_Error_string(result));
+        return OPAL_ERROR;
+    }
+    return OPAL_SUCCESS;
+}
+
+/* In libpmix's thread. */
+static void fence_done(pmix_status_t status, void *context)
+{
+    end_fence(context, status);
+}
+
+int ompi_rte_fence(void)
+{
+    fence_t fence = {.result = 0};
+    if (ompi_rte.singleton) {
+        return OPAL_SUCCESS;
+    }
+    /* Two fences of the same processes must not go on at once: a server can't tell them apart. */
+    int rc = wait_for_fence(&start);
+    if (rc == OPAL_SUCCESS) {
+        rc = start_fence(fence_done, &fence);
+    }
+    return rc == OPAL_SUCCESS ? wait_for_fence(&fence) : rc;
 }
 
 /* ---- Business cards ---- */
@@ -546,36 +593,22 @@ int ompi_rte_put(const char *key, const void *data, size_t len)
     return OPAL_SUCCESS;
 }
 
-/* One commit per process: a server answers a look-up of what is missing in the first one with "not found". */
-int ompi_rte_commit(void)
-{
-    if (ompi_rte.singleton) {
-        return OPAL_SUCCESS;
-    }
-    pmix_status_t rc = PMIx_Commit();
-    if (rc != PMIX_SUCCESS) {
-        opal_show_help("rte:commit", "This process's addresses can't be published: PMIx commit: %s",
-                       PMIx_Error_string(rc));
-        return OPAL_ERROR;
-    }
-    return secret_known ? OPAL_SUCCESS : fetch_secret();
-}
-
-/* A look-up under way, and then its answer on the way to the progress engine. */
-typedef struct lookup {
-    ompi_rte_get_fn_t fn;
-    void *context;
-    int status;
-    size_t len;
-    char *data;
-} lookup_t;
-
+/* In progress. */
 static void deliver(void *arg)
 {
     lookup_t *lookup = arg;
     lookup->fn(lookup->status, lookup->data, lookup->len, lookup->context);
-    free(lookup->data);
-    free(lookup);
+    free_lookup(lookup);
+}
+
+static void hand_over(lookup_t *lookup)
+{
+    if (opal_progress_defer(deliver, lookup) != OPAL_SUCCESS) {
+        /* Dropping it would leave somebody waiting for ever. */
+        opal_show_help("rte:memory", "Out of memory for the answer to an address look-up.");
+        abort();
+    }
+    opal_progress_wake();
 }
 
 /* In libpmix's thread; the value is libpmix's. */
@@ -584,22 +617,39 @@ static void lookup_done(pmix_status_t status, pmix_value_t *value, void *context
     lookup_t *lookup = context;
     lookup->status = OPAL_ERR_NOT_FOUND;
     if (status == PMIX_SUCCESS && value && value->type == PMIX_BYTE_OBJECT) {
-        lookup->len = value->data.bo.size;
-        lookup->data = malloc(lookup->len ? lookup->len : 1);
+        size_t len = value->data.bo.size;
+        lookup->data = malloc(len ? len : 1);
+        lookup->status = lookup->data ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
         if (lookup->data) {
-            memcpy(lookup->data, value->data.bo.bytes, lookup->len);
-            lookup->status = OPAL_SUCCESS;
-        } else {
-            lookup->len = 0;
-            lookup->status = OPAL_ERR_OUT_OF_RESOURCE;
+            memcpy(lookup->data, value->data.bo.bytes, len);
+            lookup->len = len;
         }
     }
-    if (opal_progress_defer(deliver, lookup) != OPAL_SUCCESS) {
-        /* Dropping it would leave somebody waiting for ever. */
-        opal_show_help("rte:memory", "Out of memory for the answer to an address look-up.");
-        abort();
+    hand_over(lookup);
+}
+
+static void start_lookup(lookup_t *lookup)
+{
+    pmix_proc_t proc;
+    PMIX_LOAD_PROCID(&proc, my_proc.nspace, lookup->rank);
+    pmix_status_t rc = PMIx_Get_nb(&proc, lookup->key, NULL, 0, lookup_done, lookup);
+    if (rc != PMIX_SUCCESS) {
+        lookup_done(rc, NULL, lookup);
     }
-    opal_progress_wake();
+}
+
+/* In libpmix's thread: all have published. */
+static void start_done(pmix_status_t status, void *context)
+{
+    opal_list_t early = OPAL_LIST_INIT(early);
+    opal_list_item_t *item;
+    pthread_mutex_lock(&early_lock);
+    opal_list_splice(&early, &early_lookups);
+    end_fence(context, status);
+    pthread_mutex_unlock(&early_lock);
+    while ((item = opal_list_pop(&early)) != NULL) {
+        start_lookup(OPAL_CONTAINER_OF(item, lookup_t, item));
+    }
 }
 
 int ompi_rte_get(uint32_t rank, const char *key, ompi_rte_get_fn_t fn, void *context)
@@ -613,21 +663,42 @@ int ompi_rte_get(uint32_t rank, const char *key, ompi_rte_get_fn_t fn, void *con
         return OPAL_SUCCESS;
     }
     lookup_t *lookup = calloc(1, sizeof *lookup);
-    if (!lookup) {
+    if (!lookup || !(lookup->key = strdup(key))) {
+        free(lookup);
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
+    lookup->rank = rank;
     lookup->fn = fn;
     lookup->context = context;
-    pmix_proc_t proc;
-    PMIX_LOAD_PROCID(&proc, my_proc.nspace, rank);
-    pmix_status_t rc = PMIx_Get_nb(&proc, key, NULL, 0, lookup_done, lookup);
-    if (rc != PMIX_SUCCESS) {
-        free(lookup);
-        opal_show_help("rte:get", "The addresses of rank %u can't be looked up: PMIx get of %s: %s", rank, key,
-                       PMIx_Error_string(rc));
-        return OPAL_ERROR;
+    pthread_mutex_lock(&early_lock);
+    bool early = !fence_is_over(&start);
+    if (early) {
+        opal_list_append(&early_lookups, &lookup->item);
+    }
+    pthread_mutex_unlock(&early_lock);
+    if (!early) {
+        start_lookup(lookup);
     }
     return OPAL_SUCCESS;
+}
+
+/* One commit per process: a server answers a look-up of what is missing in the first one with "not found". */
+int ompi_rte_commit(void)
+{
+    if (ompi_rte.singleton) {
+        return OPAL_SUCCESS;
+    }
+    pmix_status_t prc = PMIx_Commit();
+    if (prc != PMIX_SUCCESS) {
+        opal_show_help("rte:commit", "This process's addresses can't be published: PMIx commit: %s",
+                       PMIx_Error_string(prc));
+        return OPAL_ERROR;
+    }
+    int rc = start_fence(start_done, &start);
+    if (rc == OPAL_SUCCESS && !secret_known) {
+        rc = wait_for_fence(&start);
+    }
+    return rc == OPAL_SUCCESS && !secret_known ? fetch_secret() : rc;
 }
 
 /* ---- Where the others are ---- */
