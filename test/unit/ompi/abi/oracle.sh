@@ -6,9 +6,7 @@
 . "$top_srcdir/test/support/mpich.sh"
 tap_start 240
 
-prefix=$(mpich_prefix 2>"${TMPDIR:-/tmp}/why.$$") || {
-    why=$(cat "${TMPDIR:-/tmp}/why.$$"); rm -f "${TMPDIR:-/tmp}/why.$$"; tap_skip_all "$why"; }
-rm -f "${TMPDIR:-/tmp}/why.$$"
+prefix=$(mpich_prefix 2>"$tap_dir/why") || tap_skip_all "$(cat "$tap_dir/why")"
 oracle=$prefix/include/mpi_abi.h
 library=$top_builddir/ompi/.libs/libmpi_abi.so
 compile="${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -I$top_builddir/ompi/include -I$top_srcdir/ompi/include"
