@@ -20,8 +20,6 @@ libhawser_orte_la_SOURCES += \
     mca/ras/ras.h mca/ras/base/hostfile.c mca/ras/base/ras.c \
     mca/rmaps/rmaps.h mca/rmaps/base/bind.c mca/rmaps/base/bind.h mca/rmaps/base/display.c \
     mca/rmaps/base/map.c mca/rmaps/base/objects.c mca/rmaps/base/parse.c mca/rmaps/base/rank.c \
-    mca/rmaps/ppr/rmaps_ppr.c mca/rmaps/ppr/rmaps_ppr.h \
-    mca/rmaps/round_robin/rmaps_round_robin.c mca/rmaps/round_robin/rmaps_round_robin.h \
     mca/schizo/schizo.h mca/schizo/base/cli.h mca/schizo/base/files.c mca/schizo/base/help.c \
     mca/schizo/base/options.c mca/schizo/base/parse.c mca/schizo/base/programs.c
 

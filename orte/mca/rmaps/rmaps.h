@@ -15,12 +15,16 @@
 #define ORTE_MCA_RMAPS_RMAPS_H
 
 #include "opal/declspec.h"
+#include "hawser/component.h"
 #include "orte/runtime/types.h"
 
-/* What a component offers. */
+#define ORTE_RMAPS_CONTRACT_MAJOR 1
+#define ORTE_RMAPS_CONTRACT_MINOR 0
+
+/* What a component's `ops` points to. */
 typedef struct {
-    const char *name;
-    /* Can it map this request? The first that can is used. */
+    int priority;
+    /* Can it map this request? Of those that can, the one with the highest priority is used. */
     bool (*accepts)(const orte_placement_t *placement);
     /* Append the processes of one program (np may be 0: as many as fit). Reports what it refuses. */
     int (*map_app)(orte_job_t *job, orte_app_t *app, orte_node_t **nodes, int nnodes);
@@ -34,6 +38,8 @@ ORTE_DECLSPEC int orte_rmaps_parse_bind_to(orte_placement_t *placement, const ch
 /* --- for the launcher --- */
 /* Cpus (cores, or hardware threads if the placement says so) the job may use on a node. */
 ORTE_DECLSPEC int orte_rmaps_count_cpus(const orte_node_t *node, bool hwthreads);
+/* Open the framework: the components that parameter rmaps selects. Counted; reports what fails. */
+ORTE_DECLSPEC int orte_rmaps_open(void);
 /* Map the job. On success every proc is complete and job->oversubscribed is known. */
 ORTE_DECLSPEC int orte_rmaps_map(orte_job_t *job, orte_node_t **nodes, int nnodes);
 /* "package[0][core:0-1]" or "not bound"; caller frees. */

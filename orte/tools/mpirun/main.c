@@ -5,6 +5,7 @@
 #include "orte/mca/errmgr/errmgr.h"
 #include "orte/mca/iof/iof.h"
 #include "orte/mca/odls/odls.h"
+#include "orte/mca/rmaps/rmaps.h"
 #include "orte/mca/schizo/schizo.h"
 #include "orte/pmix/server.h"
 #include "orte/runtime/queue.h"
@@ -203,7 +204,7 @@ static int prepare(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t 
     if (orte_schizo_export_params(rt) != OPAL_SUCCESS || opal_init() != OPAL_SUCCESS) {
         return ORTE_EXIT_USAGE;
     }
-    if (orte_odls_register_params() != OPAL_SUCCESS) {
+    if (orte_odls_register_params() != OPAL_SUCCESS || orte_rmaps_open() != OPAL_SUCCESS) {
         return ORTE_EXIT_USAGE;
     }
     read_environment(rt);

@@ -4,6 +4,7 @@
  * policies, and invariants over every combination of policy, binding and size.
  */
 #include "opal/constants.h"
+#include "opal/runtime/opal.h"
 #include "opal/util/argv.h"
 #include "orte/mca/rmaps/rmaps.h"
 #include "orte/runtime/runtime.h"
@@ -273,7 +274,8 @@ int main(void)
 {
     tap_start(120);
     rt = orte_runtime_create("test");
-    TAP_REQUIRE(rt != NULL, "a runtime");
+    TAP_REQUIRE(rt != NULL && opal_init() == OPAL_SUCCESS && orte_rmaps_open() == OPAL_SUCCESS,
+                "the components are there");
     exact_maps();
     invariants();
     limits();

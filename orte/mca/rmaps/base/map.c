@@ -3,28 +3,51 @@
 #include "orte/mca/rmaps/base/bind.h"
 
 #include "opal/constants.h"
-#include "orte/mca/rmaps/ppr/rmaps_ppr.h"
-#include "orte/mca/rmaps/round_robin/rmaps_round_robin.h"
+#include "opal/mca/base/framework.h"
+#include "orte/mca/rmaps/static-components.h"
 #include "orte/util/report.h"
 
-#include <stdlib.h>
+static mca_base_framework_t framework = {
+    .project = "orte",
+    .name = "rmaps",
+    .help = "where the processes of a job run",
+    .contract_major = ORTE_RMAPS_CONTRACT_MAJOR,
+    .contract_minor = ORTE_RMAPS_CONTRACT_MINOR,
+    .static_components = mca_rmaps_static_components,
+};
 
-static const orte_rmaps_module_t *const modules[] = {&orte_rmaps_ppr, &orte_rmaps_round_robin};
+int orte_rmaps_open(void)
+{
+    return mca_base_framework_open(&framework, MCA_BASE_OPEN_DEFAULT);
+}
 
 static const orte_rmaps_module_t *select_module(const orte_placement_t *placement)
 {
-    size_t i = 0;
+    const orte_rmaps_module_t *best = NULL;
 
-    while (!modules[i]->accepts(placement)) {
-        i++; /* round_robin, the last, accepts all that ppr does not */
+    for (opal_list_item_t *i = opal_list_first(&framework.components); i != NULL;
+         i = opal_list_next(&framework.components, i)) {
+        const mca_base_component_item_t *item =
+            OPAL_CONTAINER_OF(i, mca_base_component_item_t, item);
+        const orte_rmaps_module_t *module = item->component->ops;
+        if (module->accepts(placement) && (best == NULL || module->priority > best->priority)) {
+            best = module;
+        }
     }
-    return modules[i];
+    if (best == NULL) {
+        orte_report("no component of rmaps can map the processes as asked (--map-by); is the "
+                    "installation complete, and parameter rmaps not set too narrowly?");
+    }
+    return best;
 }
 
 static int map_apps(orte_job_t *job, orte_node_t **nodes, int nnodes)
 {
     const orte_rmaps_module_t *module = select_module(&job->placement);
 
+    if (module == NULL) {
+        return OPAL_ERR_NOT_AVAILABLE;
+    }
     for (int i = 0; i < job->napps; i++) {
         orte_app_t *app = job->apps[i];
         app->first_rank = job->nprocs;

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Maps N processes per object: ppr:N:OBJECT, -N, --npernode, --npersocket, -ppn. */
-#include "orte/mca/rmaps/ppr/rmaps_ppr.h"
+#include "orte/mca/rmaps/rmaps.h"
 
 #include "opal/constants.h"
 #include "orte/util/report.h"
@@ -52,8 +52,19 @@ static int map_app(orte_job_t *job, orte_app_t *app, orte_node_t **nodes, int nn
     return OPAL_SUCCESS;
 }
 
-const orte_rmaps_module_t orte_rmaps_ppr = {
-    .name = "ppr",
+static const orte_rmaps_module_t ppr = {
+    .priority = 20,
     .accepts = accepts,
     .map_app = map_app,
+};
+
+MCA_EXPORT const mca_base_component_t mca_rmaps_ppr_component = {
+    .magic = MCA_BASE_COMPONENT_MAGIC,
+    .struct_size = sizeof(mca_base_component_t),
+    .framework = "rmaps",
+    .contract_major = ORTE_RMAPS_CONTRACT_MAJOR,
+    .contract_minor = ORTE_RMAPS_CONTRACT_MINOR,
+    .name = "ppr",
+    .version = {1, 0, 0},
+    .ops = &ppr,
 };

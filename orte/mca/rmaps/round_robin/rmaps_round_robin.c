@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Maps by slot, by node, or in turn over the objects of one level. */
-#include "orte/mca/rmaps/round_robin/rmaps_round_robin.h"
+#include "orte/mca/rmaps/rmaps.h"
 
 #include "opal/constants.h"
 #include "orte/util/report.h"
@@ -101,8 +101,19 @@ static int map_app(orte_job_t *job, orte_app_t *app, orte_node_t **nodes, int nn
     return rc;
 }
 
-const orte_rmaps_module_t orte_rmaps_round_robin = {
-    .name = "round_robin",
+static const orte_rmaps_module_t round_robin = {
+    .priority = 10,
     .accepts = accepts,
     .map_app = map_app,
+};
+
+MCA_EXPORT const mca_base_component_t mca_rmaps_round_robin_component = {
+    .magic = MCA_BASE_COMPONENT_MAGIC,
+    .struct_size = sizeof(mca_base_component_t),
+    .framework = "rmaps",
+    .contract_major = ORTE_RMAPS_CONTRACT_MAJOR,
+    .contract_minor = ORTE_RMAPS_CONTRACT_MINOR,
+    .name = "round_robin",
+    .version = {1, 0, 0},
+    .ops = &round_robin,
 };
