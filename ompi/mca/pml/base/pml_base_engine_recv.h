@@ -628,6 +628,7 @@ static int engine_recv_init_persistent(void *buf, size_t count, ompi_datatype_t 
         return MPI_ERR_NO_MEM;
     }
     recv->super.persistent = true;
+    recv->super.active = false;
     ompi_status_set_empty(&recv->super.status);
     atomic_store_explicit(&recv->super.complete, 1, memory_order_relaxed);
     *request = &recv->super;

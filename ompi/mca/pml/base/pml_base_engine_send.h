@@ -707,6 +707,7 @@ static int engine_send_init(const void *buf, size_t count, ompi_datatype_t *type
     mca_pml_send_t *send = engine_send_new(buf, count, type, dst, tag, mode, comm, &rc);
     if (send) {
         send->super.persistent = true;
+        send->super.active = false;
         atomic_store_explicit(&send->super.complete, 1, memory_order_relaxed);
         ompi_status_set_empty(&send->super.status);
         *request = &send->super;
