@@ -21,7 +21,7 @@
 #include "opal/runtime/progress.h"
 #include "opal/util/output.h"
 
-#define SECRET_KEY "hawser.job.secret" /* job information from our mpirun; else in the modex of rank 0 */
+#define SECRET_KEY "hawser.job.secret" /* job information from our mpirun; else published by rank 0 */
 
 ompi_rte_t ompi_rte;
 
@@ -43,11 +43,13 @@ typedef struct fence {
 /* The fence that tells that all have published. It goes on while MPI_Init returns; look-ups wait for it, as libpmix
  * answers "not found", or gives up after a while, when a process has yet to commit. */
 static fence_t start;
-static pthread_mutex_t early_lock = PTHREAD_MUTEX_INITIALIZER;
-static opal_list_t early_lookups = OPAL_LIST_INIT(early_lookups);
+static pthread_mutex_t lookups_lock = PTHREAD_MUTEX_INITIALIZER;
+static opal_list_t early_lookups = OPAL_LIST_INIT(early_lookups); /* wait for the fence */
+static opal_list_t asked_lookups = OPAL_LIST_INIT(asked_lookups); /* are with libpmix */
+static bool closed; /* nobody wants an answer any more */
 /* A look-up under way, and then its answer on the way to the progress engine. */
 typedef struct lookup {
-    opal_list_item_t item; /* of early_lookups */
+    opal_list_item_t item;
     uint32_t rank;
     char *key;
     ompi_rte_get_fn_t fn;
@@ -65,7 +67,6 @@ static void free_lookup(lookup_t *lookup)
 }
 
 static pmix_proc_t my_proc;
-static bool secret_known;
 static pthread_mutex_t hosts_lock = PTHREAD_MUTEX_INITIALIZER;
 static char **hosts; /* of ranks that were asked for */
 
@@ -277,34 +278,7 @@ static bool parse_secret(const char *hex)
     return true;
 }
 
-/* From our mpirun. Under another launcher rank 0 makes one up, which travels with its business card. */
-static int find_secret(void)
-{
-    char *hex = job_string(PMIX_RANK_WILDCARD, SECRET_KEY);
-    if (hex) {
-        bool good = parse_secret(hex);
-        explicit_bzero(hex, strlen(hex));
-        free(hex);
-        if (!good) {
-            opal_show_help("rte:secret", "The job's secret that the launcher gave is damaged (%s).", SECRET_KEY);
-            return OPAL_ERR_PARSE;
-        }
-        secret_known = true;
-        return OPAL_SUCCESS;
-    }
-    if (ompi_rte.rank != 0) {
-        return OPAL_SUCCESS; /* ompi_rte_commit() fetches it */
-    }
-    int rc = random_bytes(ompi_rte.secret, sizeof ompi_rte.secret);
-    if (rc == OPAL_SUCCESS) {
-        rc = ompi_rte_put(SECRET_KEY, ompi_rte.secret, sizeof ompi_rte.secret);
-        secret_known = rc == OPAL_SUCCESS;
-    }
-    return rc;
-}
-
-/* Ask rank 0, which has committed. Still part of the start: a blocking call. */
-static int fetch_secret(void)
+static pmix_status_t fetch_secret(void)
 {
     pmix_proc_t root;
     pmix_value_t *value = NULL;
@@ -315,15 +289,56 @@ static int fetch_secret(void)
     }
     if (rc == PMIX_SUCCESS) {
         memcpy(ompi_rte.secret, value->data.bo.bytes, sizeof ompi_rte.secret);
-        secret_known = true;
-    } else {
-        opal_show_help("rte:secret", "The job's secret can't be had from rank 0 through PMIx: %s",
-                       PMIx_Error_string(rc));
     }
     if (value) {
         PMIX_VALUE_RELEASE(value);
     }
-    return rc == PMIX_SUCCESS ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
+    return rc;
+}
+
+/* Rank 0 makes one up, and everybody asks for it. Still part of the start: blocking calls. */
+static int make_secret(void)
+{
+    int rc = OPAL_SUCCESS;
+    if (ompi_rte.rank == 0) {
+        rc = random_bytes(ompi_rte.secret, sizeof ompi_rte.secret);
+        if (rc == OPAL_SUCCESS) {
+            rc = ompi_rte_put(SECRET_KEY, ompi_rte.secret, sizeof ompi_rte.secret);
+        }
+    }
+    if (rc != OPAL_SUCCESS) {
+        return rc;
+    }
+    pmix_status_t prc = PMIx_Commit();
+    if (prc == PMIX_SUCCESS) {
+        prc = PMIx_Fence(NULL, 0, NULL, 0);
+    }
+    if (prc == PMIX_SUCCESS && ompi_rte.rank != 0) {
+        prc = fetch_secret();
+    }
+    if (prc != PMIX_SUCCESS) {
+        opal_show_help("rte:secret", "The job's secret can't be had from rank 0 through PMIx: %s",
+                       PMIx_Error_string(prc));
+        return OPAL_ERR_NOT_AVAILABLE;
+    }
+    return OPAL_SUCCESS;
+}
+
+/* From our mpirun; other launchers give none. */
+static int find_secret(void)
+{
+    char *hex = job_string(PMIX_RANK_WILDCARD, SECRET_KEY);
+    if (!hex) {
+        return make_secret();
+    }
+    bool good = parse_secret(hex);
+    explicit_bzero(hex, strlen(hex));
+    free(hex);
+    if (!good) {
+        opal_show_help("rte:secret", "The job's secret that the launcher gave is damaged (%s).", SECRET_KEY);
+        return OPAL_ERR_PARSE;
+    }
+    return OPAL_SUCCESS;
 }
 
 /* ---- Start ---- */
@@ -349,7 +364,6 @@ static int init_singleton(void)
     if (!ompi_rte.nspace || !ompi_rte.host || !ompi_rte.local_peers) {
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
-    secret_known = true;
     return OPAL_SUCCESS;
 }
 
@@ -438,6 +452,7 @@ static int connect_server(bool *served)
 int ompi_rte_init(void)
 {
     bool served;
+    closed = false;
     int rc = connect_server(&served);
     if (rc != OPAL_SUCCESS) {
         return rc;
@@ -459,12 +474,14 @@ void ompi_rte_finalize(void)
     if (my_proc.nspace[0]) {
         PMIx_Finalize(NULL, 0); /* no more callbacks */
     }
+    closed = true; /* answers may still be on their way in the progress engine */
     while ((item = opal_list_pop(&published)) != NULL) {
         published_t *p = OPAL_CONTAINER_OF(item, published_t, item);
         free(p->key);
         free(p);
     }
-    while ((item = opal_list_pop(&early_lookups)) != NULL) {
+    opal_list_splice(&asked_lookups, &early_lookups);
+    while ((item = opal_list_pop(&asked_lookups)) != NULL) {
         free_lookup(OPAL_CONTAINER_OF(item, lookup_t, item));
     }
     atomic_store(&start.result, 0);
@@ -479,7 +496,6 @@ void ompi_rte_finalize(void)
     free(ompi_rte.local_peers);
     explicit_bzero(&ompi_rte, sizeof ompi_rte);
     memset(&my_proc, 0, sizeof my_proc);
-    secret_known = false;
 }
 
 /* ---- Waiting for the others ---- */
@@ -597,12 +613,17 @@ int ompi_rte_put(const char *key, const void *data, size_t len)
 static void deliver(void *arg)
 {
     lookup_t *lookup = arg;
-    lookup->fn(lookup->status, lookup->data, lookup->len, lookup->context);
+    if (!closed) {
+        lookup->fn(lookup->status, lookup->data, lookup->len, lookup->context);
+    }
     free_lookup(lookup);
 }
 
 static void hand_over(lookup_t *lookup)
 {
+    pthread_mutex_lock(&lookups_lock);
+    opal_list_remove(&lookup->item);
+    pthread_mutex_unlock(&lookups_lock);
     if (opal_progress_defer(deliver, lookup) != OPAL_SUCCESS) {
         /* Dropping it would leave somebody waiting for ever. */
         opal_show_help("rte:memory", "Out of memory for the answer to an address look-up.");
@@ -631,6 +652,9 @@ static void lookup_done(pmix_status_t status, pmix_value_t *value, void *context
 static void start_lookup(lookup_t *lookup)
 {
     pmix_proc_t proc;
+    pthread_mutex_lock(&lookups_lock);
+    opal_list_append(&asked_lookups, &lookup->item);
+    pthread_mutex_unlock(&lookups_lock);
     PMIX_LOAD_PROCID(&proc, my_proc.nspace, lookup->rank);
     pmix_status_t rc = PMIx_Get_nb(&proc, lookup->key, NULL, 0, lookup_done, lookup);
     if (rc != PMIX_SUCCESS) {
@@ -643,10 +667,10 @@ static void start_done(pmix_status_t status, void *context)
 {
     opal_list_t early = OPAL_LIST_INIT(early);
     opal_list_item_t *item;
-    pthread_mutex_lock(&early_lock);
+    pthread_mutex_lock(&lookups_lock);
     opal_list_splice(&early, &early_lookups);
     end_fence(context, status);
-    pthread_mutex_unlock(&early_lock);
+    pthread_mutex_unlock(&lookups_lock);
     while ((item = opal_list_pop(&early)) != NULL) {
         start_lookup(OPAL_CONTAINER_OF(item, lookup_t, item));
     }
@@ -670,19 +694,18 @@ int ompi_rte_get(uint32_t rank, const char *key, ompi_rte_get_fn_t fn, void *con
     lookup->rank = rank;
     lookup->fn = fn;
     lookup->context = context;
-    pthread_mutex_lock(&early_lock);
+    pthread_mutex_lock(&lookups_lock);
     bool early = !fence_is_over(&start);
     if (early) {
         opal_list_append(&early_lookups, &lookup->item);
     }
-    pthread_mutex_unlock(&early_lock);
+    pthread_mutex_unlock(&lookups_lock);
     if (!early) {
         start_lookup(lookup);
     }
     return OPAL_SUCCESS;
 }
 
-/* One commit per process: a server answers a look-up of what is missing in the first one with "not found". */
 int ompi_rte_commit(void)
 {
     if (ompi_rte.singleton) {
@@ -694,11 +717,7 @@ int ompi_rte_commit(void)
                        PMIx_Error_string(prc));
         return OPAL_ERROR;
     }
-    int rc = start_fence(start_done, &start);
-    if (rc == OPAL_SUCCESS && !secret_known) {
-        rc = wait_for_fence(&start);
-    }
-    return rc == OPAL_SUCCESS && !secret_known ? fetch_secret() : rc;
+    return start_fence(start_done, &start);
 }
 
 /* ---- Where the others are ---- */
