@@ -1,0 +1,537 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Options; the processes of each test, their meeting points, and the verdict in TAP. */
+#include "conform.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+conform_options_t conform_options = {
+    .seed = 1, .processes = 4, .asymmetric_fence = true, .timeout = 120, .pin = true};
+conform_process_t self;
+unsigned char conform_cards[CONFORM_MAX_PROCESSES][CONFORM_CARD_MAX];
+size_t conform_card_len[CONFORM_MAX_PROCESSES];
+
+/* ---- In the processes ---- */
+
+/* What a process says to its parent, and hears back. */
+typedef struct message {
+    char what; /* B: barrier; C: card; K: kill `value`; S: skip, with text */
+    int32_t value;
+    uint32_t len;
+} message_t;
+
+static void put(int fd, const void *data, size_t len)
+{
+    const char *p = data;
+    while (len > 0) {
+        ssize_t n = send(fd, p, len, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            _exit(CONFORM_FAILED); /* the kit's parent is gone */
+        }
+        p += n;
+        len -= (size_t)n;
+    }
+}
+
+static bool take(int fd, void *data, size_t len)
+{
+    char *p = data;
+    while (len > 0) {
+        ssize_t n = recv(fd, p, len, 0);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return false;
+        }
+        p += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+static void say(char what, int32_t value, const void *data, size_t len)
+{
+    message_t m = {what, value, (uint32_t)len};
+    put(self.control, &m, sizeof(m));
+    if (len > 0) {
+        put(self.control, data, len);
+    }
+}
+
+static void hear(void *data, size_t len)
+{
+    if (!take(self.control, data, len)) {
+        _exit(CONFORM_FAILED);
+    }
+}
+
+void conform_barrier(void)
+{
+    char go;
+    say('B', 0, NULL, 0);
+    hear(&go, 1);
+}
+
+/* Naps between looks: the parent may need this processor. */
+static bool control_readable(int ms)
+{
+    struct pollfd p = {.fd = self.control, .events = POLLIN};
+    return poll(&p, 1, ms) > 0;
+}
+
+void conform_progress_barrier(void)
+{
+    char go;
+    say('B', 0, NULL, 0);
+    for (int nap = 0; !control_readable(nap);) {
+        nap = conform_progress() == 0;
+    }
+    hear(&go, 1);
+}
+
+void conform_exchange(const void *card, size_t len)
+{
+    say('C', 0, card, len);
+    for (int i = 0; i < self.size; i++) {
+        uint32_t n;
+        hear(&n, sizeof(n));
+        REQUIRE(n <= CONFORM_CARD_MAX, "card of %u bytes", n);
+        conform_card_len[i] = n;
+        hear(conform_cards[i], n);
+    }
+}
+
+void conform_kill(int rank)
+{
+    char done;
+    say('K', rank, NULL, 0);
+    hear(&done, 1);
+}
+
+uint64_t conform_random(uint64_t n)
+{
+    static _Thread_local uint64_t extra; /* threads: each its own sequence */
+    if (extra == 0) {
+        static _Atomic uint64_t threads;
+        extra = self.random + 0x9e3779b97f4a7c15ull * ++threads;
+    }
+    uint64_t x = extra += 0x9e3779b97f4a7c15ull;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+    return (x ^ x >> 31) % n;
+}
+
+void conform_fail(const char *file, int line, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    const char *base = strrchr(file, '/');
+    fprintf(stderr, "# [%d] %s:%d: %s\n", self.rank, base ? base + 1 : file, line, text);
+    _exit(CONFORM_FAILED);
+}
+
+void conform_skip(const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    say('S', 0, text, strlen(text));
+    _exit(CONFORM_SKIPPED);
+}
+
+/* process_vm_readv and process_vm_writev fail with EPERM, as in many containers. */
+static void forbid_cma(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+    REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0,
+            "seccomp: %s", strerror(errno));
+}
+
+static void pin_to(int cpu)
+{
+    cpu_set_t mine, one;
+    if (sched_getaffinity(0, sizeof(mine), &mine) != 0) {
+        return;
+    }
+    int wanted = cpu % CPU_COUNT(&mine);
+    for (int i = 0; i < CPU_SETSIZE; i++) {
+        if (CPU_ISSET(i, &mine) && wanted-- == 0) {
+            CPU_ZERO(&one);
+            CPU_SET(i, &one);
+            sched_setaffinity(0, sizeof(one), &one);
+            return;
+        }
+    }
+}
+
+__attribute__((noreturn)) static void run_process(const conform_test_t *test)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    alarm(conform_options.timeout + 5);
+    if (conform_options.forbid_cma) {
+        forbid_cma();
+    }
+    if (conform_options.bench && conform_options.pin) {
+        pin_to(self.rank);
+    }
+    test->run();
+    fflush(NULL);
+    _exit(0);
+}
+
+/* ---- In the parent ---- */
+
+typedef struct child {
+    pid_t pid;
+    int fd;
+    bool at_barrier, has_card, ended, excused;
+    uint32_t card_len;
+    unsigned char card[CONFORM_CARD_MAX];
+} child_t;
+
+static child_t children[CONFORM_MAX_PROCESSES];
+static int child_count;
+static char skip_reason[512];
+
+static void start_processes(const conform_test_t *test, int n, conform_shared_t *shared)
+{
+    static int serial;
+    serial++;
+    child_count = n;
+    memset(children, 0, sizeof(children));
+    for (int i = 0; i < n; i++) {
+        int pair[2];
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+            perror("hawser-btl-conform: socketpair");
+            exit(CONFORM_FAILED);
+        }
+        fflush(NULL);
+        pid_t pid = fork();
+        if (pid < 0) {
+            perror("hawser-btl-conform: fork");
+            exit(CONFORM_FAILED);
+        }
+        if (pid == 0) {
+            for (int k = 0; k < i; k++) {
+                close(children[k].fd);
+            }
+            close(pair[0]);
+            self = (conform_process_t){.rank = i, .size = n, .control = pair[1], .shared = shared,
+                                       .random = conform_options.seed * 1000003u + (uint64_t)i};
+            snprintf(self.job_id, sizeof(self.job_id), "conform-%d-%d", (int)getppid(), serial);
+            memset(self.secret, 0x5a ^ serial, sizeof(self.secret));
+            run_process(test);
+        }
+        close(pair[1]);
+        children[i] = (child_t){.pid = pid, .fd = pair[0]};
+    }
+}
+
+static void release_barrier(void)
+{
+    for (int i = 0; i < child_count; i++) {
+        if (!children[i].ended && !children[i].at_barrier) {
+            return;
+        }
+    }
+    for (int i = 0; i < child_count; i++) {
+        if (children[i].at_barrier) {
+            children[i].at_barrier = false;
+            (void)!send(children[i].fd, "G", 1, MSG_NOSIGNAL);
+        }
+    }
+}
+
+static void release_cards(void)
+{
+    for (int i = 0; i < child_count; i++) {
+        if (!children[i].has_card) {
+            return;
+        }
+    }
+    for (int i = 0; i < child_count; i++) {
+        for (int k = 0; k < child_count; k++) {
+            (void)!send(children[i].fd, &children[k].card_len, sizeof(uint32_t), MSG_NOSIGNAL);
+            (void)!send(children[i].fd, children[k].card, children[k].card_len, MSG_NOSIGNAL);
+        }
+    }
+    for (int i = 0; i < child_count; i++) {
+        children[i].has_card = false;
+    }
+}
+
+static void kill_child(int rank)
+{
+    children[rank].excused = true;
+    kill(children[rank].pid, SIGKILL);
+    waitpid(children[rank].pid, NULL, 0);
+    children[rank].pid = -1;
+    children[rank].ended = true;
+}
+
+/* A message of a child; false: it has closed its end. */
+static bool serve(child_t *c)
+{
+    message_t m;
+    if (!take(c->fd, &m, sizeof(m))) {
+        return false;
+    }
+    switch (m.what) {
+    case 'B':
+        c->at_barrier = true;
+        release_barrier();
+        return true;
+    case 'C':
+        c->card_len = m.len;
+        c->has_card = true;
+        if (m.len > CONFORM_CARD_MAX || !take(c->fd, c->card, m.len)) {
+            return false;
+        }
+        release_cards();
+        return true;
+    case 'K':
+        kill_child(m.value);
+        return send(c->fd, "D", 1, MSG_NOSIGNAL) == 1;
+    case 'S':
+        memset(skip_reason, 0, sizeof(skip_reason));
+        return m.len < sizeof(skip_reason) && take(c->fd, skip_reason, m.len);
+    default:
+        return false;
+    }
+}
+
+static void kill_all(void)
+{
+    for (int i = 0; i < child_count; i++) {
+        if (children[i].pid > 0 && !children[i].ended) {
+            children[i].excused = true;
+            kill(children[i].pid, SIGKILL);
+        }
+    }
+}
+
+/* The worst of the processes' exit codes. */
+static int child_ended(child_t *c)
+{
+    int status, code = 0;
+    close(c->fd);
+    c->fd = -1;
+    c->ended = true;
+    if (c->pid > 0 && waitpid(c->pid, &status, 0) == c->pid) {
+        code = WIFEXITED(status) ? WEXITSTATUS(status) : CONFORM_FAILED;
+        if (WIFSIGNALED(status) && !c->excused && WTERMSIG(status) != SIGKILL) {
+            fprintf(stderr, "# process %d: %s\n", (int)(c - children), strsignal(WTERMSIG(status)));
+        }
+    }
+    release_barrier();
+    return c->excused ? 0 : code;
+}
+
+static int watch_processes(void)
+{
+    int left = child_count, worst = 0;
+    uint64_t end = conform_now() + (uint64_t)conform_options.timeout * 1000000000u;
+    while (left > 0) {
+        struct pollfd fds[CONFORM_MAX_PROCESSES];
+        for (int i = 0; i < child_count; i++) {
+            fds[i] = (struct pollfd){.fd = children[i].fd, .events = POLLIN};
+        }
+        uint64_t now = conform_now();
+        if (now >= end || poll(fds, (nfds_t)child_count, (int)((end - now) / 1000000 + 1)) == 0) {
+            fprintf(stderr, "# no end after %u s\n", conform_options.timeout);
+            worst = CONFORM_FAILED;
+            kill_all();
+            end = UINT64_MAX;
+            continue;
+        }
+        for (int i = 0; i < child_count; i++) {
+            if (fds[i].revents && !serve(&children[i])) {
+                int code = child_ended(&children[i]);
+                left--;
+                if (code != 0 && worst != CONFORM_FAILED) {
+                    worst = code == CONFORM_SKIPPED ? CONFORM_SKIPPED : CONFORM_FAILED;
+                    kill_all(); /* the others would wait for it */
+                }
+            }
+        }
+    }
+    return worst;
+}
+
+static int run_test(const conform_test_t *test, int n)
+{
+    conform_shared_t *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+                                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) {
+        perror("hawser-btl-conform: mmap");
+        exit(CONFORM_FAILED);
+    }
+    skip_reason[0] = '\0';
+    start_processes(test, n, shared);
+    int code = watch_processes();
+    munmap(shared, sizeof(*shared));
+    return code;
+}
+
+/* ---- Does the link reach its own process only? Asked in a process of its own. ---- */
+
+static void probe(void)
+{
+    conform_link_start();
+    bool is_self = conform_module->limits.caps & MCA_BTL_CAP_SELF;
+    conform_link_end();
+    _exit(is_self ? 2 : 0);
+}
+
+static bool plugin_is_self(void)
+{
+    static const conform_test_t test = {"probe", "", 1, probe};
+    bool quiet = conform_options.verbose;
+    start_processes(&test, 1, NULL);
+    int status = 0, left = 1;
+    while (left > 0) {
+        if (!serve(&children[0])) {
+            waitpid(children[0].pid, &status, 0);
+            close(children[0].fd);
+            left = 0;
+        }
+    }
+    conform_options.verbose = quiet;
+    if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 2)) {
+        fprintf(stderr, "hawser-btl-conform: %s can't be used\n", conform_options.plugin);
+        exit(CONFORM_FAILED);
+    }
+    return WEXITSTATUS(status) == 2;
+}
+
+/* ---- Options ---- */
+
+static void usage(FILE *to)
+{
+    fprintf(to,
+            "usage: hawser-btl-conform [options] mca_btl_NAME.so\n"
+            "Checks that a byte transfer layer keeps the contract of hawser/btl.h; prints TAP.\n"
+            "  --bench            measure instead: half round trip, rate, bandwidth\n"
+            "  --list             name the tests\n"
+            "  --test NAME        run this one only\n"
+            "  --module NAME      use this of the plug-in's modules (default: its first)\n"
+            "  --param N=V        set the parameter N\n"
+            "  --processes N      of the tests among many (default 4)\n"
+            "  --seed N           of everything random (default 1)\n"
+            "  --threads          tell the BTL in all tests that there are threads\n"
+            "  --forbid-cma       process_vm_readv and process_vm_writev fail\n"
+            "  --no-membarrier    the sleeper does not fence for senders\n"
+            "  --no-pin           leave benchmark processes where the kernel puts them\n"
+            "  --timeout S        for one test (default 120)\n"
+            "  --verbose          show what the plug-in logs\n");
+}
+
+static void parse_options(int argc, char **argv)
+{
+    enum { OPT_LIST = 256, OPT_CMA, OPT_FENCE, OPT_PIN };
+    static const struct option longs[] = {
+        {"bench", no_argument, NULL, 'b'}, {"list", no_argument, NULL, OPT_LIST},
+        {"test", required_argument, NULL, 't'}, {"module", required_argument, NULL, 'm'},
+        {"param", required_argument, NULL, 'p'}, {"processes", required_argument, NULL, 'n'},
+        {"seed", required_argument, NULL, 's'}, {"threads", no_argument, NULL, 'T'},
+        {"forbid-cma", no_argument, NULL, OPT_CMA}, {"no-membarrier", no_argument, NULL, OPT_FENCE},
+        {"no-pin", no_argument, NULL, OPT_PIN}, {"timeout", required_argument, NULL, 'o'},
+        {"verbose", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    conform_options_t *o = &conform_options;
+    for (int c; (c = getopt_long(argc, argv, "bt:m:p:n:s:To:vh", longs, NULL)) != -1;) {
+        switch (c) {
+        case 'b': o->bench = true; break;
+        case 't': o->only = optarg; break;
+        case 'm': o->module = optarg; break;
+        case 'n': o->processes = atoi(optarg); break;
+        case 's': o->seed = strtoull(optarg, NULL, 0); break;
+        case 'T': o->threads = true; break;
+        case OPT_CMA: o->forbid_cma = true; break;
+        case OPT_FENCE: o->asymmetric_fence = false; break;
+        case OPT_PIN: o->pin = false; break;
+        case 'o': o->timeout = (unsigned)atoi(optarg); break;
+        case 'v': o->verbose = true; break;
+        case 'p':
+            if (o->param_count < (int)(sizeof(o->params) / sizeof(o->params[0]))) {
+                o->params[o->param_count++] = optarg;
+            }
+            break;
+        case OPT_LIST:
+            for (const conform_test_t *t = conform_tests; t->name; t++) {
+                printf("%-14s %s\n", t->name, t->what);
+            }
+            exit(0);
+        case 'h': usage(stdout); exit(0);
+        default: usage(stderr); exit(2);
+        }
+    }
+    if (optind + 1 != argc || o->processes < 2 || o->processes > CONFORM_MAX_PROCESSES || o->timeout == 0) {
+        usage(stderr);
+        exit(2);
+    }
+    o->plugin = argv[optind];
+}
+
+int main(int argc, char **argv)
+{
+    static const conform_test_t bench = {"bench", "measurement", 2, conform_bench};
+    int count = 0, failed = 0;
+    parse_options(argc, argv);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    bool alone = plugin_is_self();
+    if (conform_options.bench) {
+        conform_options.timeout = 600;
+        return run_test(&bench, alone ? 1 : 2);
+    }
+    for (const conform_test_t *t = conform_tests; t->name; t++) {
+        if (conform_options.only && strcmp(conform_options.only, t->name) != 0) {
+            continue;
+        }
+        int code = run_test(t, alone ? 1 : t->processes ? t->processes : conform_options.processes);
+        count++;
+        if (code == CONFORM_SKIPPED) {
+            printf("ok %d - %s # SKIP %s\n", count, t->name, skip_reason);
+        } else {
+            failed += code != 0;
+            printf("%s %d - %s: %s\n", code == 0 ? "ok" : "not ok", count, t->name, t->what);
+        }
+    }
+    printf("1..%d\n", count);
+    if (count == 0) {
+        fprintf(stderr, "hawser-btl-conform: no test of that name\n");
+        return 2;
+    }
+    return failed ? CONFORM_FAILED : 0;
+}

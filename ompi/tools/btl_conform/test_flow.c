@@ -1,0 +1,302 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Tests: what the receiver keeps, where payload goes, back-pressure, sleeping, threads. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tests.h"
+
+/* ---- keep and release ---- */
+
+enum { KEEP_COUNT = 4000, KEEP_HELD = 64 };
+static mca_btl_arrival_t held[KEEP_HELD];
+static bool held_used[KEEP_HELD];
+static uint64_t keeps;
+
+static void check_and_release(int i)
+{
+    conform_header_t h;
+    memcpy(&h, held[i].data, sizeof(h));
+    REQUIRE(h.magic == CONFORM_MAGIC && held[i].len == sizeof(h) + h.len, "a kept header has changed");
+    REQUIRE(conform_compare((const unsigned char *)held[i].data + sizeof(h), h.len, h.seed) < 0,
+            "kept bytes have changed");
+    conform_module->ops->release(&held[i]);
+    held_used[i] = false;
+}
+
+static void keep_arrive(conform_peer_t *peer, mca_btl_arrival_t *arrival, const conform_header_t *header,
+                        const unsigned char *payload)
+{
+    conform_check_arrival(peer, header, payload);
+    int i = (int)conform_random(KEEP_HELD);
+    if (held_used[i]) {
+        check_and_release(i);
+    }
+    int rc = conform_module->ops->keep(arrival);
+    REQUIRE(rc == MCA_SUCCESS, "keep: %d", rc);
+    REQUIRE((uintptr_t)arrival->data % 8 == 0, "keep moved data to %p, not aligned", arrival->data);
+    held[i] = *arrival;
+    held_used[i] = true;
+    keeps++;
+}
+
+void test_keep(void)
+{
+    conform_on_arrive = keep_arrive;
+    conform_peer_t *peer = test_start();
+    size_t max = conform_max_len(WAY_SEND);
+    for (int i = 0; i < KEEP_COUNT; i++) {
+        conform_send(peer, WAY_ANY, 0, conform_random(conform_random(4) ? 500 : max + 1));
+    }
+    self.shared->words[8 + self.rank] = KEEP_COUNT;
+    conform_progress_barrier();
+    conform_wait_arrived(peer, KEEP_COUNT);
+    for (int i = 0; i < KEEP_HELD; i++) {
+        if (held_used[i]) {
+            check_and_release(i);
+        }
+    }
+    REQUIRE(keeps == KEEP_COUNT, "%llu kept", (unsigned long long)keeps);
+    test_finish(peer, KEEP_COUNT);
+}
+
+/* ---- place ---- */
+
+static unsigned char *place_to;
+static uint64_t place_asked, place_done;
+
+static bool place_here(void *cookie, const void *head, size_t head_len, size_t len, mca_btl_place_t *place)
+{
+    conform_header_t h;
+    (void)cookie;
+    REQUIRE(head_len >= sizeof(h) || head_len >= len, "place() with %zu bytes of %zu", head_len, len);
+    memcpy(&h, head, sizeof(h));
+    REQUIRE(h.magic == CONFORM_MAGIC && sizeof(h) + h.len == len, "place(): a damaged header");
+    if (h.len == 0 || h.number % 3 == 0) {
+        return false;
+    }
+    place_asked++;
+    memset(place_to, 0, h.len);
+    size_t cut = conform_random(h.len + 1);
+    *place = (mca_btl_place_t){.iov = {{place_to, cut}, {place_to + cut, h.len - cut}}, .iov_count = 2,
+                               .header_len = sizeof(h), .token = place_to};
+    return true;
+}
+
+static void place_arrive(void *cookie, mca_btl_arrival_t *arrival)
+{
+    if (!arrival->place_token) {
+        conform_upcalls.arrive(cookie, arrival);
+        return;
+    }
+    conform_peer_t *peer = cookie;
+    conform_header_t h;
+    REQUIRE(arrival->place_token == place_to && arrival->len == sizeof(h), "place: wrong token or length");
+    memcpy(&h, arrival->data, sizeof(h));
+    REQUIRE(arrival->placed_len == h.len, "place: %zu bytes of %u", arrival->placed_len, h.len);
+    conform_check_arrival(peer, &h, place_to);
+    place_done++;
+    peer->arrived++;
+}
+
+void test_place(void)
+{
+    enum { COUNT = 2000 };
+    static mca_btl_upcalls_t upcalls;
+    conform_link_start();
+    if (!(conform_module->limits.caps & MCA_BTL_CAP_PLACE)) {
+        conform_skip("the link does not ask where payload should go");
+    }
+    upcalls = conform_upcalls;
+    upcalls.place = place_here;
+    upcalls.arrive = place_arrive;
+    conform_module->upcalls = &upcalls;
+    place_to = malloc(conform_module->limits.max_frag);
+    REQUIRE(place_to, "out of memory");
+    conform_peer_t *peer = conform_add(test_other());
+    for (int i = 0; i < COUNT; i++) {
+        conform_send(peer, WAY_ANY, 0, conform_random(conform_max_len(WAY_SEND) + 1));
+    }
+    test_finish(peer, COUNT);
+    REQUIRE(place_done == place_asked, "%llu placed of %llu", (unsigned long long)place_done,
+            (unsigned long long)place_asked);
+}
+
+/* ---- Back-pressure ---- */
+
+/* Resident pages of this process, shared ones included, in KiB. */
+static uint64_t resident_kib(void)
+{
+    unsigned long size = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    REQUIRE(f && fscanf(f, "%lu %lu", &size, &resident) == 2, "/proc/self/statm");
+    fclose(f);
+    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+enum { PRESSURE_LIMIT = 512 << 20, PRESSURE_KIB = 128 << 10 };
+
+/* Send until refused; the peer does not look. */
+static uint64_t press(conform_peer_t *peer, conform_way_t way, size_t len)
+{
+    uint64_t sent = 0, bytes = 0;
+    int rc;
+    while ((rc = conform_try_send(peer, way, 0, len)) == MCA_SUCCESS) {
+        bytes += len + 64;
+        sent++;
+        REQUIRE(bytes < PRESSURE_LIMIT, "%llu bytes taken from a peer that does not look",
+                (unsigned long long)bytes);
+        if (self.size == 2) {
+            conform_progress(); /* a link with a handshake needs it; the peer is not looking all the same */
+        }
+    }
+    REQUIRE(rc == MCA_ERR_AGAIN, "sending: %d", rc);
+    return sent;
+}
+
+static bool told_writable(void *context)
+{
+    return !atomic_load(&((conform_peer_t *)context)->blocked);
+}
+
+void test_pressure(void)
+{
+    conform_peer_t *peer = test_start();
+    uint64_t sent = 1;
+    if (self.rank == 0) {
+        conform_send(peer, WAY_SHORT, 0, 0);
+        conform_wait_idle(peer);
+        for (conform_way_t way = WAY_SHORT; way <= WAY_SEND; way++) {
+            uint64_t before = resident_kib();
+            conform_barrier(); /* the peer rests here ... */
+            sent += press(peer, way, way == WAY_SHORT ? 8 : conform_max_len(way) / 2);
+            REQUIRE(resident_kib() < before + PRESSURE_KIB, "memory grew by %llu KiB",
+                    (unsigned long long)(resident_kib() - before));
+            conform_barrier(); /* ... to here */
+            REQUIRE(conform_wait(told_writable, peer, 30000), "refused, and never told writable");
+            conform_wait_idle(peer);
+        }
+        self.shared->words[0] = sent;
+        conform_progress_barrier();
+    } else {
+        conform_wait_arrived(peer, 1);
+        for (conform_way_t way = WAY_SHORT; way <= WAY_SEND; way++) {
+            conform_progress_barrier();
+            conform_barrier();
+        }
+        conform_progress_barrier();
+        conform_wait_arrived(peer, self.shared->words[0]);
+    }
+    conform_progress_barrier();
+    conform_link_end();
+}
+
+/* ---- Sleeping ---- */
+
+/* A stall of the machine is no failure; a wake-up that never comes is. */
+enum { SLEEP_ROUNDS = 300, SLEEP_MS = 10000 };
+
+static void sleep_until_arrived(conform_peer_t *peer, uint64_t count)
+{
+    uint64_t end = conform_now() + (uint64_t)SLEEP_MS * 1000000;
+    while (peer->arrived < count) {
+        REQUIRE(conform_now() < end, "asleep: fragment %llu did not wake", (unsigned long long)count);
+        conform_sleep(SLEEP_MS + 1000);
+    }
+}
+
+void test_sleep(void)
+{
+    conform_peer_t *peer = test_start();
+    if (self.size == 1) {
+        conform_skip("a process can't sleep and send to itself");
+    }
+    for (uint64_t i = 1; i <= SLEEP_ROUNDS; i++) {
+        if (self.rank == 0) { /* a moment, so that the peer is before, in or behind its last look */
+            uint64_t until = conform_now() + conform_random(i % 2 ? 2000 : 100000);
+            while (conform_now() < until) {
+            }
+            conform_send(peer, WAY_ANY, 0, conform_random(64));
+            sleep_until_arrived(peer, i);
+        } else {
+            sleep_until_arrived(peer, i);
+            conform_send(peer, WAY_ANY, 0, conform_random(2000));
+        }
+    }
+    test_finish(peer, SLEEP_ROUNDS);
+}
+
+void test_sleep_sender(void)
+{
+    conform_peer_t *peer = test_start();
+    if (self.size == 1) {
+        conform_skip("a process can't sleep and receive from itself");
+    }
+    uint64_t sent = 0, first;
+    for (int round = 0; round < 12; round++) {
+        conform_way_t way = round % 2 ? WAY_RESERVE : WAY_SHORT;
+        if (self.rank == 0) {
+            sent += press(peer, way, way == WAY_SHORT ? 8 : conform_max_len(way));
+            self.shared->words[2] = sent;
+            atomic_store(&self.shared->flags[0], (uint32_t)round + 1);
+            uint64_t end = conform_now() + (uint64_t)SLEEP_MS * 1000000;
+            while (atomic_load(&peer->blocked)) {
+                REQUIRE(conform_now() < end, "asleep: room did not wake");
+                conform_sleep(SLEEP_MS + 1000);
+            }
+        } else {
+            while (atomic_load(&self.shared->flags[0]) != (uint32_t)round + 1) {
+                usleep(100); /* the sender presses */
+            }
+            usleep((useconds_t)conform_random(3000));
+            first = self.shared->words[2];
+            conform_wait_arrived(peer, first);
+        }
+        conform_progress_barrier();
+    }
+    test_finish(peer, sent);
+}
+
+/* ---- Threads ---- */
+
+enum { THREADS = 4, THREAD_SENDS = 4000 };
+
+static void *thread_main(void *context)
+{
+    conform_peer_t *peer = &conform_peers[test_other()];
+    uint16_t stream = (uint16_t)(uintptr_t)context;
+    size_t max = conform_max_len(WAY_SEND);
+    for (int i = 0; i < THREAD_SENDS; i++) {
+        size_t len = conform_random(conform_random(8) ? 100 : max + 1);
+        int rc;
+        while ((rc = conform_try_send(peer, WAY_ANY, stream, len)) == MCA_ERR_AGAIN) {
+            usleep(10); /* another thread makes progress */
+        }
+        REQUIRE(rc == MCA_SUCCESS, "thread %u: %d", stream, rc);
+    }
+    return NULL;
+}
+
+static bool threads_arrived(void *context)
+{
+    return ((conform_peer_t *)context)->arrived >= THREADS * THREAD_SENDS;
+}
+
+void test_threads(void)
+{
+    pthread_t threads[THREADS];
+    conform_options.threads = true;
+    conform_peer_t *peer = test_start();
+    for (uintptr_t i = 0; i < THREADS; i++) {
+        REQUIRE(pthread_create(&threads[i], NULL, thread_main, (void *)(i + 1)) == 0, "pthread_create");
+    }
+    REQUIRE(conform_wait(threads_arrived, peer, 100000), "%llu of %d arrived",
+            (unsigned long long)peer->arrived, THREADS * THREAD_SENDS);
+    self.shared->words[16 + self.rank] = 1;
+    while (self.shared->words[16 + test_other()] == 0) { /* the peer's come only while I make progress */
+        conform_progress();
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    test_finish(peer, THREADS * THREAD_SENDS);
+}

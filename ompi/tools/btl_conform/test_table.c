@@ -1,0 +1,50 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The table of tests, and what most of them start and end with. */
+#include "conform.h"
+#include "tests.h"
+
+int test_other(void)
+{
+    return self.size == 1 ? 0 : 1 - self.rank;
+}
+
+conform_peer_t *test_start(void)
+{
+    conform_link_start();
+    return conform_add(test_other());
+}
+
+void test_finish(conform_peer_t *peer, uint64_t sent)
+{
+    self.shared->words[self.rank] = sent;
+    conform_progress_barrier();
+    conform_wait_arrived(peer, self.shared->words[test_other()]);
+    conform_wait_idle(peer);
+    REQUIRE(peer->arrived == self.shared->words[test_other()], "%llu fragments arrived, %llu were sent",
+            (unsigned long long)peer->arrived, (unsigned long long)self.shared->words[test_other()]);
+    conform_progress_barrier();
+    conform_link_end();
+}
+
+const conform_test_t conform_tests[] = {
+    {"contract", "limits, capabilities and operations make sense; strangers are refused", 2, test_contract},
+    {"sizes", "every way of sending, every size up to the largest fragment", 2, test_sizes},
+    {"mixed", "random sizes by random ways, both directions at once: order, bytes, exactly once", 2,
+     test_mixed},
+    {"messages", "messages of 0 bytes to 64 MiB as fragments", 2, test_messages},
+    {"room", "reserve: lent room is as large as asked for, may be abandoned, or used in part", 2, test_room},
+    {"descriptors", "each queued descriptor has its events, once and in order", 2, test_descriptors},
+    {"upcalls", "sending from inside the arrive upcall", 2, test_upcalls},
+    {"keep", "kept arrivals stay intact until released, in any order", 2, test_keep},
+    {"place", "payload put where place() says", 2, test_place},
+    {"putget", "put and get", 2, test_putget},
+    {"pressure", "a receiver that does not look: refusal, bounded memory, writable", 2, test_pressure},
+    {"sleep", "a sleeping receiver wakes for each arrival", 2, test_sleep},
+    {"sleep_sender", "a sender asleep for want of room wakes when there is some", 2, test_sleep_sender},
+    {"threads", "several threads send on one endpoint while another makes progress", 2, test_threads},
+    {"many", "all to all among many processes", 0, test_many},
+    {"again", "del_peer and add_peer once more", 2, test_again},
+    {"leak", "init and finalize leave nothing open, mapped or on disk", 1, test_leak},
+    {"death", "the peer is killed: the endpoint goes down, and all that was queued comes back", 2, test_death},
+    {0},
+};
