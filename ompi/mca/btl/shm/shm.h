@@ -131,7 +131,7 @@ struct mca_btl_endpoint {
     SHM_ALIGNED unsigned char *line;    /* next line to write */
     uint32_t number;                    /* its number */
     uint32_t room;                      /* lines that can be written from there on in one piece */
-    uint32_t special;
+    _Atomic uint32_t special;           /* SHM_SPECIAL_*; the shortest path wants none */
     uint32_t dirty;                     /* lines ahead among which old bytes may pass for a word */
     const _Atomic uint32_t *sleeping;   /* the peer's */
     unsigned char *ring, *ring_end;
@@ -142,12 +142,13 @@ struct mca_btl_endpoint {
     void *cookie;
     mca_btl_name_t name;
     uint32_t local_rank;                /* the peer's */
-    bool waiting;                       /* a send was refused; on the module's list */
+    bool waiting;                       /* a send was refused; on the module's list, under its lock */
     bool wants_chunk;                   /* ... for want of a chunk */
-    bool announced_to_me;               /* its ring to me is polled */
-    bool watched;                       /* is it alive? */
-    bool hopeless;                      /* a send needs chunks, which the peer can't reach */
-    bool no_cma;
+    atomic_bool watched;                /* is it alive? */
+    atomic_bool hopeless;                    /* a send needs chunks, which the peer can't reach */
+    atomic_bool no_cma;
+    uint32_t piece;                     /* of the long message under way; 0: none */
+    uint32_t last_chunk;                /* sent to this peer */
     uint32_t watch_consumed;            /* slot->consumed when last watched */
     uint32_t wants_lines, wants_number; /* the refused send's, and ep->number then */
     uint32_t keep_quota;                /* of the peer's chunks */
@@ -196,17 +197,19 @@ struct shm_module {
     bool watching;
 
     /* The pool: chunks are numbered; a stack of free ones, a circle of those lent. */
-    bool pool_ready, pool_off;
+    atomic_bool pool_ready;
+    bool pool_off;
     uint32_t *chunk_free, chunk_free_count;
     uint32_t *chunk_lent, lent_head, lent_count;
     bool cma_measured;
+    char reason[256];            /* why the last peer was refused */
 };
 
 /* ---- Parameters ---- */
 
 typedef struct shm_params {
     int64_t backing, single_copy;
-    uint64_t memory, ring_max, pool_max, chunk, eager_limit;
+    uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit;
     int64_t exclusivity;
 } shm_params_t;
 extern shm_params_t mca_btl_shm_params;
@@ -233,6 +236,8 @@ void mca_btl_shm_free_peers(shm_module_t *m);
 int mca_btl_shm_announce(mca_btl_endpoint_t *ep);
 /* Slots that senders have filled in since the last look. */
 void mca_btl_shm_find_announced(shm_module_t *m);
+/* The peer sends, but was deleted: ask for it anew; false: not wanted. */
+bool mca_btl_shm_revive(mca_btl_endpoint_t *ep);
 /* No more to or from this peer. */
 void mca_btl_shm_peer_down(mca_btl_endpoint_t *ep, const char *why);
 /* Start looking whether peers that are waited for still live; from progress only. */
@@ -253,6 +258,8 @@ int mca_btl_shm_chunk_get(shm_module_t *m);
 /* Not sent after all. */
 void mca_btl_shm_chunk_unget(shm_module_t *m, uint32_t chunk);
 bool mca_btl_shm_chunk_ready(shm_module_t *m);
+/* Is the receiver of a chunk done with it? */
+bool mca_btl_shm_chunk_returned(const shm_module_t *m, uint32_t chunk);
 
 /* ---- shm_poll.c ---- */
 int mca_btl_shm_poll(void *context);

@@ -37,6 +37,10 @@ static int shm_register_params(const mca_base_services_t *services)
           .help = "Size of a fragment of a long message at most",
           .def.size = 64 << 10, .min = SHM_MIN_CHUNK, .max = 8 << 20},
          &mca_btl_shm_params.chunk},
+        {{.name = "piece", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
+          .help = "Size of the first fragment of a long message, if its receiver is waiting",
+          .def.size = 16 << 10, .min = 1 << 10, .max = 8 << 20},
+         &mca_btl_shm_params.piece},
         {{.name = "eager_limit", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
           .help = "Longest message sent before its receiver is known, header included",
           .def.size = 8 << 10, .min = 256, .max = 8 << 20},
@@ -64,15 +68,19 @@ static int shm_register_params(const mca_base_services_t *services)
 static bool shm_idle(mca_btl_module_t *module, mca_btl_endpoint_t *ep)
 {
     shm_module_t *m = (shm_module_t *)module;
-    if (ep->special & (SHM_SPECIAL_NEW | SHM_SPECIAL_DOWN)
-        || atomic_load_explicit(&ep->slot->consumed, memory_order_acquire) == ep->number) {
-        return true;
+    if (m->services->threads) {
+        pthread_mutex_lock(&ep->lock);
     }
-    if (!ep->watched) {
+    bool idle = ep->special & (SHM_SPECIAL_NEW | SHM_SPECIAL_DOWN)
+                || atomic_load_explicit(&ep->slot->consumed, memory_order_acquire) == ep->number;
+    if (m->services->threads) {
+        pthread_mutex_unlock(&ep->lock);
+    }
+    if (!idle && !ep->watched) {
         ep->watched = true;
         atomic_store_explicit(&m->watch_wanted, true, memory_order_relaxed);
     }
-    return false;
+    return idle;
 }
 
 static void shm_finalize(mca_btl_module_t *module)

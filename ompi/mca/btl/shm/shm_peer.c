@@ -72,14 +72,37 @@ static int shm_open_way(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shme
     return MCA_SUCCESS;
 }
 
+/* The endpoint of the process that published `card`; m->reason if there can be none. */
+static int shm_find_or_open(shm_module_t *m, mca_btl_name_t name, const shm_card_t *card,
+                            mca_btl_endpoint_t **endpoint)
+{
+    int rc = MCA_SUCCESS;
+    pthread_mutex_lock(&m->lock); /* against another thread's add_peer, and the peer's own contact */
+    mca_btl_endpoint_t *ep = m->peers[card->local_rank];
+    if (!ep) {
+        snprintf(m->reason, sizeof(m->reason), "out of memory");
+        ep = shm_new_endpoint(m, name, card->local_rank);
+        rc = ep ? shm_open_way(m, ep, &card->id, m->reason, sizeof(m->reason)) : MCA_ERR_OUT_OF_RESOURCE;
+        if (rc == MCA_SUCCESS) {
+            m->peers[card->local_rank] = ep;
+        } else if (ep) {
+            SHM_LOG(m, MCA_LOG_INFO, "local rank %" PRIu32 " can't be reached: %s", card->local_rank,
+                    m->reason);
+            shm_free_endpoint(ep);
+        }
+    }
+    pthread_mutex_unlock(&m->lock);
+    *endpoint = ep;
+    return rc;
+}
+
 int mca_btl_shm_add_peer(mca_btl_module_t *module, const mca_btl_peer_t *peer, void *cookie,
                          mca_btl_endpoint_t **endpoint, const char **why)
 {
-    static char reason[256];
     shm_module_t *m = (shm_module_t *)module;
     const mca_btl_job_t *job = m->services->job;
     shm_card_t card;
-    *why = reason;
+    *why = m->reason;
     if (!peer->local || peer->name == job->self || peer->name >> 32 != job->self >> 32) {
         *why = peer->name == job->self ? "btl/self does that"
                : peer->local ? "it belongs to another job" : "it is on another node";
@@ -95,20 +118,10 @@ int mca_btl_shm_add_peer(mca_btl_module_t *module, const mca_btl_peer_t *peer, v
         *why = "its card makes no sense";
         return MCA_ERR_UNREACHABLE;
     }
-    mca_btl_endpoint_t *ep = m->peers[card.local_rank];
-    if (!ep) {
-        ep = shm_new_endpoint(m, peer->name, card.local_rank);
-        if (!ep) {
-            *why = "out of memory";
-            return MCA_ERR_OUT_OF_RESOURCE;
-        }
-        int rc = shm_open_way(m, ep, &card.id, reason, sizeof(reason));
-        if (rc != MCA_SUCCESS) {
-            SHM_LOG(m, MCA_LOG_INFO, "local rank %" PRIu32 " can't be reached: %s", card.local_rank, reason);
-            shm_free_endpoint(ep);
-            return rc;
-        }
-        m->peers[card.local_rank] = ep;
+    mca_btl_endpoint_t *ep;
+    int rc = shm_find_or_open(m, peer->name, &card, &ep);
+    if (rc != MCA_SUCCESS) {
+        return rc;
     }
     if (ep->name != peer->name || ep->special & SHM_SPECIAL_DOWN) {
         *why = "it is gone, or its shared memory can't be reached";
@@ -171,7 +184,9 @@ static mca_btl_endpoint_t *shm_contacted(shm_module_t *m, uint32_t s, mca_btl_na
                                          const opal_shmem_id_t *id)
 {
     char why[256];
+    pthread_mutex_lock(&m->lock);
     mca_btl_endpoint_t *ep = m->peers[s];
+    pthread_mutex_unlock(&m->lock);
     if (ep) {
         return ep->name == name ? ep : NULL;
     }
@@ -183,11 +198,23 @@ static mca_btl_endpoint_t *shm_contacted(shm_module_t *m, uint32_t s, mca_btl_na
         SHM_LOG(m, MCA_LOG_INFO, "local rank %" PRIu32 " sends, but can't be sent to: %s", s, why);
     }
     ep->cookie = m->super.upcalls->incoming(&m->super, name);
-    if (!ep->cookie) {
+    pthread_mutex_lock(&m->lock);
+    mca_btl_endpoint_t *added = m->peers[s]; /* by another thread meanwhile */
+    if (added || !ep->cookie) {
         shm_free_endpoint(ep);
-        return NULL;
+        ep = added;
+    } else {
+        m->peers[s] = ep;
     }
-    return m->peers[s] = ep;
+    pthread_mutex_unlock(&m->lock);
+    return ep;
+}
+
+bool mca_btl_shm_revive(mca_btl_endpoint_t *ep)
+{
+    shm_module_t *m = ep->module;
+    ep->cookie = m->super.upcalls->incoming(&m->super, ep->name);
+    return ep->cookie != NULL;
 }
 
 static void shm_take_slot(shm_module_t *m, uint32_t s)
@@ -238,12 +265,12 @@ void mca_btl_shm_find_announced(shm_module_t *m)
 
 void mca_btl_shm_peer_down(mca_btl_endpoint_t *ep, const char *why)
 {
-    if (ep->special & SHM_SPECIAL_THREADS) {
+    if (ep->module->services->threads) {
         pthread_mutex_lock(&ep->lock);
     }
     bool was_up = !(ep->special & SHM_SPECIAL_DOWN);
     ep->special |= SHM_SPECIAL_DOWN;
-    if (ep->special & SHM_SPECIAL_THREADS) {
+    if (ep->module->services->threads) {
         pthread_mutex_unlock(&ep->lock);
     }
     shm_stop_waiting(ep);

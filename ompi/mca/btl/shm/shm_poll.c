@@ -99,6 +99,9 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
     uint32_t some = m->layout.ring_lines / 4;
     int count = 0;
     uint64_t word;
+    if (OPAL_UNLIKELY(!ep->cookie) && !mca_btl_shm_revive(ep)) {
+        return 0;
+    }
     while (count < SHM_DRAIN && (uint32_t)(word = shm_load_word(rx->line)) == rx->number) {
         const unsigned char *line = rx->line;
         uint32_t rest = (uint32_t)((size_t)(end - line) / SHM_LINE), lines;

@@ -49,7 +49,7 @@ void mca_btl_shm_pool_free(shm_module_t *m)
     free(m->chunk_lent);
 }
 
-static bool shm_chunk_returned(const shm_module_t *m, uint32_t chunk)
+bool mca_btl_shm_chunk_returned(const shm_module_t *m, uint32_t chunk)
 {
     return atomic_load_explicit(&shm_chunk_state(&m->segment, &m->layout, chunk)->busy,
                                 memory_order_acquire) == 0;
@@ -76,14 +76,14 @@ static uint32_t shm_take_lent(shm_module_t *m, uint32_t i)
 
 static int shm_find_chunk(shm_module_t *m)
 {
-    if (m->lent_count > 0 && shm_chunk_returned(m, *shm_lent(m, 0))) {
+    if (m->lent_count > 0 && mca_btl_shm_chunk_returned(m, *shm_lent(m, 0))) {
         return (int)shm_take_lent(m, 0);
     }
     if (m->chunk_free_count > 0) {
         return (int)m->chunk_free[--m->chunk_free_count];
     }
     for (uint32_t i = 1; i < m->lent_count; i++) {
-        if (shm_chunk_returned(m, *shm_lent(m, i))) {
+        if (mca_btl_shm_chunk_returned(m, *shm_lent(m, i))) {
             return (int)shm_take_lent(m, i);
         }
     }
@@ -122,7 +122,7 @@ bool mca_btl_shm_chunk_ready(shm_module_t *m)
         return true;
     }
     for (uint32_t i = 0; i < m->lent_count; i++) {
-        if (shm_chunk_returned(m, *shm_lent(m, i))) {
+        if (mca_btl_shm_chunk_returned(m, *shm_lent(m, i))) {
             return true;
         }
     }

@@ -29,15 +29,16 @@ shm_layout_t mca_btl_shm_layout(uint32_t local_size)
     l.rings = shm_round_up(l.slots + local_size * sizeof(shm_slot_t));
     l.states = shm_round_up(l.rings + local_size * ring);
 
-    uint64_t used = l.states + 4096;
+    uint64_t used = l.states + SHM_MAX_CHUNKS * sizeof(shm_chunk_state_t) / 8;
     uint64_t pool = budget > used ? budget - used : 0;
     pool = pool > p->pool_max ? p->pool_max : pool;
     uint64_t chunk = shm_round_up(p->chunk);
     while (chunk > SHM_MIN_CHUNK && pool / chunk < 8) {
         chunk = shm_round_up(chunk / 2);
     }
-    l.chunk_size = (uint32_t)chunk;
-    l.chunk_count = (uint32_t)(pool / chunk < SHM_MAX_CHUNKS ? pool / chunk : SHM_MAX_CHUNKS);
+    l.chunk_size = (uint32_t)chunk + MCA_BTL_HEADER_MAX; /* a whole `chunk` of payload */
+    pool /= l.chunk_size;
+    l.chunk_count = (uint32_t)(pool < SHM_MAX_CHUNKS ? pool : SHM_MAX_CHUNKS);
     l.chunks = shm_round_up(l.states + l.chunk_count * sizeof(shm_chunk_state_t));
     l.size = l.chunks + (uint64_t)l.chunk_count * l.chunk_size;
     return l;

@@ -8,14 +8,14 @@ enum { SHM_ROOM_RING = 0, SHM_ROOM_CHUNK = 1 };
 
 static void shm_lock(mca_btl_endpoint_t *ep)
 {
-    if (ep->special & SHM_SPECIAL_THREADS) {
+    if (ep->module->services->threads) {
         pthread_mutex_lock(&ep->lock);
     }
 }
 
 static void shm_unlock(mca_btl_endpoint_t *ep)
 {
-    if (ep->special & SHM_SPECIAL_THREADS) {
+    if (ep->module->services->threads) {
         pthread_mutex_unlock(&ep->lock);
     }
 }
@@ -25,7 +25,7 @@ static int shm_refuse(mca_btl_endpoint_t *ep, uint32_t lines, bool chunk)
 {
     shm_module_t *m = ep->module;
     uint32_t some = ep->layout.ring_lines / 4; /* one by one would cost a look per message */
-    bool threads = ep->special & SHM_SPECIAL_THREADS;
+    bool threads = m->services->threads;
     if (threads) {
         pthread_mutex_lock(&m->lock);
     }
@@ -94,7 +94,7 @@ int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t he
                            const void *payload, size_t len)
 {
     uint32_t lines = shm_lines(header_len + len);
-    if (OPAL_UNLIKELY(lines > ep->room || ep->special)) {
+    if (OPAL_UNLIKELY(atomic_load_explicit(&ep->special, memory_order_relaxed) || lines > ep->room)) {
         return shm_send_short_special(ep, header, header_len, payload, len);
     }
     if (OPAL_LIKELY(lines == 1)) {
@@ -120,20 +120,43 @@ static int shm_reserve_ring(mca_btl_endpoint_t *ep, size_t len, mca_btl_room_t *
     return MCA_SUCCESS;
 }
 
-static int shm_reserve_chunk(mca_btl_endpoint_t *ep, size_t len, mca_btl_room_t *room)
+/*
+ * How much of `want` the next chunk takes. The receiver copies one fragment while the sender writes the next:
+ * a message begins with small ones, so that both work early, and goes on with larger and larger ones, which
+ * cost less. While the receiver still has the last chunk it does not wait, and small ones gain nothing.
+ */
+static size_t shm_next_piece(mca_btl_endpoint_t *ep, size_t min, size_t want, bool waits)
+{
+    uint32_t all = ep->module->layout.chunk_size, first = (uint32_t)mca_btl_shm_params.piece;
+    want = want < all ? want : all;
+    if (ep->piece == 0) {
+        ep->piece = first < all && waits ? first : all;
+    }
+    if (want <= ep->piece + ep->piece / 2) { /* no crumbs */
+        ep->piece = 0;
+        return want;
+    }
+    size_t len = ep->piece > min ? ep->piece : min;
+    ep->piece = ep->piece < all / 2 ? 2 * ep->piece : all;
+    return len;
+}
+
+static int shm_reserve_chunk(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
 {
     shm_module_t *m = ep->module;
     if (ep->room == 0 && !shm_ring_make_room(ep, 1)) {
         return shm_refuse(ep, 1, false);
     }
+    bool waits = mca_btl_shm_chunk_returned(m, ep->last_chunk);
     int chunk = mca_btl_shm_chunk_get(m);
     if (chunk < 0) {
         return shm_refuse(ep, 1, true);
     }
     room->ptr = shm_chunk_at(&m->segment, &m->layout, (uint32_t)chunk);
-    room->len = len;
+    room->len = shm_next_piece(ep, min, want, waits);
     room->token[0] = SHM_ROOM_CHUNK;
     room->token[1] = (uint64_t)chunk;
+    ep->last_chunk = (uint32_t)chunk;
     return MCA_SUCCESS;
 }
 
@@ -147,8 +170,10 @@ static int shm_reserve_room(mca_btl_endpoint_t *ep, size_t min, size_t want, mca
     }
     uint32_t bulk = atomic_load_explicit(&ep->slot->bulk, memory_order_acquire);
     if (bulk == SHM_BULK_OK && mca_btl_shm_pool_init(m) == MCA_SUCCESS) {
-        size_t len = want < m->layout.chunk_size ? want : m->layout.chunk_size;
-        return min <= len ? shm_reserve_chunk(ep, len, room) : MCA_ERR_BAD_PARAM;
+        if (min > m->layout.chunk_size) {
+            return MCA_ERR_BAD_PARAM;
+        }
+        return shm_reserve_chunk(ep, min, want, room);
     }
     if (min <= in_ring) {
         return shm_reserve_ring(ep, want < in_ring ? want : in_ring, room);
