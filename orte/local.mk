@@ -5,6 +5,7 @@ libhawser_orte_la_SOURCES += \
     util/proctree.c util/proctree.h \
     util/report.c util/report.h \
     runtime/job.c runtime/types.h \
+    runtime/params.c runtime/params.h \
     runtime/queue.c runtime/queue.h \
     runtime/reaper.c runtime/reaper.h \
     runtime/runtime.c runtime/runtime.h \

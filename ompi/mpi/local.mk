@@ -37,3 +37,4 @@ mpi/api/generated: $(ompi_api_sources)
 	$(AM_V_GEN)$(MKDIR_P) mpi/api && \
 	    $(PYTHON) -B $(srcdir)/mpi/api/generate.py . $(ompi_generated) && touch $@
 endif
+include $(srcdir)/mpi/tool/local.mk

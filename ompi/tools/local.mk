@@ -2,3 +2,4 @@
 
 include $(srcdir)/tools/wrappers/local.mk
 include $(srcdir)/tools/btl_conform/local.mk
+include $(srcdir)/tools/ompi_info/local.mk

@@ -4,6 +4,7 @@
 
 #include "opal/mca/base/component.h"
 #include "opal/mca/base/var.h"
+#include "opal/runtime/progress.h"
 
 char *opal_net_include, *opal_net_exclude;
 
@@ -21,8 +22,11 @@ static int register_params(void)
         .help = "Network interfaces (names or CIDR blocks) not to use, for the launcher and for all network BTLs",
         .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP,
     };
-    const int rc = mca_base_var_register(&include, &opal_net_include);
-    return OPAL_SUCCESS == rc ? mca_base_var_register(&exclude, &opal_net_exclude) : rc;
+    int rc = mca_base_var_register(&include, &opal_net_include);
+    if (OPAL_SUCCESS == rc) {
+        rc = mca_base_var_register(&exclude, &opal_net_exclude);
+    }
+    return OPAL_SUCCESS == rc ? opal_progress_register_params() : rc;
 }
 
 int opal_init(void)

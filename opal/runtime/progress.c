@@ -87,7 +87,7 @@ static void on_doorbell(int fd, unsigned what, void *context)
     (void) ignored;
 }
 
-static int register_params(void)
+int opal_progress_register_params(void)
 {
     static const mca_base_var_desc_t params[] = {
         {.framework = "opal", .component = "progress", .name = "spin_us", .type = MCA_VAR_INT, .unit = "us",
@@ -562,7 +562,7 @@ bool opal_progress_asymmetric_fence(void)
 
 int opal_progress_init(bool threads, bool processes_outnumber)
 {
-    int rc = register_params();
+    int rc = opal_progress_register_params();
     if (rc != OPAL_SUCCESS) {
         return rc;
     }

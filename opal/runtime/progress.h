@@ -33,7 +33,10 @@ typedef struct opal_poller_ops {
 /* True while several threads may be in the library (MPI_THREAD_MULTIPLE or a progress thread). Set once, at start. */
 OPAL_DECLSPEC extern bool opal_progress_threads;
 
-/* Start; registers the parameters opal_progress_*. `oversubscribed`: processes outnumber processors. */
+/* Make the parameters opal_progress_* known; opal_init() does it, so that every tool knows them. */
+OPAL_DECLSPEC int opal_progress_register_params(void);
+
+/* Start. `oversubscribed`: processes outnumber processors. */
 OPAL_DECLSPEC int opal_progress_init(bool threads, bool oversubscribed);
 OPAL_DECLSPEC void opal_progress_finalize(void);
 /* Processes outnumber processors (known only after the runtime was asked). */

@@ -398,6 +398,18 @@ mca_base_component_item_t *mca_base_component_find(const mca_base_framework_t *f
     return NULL;
 }
 
+bool mca_base_framework_selects(const mca_base_framework_t *framework, const char *name)
+{
+    mca_base_selection_t selection;
+    const char *wrong;
+    if (OPAL_SUCCESS != mca_base_selection_parse(framework->selection, &selection, &wrong)) {
+        return false;
+    }
+    const bool selects = mca_base_selection_allows(&selection, name);
+    mca_base_selection_free(&selection);
+    return selects;
+}
+
 /* ---- Parameters of everything installed ---- */
 
 int mca_base_framework_register_all(mca_base_framework_t *framework)

@@ -66,6 +66,9 @@ OPAL_DECLSPEC void mca_base_component_drop(mca_base_framework_t *framework, mca_
 OPAL_DECLSPEC mca_base_component_item_t *mca_base_component_find(const mca_base_framework_t *framework,
                                                                  const char *name);
 
+/* Would an ordinary open() use a component of this name, going by the selection parameter alone? */
+OPAL_DECLSPEC bool mca_base_framework_selects(const mca_base_framework_t *framework, const char *name);
+
 /* Make the parameters of the framework and of all its installed components known, without leaving anything
  * loaded that was not. For MPI_T and for the search for unknown names. */
 OPAL_DECLSPEC int mca_base_framework_register_all(mca_base_framework_t *framework);

@@ -52,6 +52,9 @@ typedef struct mca_base_var {
  * OPAL_ERR_PARSE if strictness (parameter mca_base_param_check = error|warn|ignore) asks for an end. */
 OPAL_DECLSPEC int mca_base_var_init(void);
 OPAL_DECLSPEC void mca_base_var_finalize(void);
+/* To be called before mca_base_var_init() by tools that show parameters: what is wrong in the sources is reported,
+ * but never a reason to stop. */
+OPAL_DECLSPEC void mca_base_var_tolerate(void);
 
 /* Declare a parameter (see hawser/component.h). The value is stored in *storage now. A value that does not
  * parse is reported with its source, the default is stored, and, if mca_base_param_check is "error",
@@ -73,6 +76,9 @@ OPAL_DECLSPEC char *mca_base_var_default_text(const mca_base_var_desc_t *desc);
 /* "int", "size", ... and "user/basic", ...; never NULL. */
 OPAL_DECLSPEC const char *mca_base_var_type_name(mca_base_var_type_t type);
 OPAL_DECLSPEC const char *mca_base_var_level_name(mca_base_var_level_t level);
+
+/* "1" in the environment: the launcher has checked the settings already. */
+#define MCA_BASE_CHECKED_ENV "HAWSER_MCA_CHECKED"
 
 /* After everything this process uses has been registered: report names in the sources that nobody knows, each
  * with the nearest known name. Known is what any installed component or library of this installation

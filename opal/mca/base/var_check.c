@@ -99,7 +99,7 @@ static void report(const mca_base_var_setting_t *s, bool fatal)
 int mca_base_var_check_unknown(void)
 {
     const mca_base_check_t strictness = mca_base_var_source_strictness();
-    const char *checked = getenv("HAWSER_MCA_CHECKED");
+    const char *checked = getenv(MCA_BASE_CHECKED_ENV);
     if (MCA_BASE_CHECK_IGNORE == strictness || (checked && 0 == strcmp(checked, "1"))) {
         return OPAL_SUCCESS;
     }

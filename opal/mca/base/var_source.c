@@ -41,6 +41,8 @@ static struct {
     int error;                          /* OPAL_ERR_OUT_OF_RESOURCE, if it was met on the way */
 } sources;
 
+static bool tolerant;
+
 static int compare(const void *a, const void *b)
 {
     const mca_base_var_setting_t *x = a, *y = b;
@@ -280,8 +282,16 @@ static void read_environment(void)
 
 /* ---- All of it ---- */
 
+void mca_base_var_tolerate(void)
+{
+    tolerant = true;
+}
+
 mca_base_check_t mca_base_var_source_strictness(void)
 {
+    if (tolerant) {
+        return MCA_BASE_CHECK_WARN;
+    }
     const mca_base_var_setting_t *s = mca_base_var_source_find("mca_base_param_check");
     for (const mca_base_var_enum_t *e = mca_base_check_names; s && e->name; e++) {
         if (0 == strcasecmp(s->value, e->name)) {
@@ -315,7 +325,7 @@ static int report_complaints(void)
     const bool fatal = MCA_BASE_CHECK_ERROR == strictness;
     for (const complaint_t *c = sources.complaints; c; c = c->next) {
         report(c, fatal ? "Correct it, or set the parameter mca_base_param_check to warn or ignore."
-                        : "It is ignored, because mca_base_param_check is warn.");
+                        : "It is ignored.");
     }
     return fatal ? OPAL_ERR_PARSE : OPAL_SUCCESS;
 }

@@ -40,6 +40,8 @@ ORTE_DECLSPEC int orte_rmaps_parse_bind_to(orte_placement_t *placement, const ch
 ORTE_DECLSPEC int orte_rmaps_count_cpus(const orte_node_t *node, bool hwthreads);
 /* Open the framework: the components that parameter rmaps selects. Counted; reports what fails. */
 ORTE_DECLSPEC int orte_rmaps_open(void);
+/* Only make the parameters of the framework and its installed components known. */
+ORTE_DECLSPEC int orte_rmaps_register_params(void);
 /* Map the job. On success every proc is complete and job->oversubscribed is known. */
 ORTE_DECLSPEC int orte_rmaps_map(orte_job_t *job, orte_node_t **nodes, int nnodes);
 /* "package[0][core:0-1]" or "not bound"; caller frees. */

@@ -1,7 +1,9 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* mpirun, mpiexec: start a job, see it through, leave nothing behind. */
 #include "opal/constants.h"
+#include "opal/mca/base/var.h"
 #include "opal/runtime/opal.h"
+#include "opal/util/output.h"
 #include "orte/mca/errmgr/errmgr.h"
 #include "orte/mca/iof/iof.h"
 #include "orte/mca/odls/odls.h"
@@ -201,10 +203,13 @@ static int prepare(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t 
     if (*action == ORTE_CLI_EXIT) {
         return 0;
     }
+    opal_output_set_identity(rt->progname);
+    unsetenv(MCA_BASE_CHECKED_ENV); /* an outer launcher checked other settings */
     if (orte_schizo_export_params(rt) != OPAL_SUCCESS || opal_init() != OPAL_SUCCESS) {
         return ORTE_EXIT_USAGE;
     }
-    if (orte_odls_register_params() != OPAL_SUCCESS || orte_rmaps_open() != OPAL_SUCCESS) {
+    if (orte_odls_register_params() != OPAL_SUCCESS || orte_rmaps_open() != OPAL_SUCCESS ||
+        mca_base_var_check_unknown() != OPAL_SUCCESS) {
         return ORTE_EXIT_USAGE;
     }
     read_environment(rt);

@@ -16,3 +16,10 @@ unit_ompi_datatype_predefined_SOURCES = unit/ompi/datatype/predefined.c
 unit_ompi_datatype_predefined_LDADD = $(ompi_lib)
 unit_ompi_op_op_types_SOURCES = unit/ompi/op/op_types.c
 unit_ompi_op_op_types_LDADD = $(ompi_lib)
+
+# The tools interface and ompi_info.
+check_PROGRAMS += unit/ompi/tool/mpit_test
+unit_ompi_tool_mpit_test_SOURCES = unit/ompi/tool/mpit_test.c
+unit_ompi_tool_mpit_test_LDADD = $(ompi_lib) $(opal_lib)
+check_SCRIPTS += unit/ompi/tools/ompi_info.sh
+EXTRA_DIST += unit/ompi/tools/ompi_info.sh

@@ -12,7 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "shm.h"
+#include "ompi/mca/btl/shm/shm.h"
 
 enum {
     SHM_CMA_SAMPLE = 256 * 1024, /* bytes of the measured copy */

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* btl/shm: parameters, the module's start and end. */
 #include <stdlib.h>
-#include "shm.h"
+#include "ompi/mca/btl/shm/shm.h"
 
 shm_params_t mca_btl_shm_params;
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
-#include "shm.h"
+#include "ompi/mca/btl/shm/shm.h"
 
 static socklen_t shm_door_name(struct sockaddr_un *address, mca_btl_name_t name, uint64_t random)
 {

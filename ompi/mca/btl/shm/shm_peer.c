@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "shm.h"
+#include "ompi/mca/btl/shm/shm.h"
 
 static void shm_free_endpoint(mca_btl_endpoint_t *ep)
 {

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Receiving: looking at the rings, handing up, giving back; and calling senders that wait for room. */
 #include <stdlib.h>
-#include "shm.h"
-#include "shm_ring.h"
+#include "ompi/mca/btl/shm/shm.h"
+#include "ompi/mca/btl/shm/shm_ring.h"
 
 /* What keep() did; in an arrival's token[1]. Other values: the address of a copy. */
 enum { SHM_NOT_KEPT = 0, SHM_KEPT_IN_PLACE = 1 };

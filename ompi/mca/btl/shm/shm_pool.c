@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include "shm.h"
+#include "ompi/mca/btl/shm/shm.h"
 
 int mca_btl_shm_pool_init(shm_module_t *m)
 {

@@ -3,7 +3,7 @@
 #ifndef MCA_BTL_SHM_RING_H
 #define MCA_BTL_SHM_RING_H
 
-#include "shm.h"
+#include "ompi/mca/btl/shm/shm.h"
 
 static OPAL_ALWAYS_INLINE uint64_t shm_word(uint32_t number, size_t len, shm_kind_t kind)
 {

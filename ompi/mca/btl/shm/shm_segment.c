@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* A process's segment: its layout, and whether another's is what it claims to be. */
 #include <stdio.h>
-#include "shm.h"
+#include "ompi/mca/btl/shm/shm.h"
 
 /* Largest power of two that is not above `x`; x > 0. */
 static uint64_t shm_floor2(uint64_t x)

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Sending: short messages into the ring, longer ones into lent room in the ring or in a chunk. */
-#include "shm.h"
-#include "shm_ring.h"
+#include "ompi/mca/btl/shm/shm.h"
+#include "ompi/mca/btl/shm/shm_ring.h"
 
 /* What the room given out by reserve() is; kept in its token[0]. */
 enum { SHM_ROOM_RING = 0, SHM_ROOM_CHUNK = 1 };

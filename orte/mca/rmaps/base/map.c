@@ -21,6 +21,11 @@ int orte_rmaps_open(void)
     return mca_base_framework_open(&framework, MCA_BASE_OPEN_DEFAULT);
 }
 
+int orte_rmaps_register_params(void)
+{
+    return mca_base_framework_register_all(&framework);
+}
+
 static const orte_rmaps_module_t *select_module(const orte_placement_t *placement)
 {
     const orte_rmaps_module_t *best = NULL;

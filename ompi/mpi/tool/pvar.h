@@ -1,0 +1,44 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Performance variables: how parts of the library offer numbers to tools (MPI_T).
+ *
+ * A part registers a variable once, when it starts, and unregisters its source when it ends; the variable stays
+ * known, with the values that it had last, because tools may look after MPI_Finalize. Numbers are read on
+ * demand: the part keeps a plain (relaxed atomic) counter, and pays nothing while no tool looks.
+ *
+ * A variable has one value or an array of them (one per link, ...), of which names[i] says what each is for; the
+ * names become part of the description that tools read.
+ */
+#ifndef OMPI_MPI_TOOL_PVAR_H
+#define OMPI_MPI_TOOL_PVAR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "opal/constants.h"
+
+typedef struct ompi_pvar_desc {
+    const char *framework, *component, *name;   /* full name as for parameters: parts that are NULL left out */
+    const char *help;                           /* one line, without a final stop; mandatory */
+    mca_base_var_level_t level;
+    int var_class;                              /* MPI_T_PVAR_CLASS_* */
+    bool is_double;                             /* MPI_DOUBLE, else MPI_UNSIGNED_LONG_LONG */
+    bool on_demand;                             /* tools start and stop it; else it runs from the beginning */
+    /* Number of values now; NULL: one. It may grow. */
+    size_t (*count)(void *context);
+    /* Store the first `count` values (uint64_t or double). Called by any thread, never after unregistration. */
+    void (*read)(void *context, void *values, size_t count);
+    /* For what value i stands, in a few characters; NULL: no names. */
+    const char *(*value_name)(void *context, size_t i);
+    void *context;
+} ompi_pvar_desc_t;
+
+/* The description's strings are copied. The same name may be registered again after unregistration. Returns an
+ * OPAL_ code. */
+OMPI_DECLSPEC int ompi_pvar_register(const ompi_pvar_desc_t *desc);
+/* The source of the variables of this framework and component (as registered) is about to vanish: their last
+ * values are kept. */
+OMPI_DECLSPEC void ompi_pvar_unregister(const char *framework, const char *component);
+
+#endif

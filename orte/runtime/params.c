@@ -1,0 +1,13 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The parameters of the runtime, for its tools and for those that look at all of an installation's parameters
+ * (opal/mca/base/framework.h: mca_base_register_installed()). */
+#include "orte/runtime/params.h"
+
+#include "orte/mca/odls/odls.h"
+#include "orte/mca/rmaps/rmaps.h"
+
+int orte_register_params(void)
+{
+    const int rc = orte_odls_register_params();
+    return rc == OPAL_SUCCESS ? orte_rmaps_register_params() : rc;
+}
