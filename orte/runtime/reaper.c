@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,9 +76,24 @@ static void clean_up(const knowledge_t *known)
     }
 }
 
-/* Live quietly: own session (no signals from the terminal), no inherited descriptor but the pipe. */
-static void detach(int pipe)
+/* Close all descriptors from `first` on. */
+static void close_from(unsigned first)
 {
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, first, ~0U, 0) == 0) {
+        return;
+    }
+#endif
+    for (long fd = first, limit = sysconf(_SC_OPEN_MAX); fd < limit; fd++) {
+        close((int)fd);
+    }
+}
+
+/* Live quietly: own session (no signals from the terminal), no inherited descriptor but the pipe, which
+ * becomes number 3. Returns that. */
+static int detach(int pipe)
+{
+    static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP};
     int null = open("/dev/null", O_RDWR);
 
     setsid();
@@ -86,22 +102,18 @@ static void detach(int pipe)
             dup2(null, fd);
         }
     }
-    int limit = (int)sysconf(_SC_OPEN_MAX);
-    if (close_range(3, (unsigned)pipe - 1, 0) != 0 || close_range((unsigned)pipe + 1, ~0U, 0) != 0) {
-        for (int fd = 3; fd < limit; fd++) {
-            if (fd != pipe) {
-                close(fd);
-            }
-        }
+    if (pipe != 3) {
+        dup2(pipe, 3);
     }
+    close_from(4);
     if (chdir("/") != 0) {
         /* Staying keeps a file system busy, nothing worse. */
     }
     prctl(PR_SET_NAME, "mpirun-reaper");
-    const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP};
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
         signal(ignored[i], SIG_IGN);
     }
+    return 3;
 }
 
 /* Read exactly `size` bytes; false at the end of the pipe. */
@@ -122,7 +134,7 @@ static void __attribute__((noreturn)) reaper_main(int pipe)
     static knowledge_t known;
     message_t message;
 
-    detach(pipe);
+    pipe = detach(pipe);
     while (read_all(pipe, &message, sizeof(message))) {
         switch (message.kind) {
         case MSG_CLEAN:

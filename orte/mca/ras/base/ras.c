@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* Number after `text`, at least 1, up to the end of the word; false if it is none. */
 static bool parse_slots(const char *text, int *slots)
@@ -72,12 +73,31 @@ static int requested_slots(const orte_runtime_t *rt, int *slots)
     return OPAL_SUCCESS;
 }
 
+/* hwloc's plug-ins look for devices and pull in graphics and accelerator libraries, up to 10 ms of work for
+ * nothing that is asked here. They are looked for on the first use of hwloc in a process. */
+static int init_without_plugins(hwloc_topology_t *topo)
+{
+    static const char variable[] = "HWLOC_PLUGINS_PATH";
+    bool ours = getenv(variable) == NULL && setenv(variable, "/dev/null", 0) == 0;
+    int rc = hwloc_topology_init(topo);
+
+    if (ours) {
+        unsetenv(variable);
+    }
+    return rc;
+}
+
 static hwloc_topology_t load_topology(void)
 {
     hwloc_topology_t topo;
 
-    if (hwloc_topology_init(&topo) != 0) {
+    if (init_without_plugins(&topo) != 0) {
         return NULL;
+    }
+    /* Where the kernel tells all, nothing is gained by visiting every cpu to ask it directly, and on a busy
+     * machine each visit waits for its turn. */
+    if (access("/sys/devices/system/cpu/cpu0/topology", F_OK) == 0) {
+        hwloc_topology_set_components(topo, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
     }
     /* Devices are of no use here, and looking for them takes longer than all the rest. */
     hwloc_topology_set_io_types_filter(topo, HWLOC_TYPE_FILTER_KEEP_NONE);
