@@ -2,3 +2,7 @@
 dist_doc_DATA += \
     docs/performance.md \
     docs/testing.md
+dist_man1_MANS = \
+    docs/man/mpiexec.1 \
+    docs/man/mpirun.1 \
+    docs/man/orte-clean.1

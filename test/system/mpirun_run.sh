@@ -133,6 +133,9 @@ is "--hostfile" "$(wc -l <out)" 2
 
 run --help
 ok "--help" grep -q -- --report-bindings out
+undocumented=$(grep -o -- '^  --*[a-zA-Z][a-zA-Z-]*' out | while read -r option; do
+    sed 's/\\-/-/g' "$top_srcdir/docs/man/mpirun.1" | grep -q -- "-${option#--}" || echo "$option"; done)
+is "all that --help lists is in the manual page" "$undocumented" ""
 run --version
 ok "--version" grep -q Hawser out
 ok "nothing left" nothing_left

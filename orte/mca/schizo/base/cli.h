@@ -9,6 +9,7 @@ typedef struct {
     orte_runtime_t *rt;
     orte_job_t *job;
     orte_app_t *app;       /* the program whose options are being read */
+    bool has_appfile;      /* --app was given: the command line itself need not name a program */
     orte_cli_action_t action;
 } orte_cli_t;
 

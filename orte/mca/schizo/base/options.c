@@ -78,6 +78,7 @@ static int add_path(orte_cli_t *cli, const opt_t *option, char **args)
 static int read_appfile(orte_cli_t *cli, const opt_t *option, char **args)
 {
     (void)option;
+    cli->has_appfile = true;
     return orte_cli_parse_appfile(cli, args[0]);
 }
 
@@ -285,7 +286,7 @@ static int output_filename(orte_cli_t *cli, const opt_t *option, char **args)
     char here[PATH_MAX], *path;
 
     (void)option;
-    if (length > sizeof(nocopy) - 1 && strcasecmp(args[0] + length - sizeof(nocopy) + 1, nocopy) == 0) {
+    if (length >= sizeof(nocopy) - 1 && strcasecmp(args[0] + length - sizeof(nocopy) + 1, nocopy) == 0) {
         io->output_only_files = true;
         length -= sizeof(nocopy) - 1;
     }

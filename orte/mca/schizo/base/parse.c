@@ -138,12 +138,12 @@ int orte_cli_parse_app(orte_cli_t *cli, char **words)
     return used;
 }
 
-/* Remove the entry that only carried an --app FILE, or options without a program. */
+/* Every entry needs a program, but for the one that only carried --app FILE. */
 static int check_apps(orte_cli_t *cli)
 {
     orte_job_t *job = cli->job;
 
-    if (job->napps > 1 && job->apps[0]->argv == NULL) {
+    if (cli->has_appfile && job->napps > 1 && job->apps[0]->argv == NULL) {
         orte_app_t *empty = job->apps[0];
         memmove(job->apps, job->apps + 1, (size_t)(job->napps - 1) * sizeof(job->apps[0]));
         job->napps--;
