@@ -2,4 +2,4 @@
 libmpi_abi_la_SOURCES += communicator/communicator.h communicator/context.h communicator/communicator.c \
     communicator/context.c communicator/query.c communicator/create.c communicator/split.h communicator/split.c \
     communicator/hardware.c communicator/intercomm.c
-libmpi_abi_la_SOURCES += communicator/topo.c communicator/dynamic.c
+libmpi_abi_la_SOURCES += communicator/dims.c communicator/topo.c communicator/dynamic.c

@@ -80,17 +80,6 @@ void ompi_op_destroy(ompi_op_t *op)
     free(op);
 }
 
-int ompi_op_is_valid(const ompi_op_t *op, const ompi_datatype_t *type)
-{
-    if (0 == (op->flags & OMPI_OP_PREDEFINED)) {
-        return MPI_SUCCESS;
-    }
-    return 0 != (op->classes & 1u << type->type_class) &&
-                   NULL != op->loops[type->op_type]
-               ? MPI_SUCCESS
-               : MPI_ERR_OP;
-}
-
 /* ---- Application ---- */
 
 /* The plain form's count is an int: longer vectors are given in pieces. */

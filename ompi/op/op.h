@@ -74,7 +74,12 @@ static inline bool ompi_op_is_commutative(const ompi_op_t *op)
 
 /* MPI_SUCCESS if the operator may be used on the type in a reduction, else MPI_ERR_OP (also for
  * operators that are legal in accumulate only). Both must be valid objects. */
-OMPI_DECLSPEC int ompi_op_is_valid(const ompi_op_t *op, const ompi_datatype_t *type);
+static inline int ompi_op_is_valid(const ompi_op_t *op, const ompi_datatype_t *type)
+{
+    return 0 == (op->flags & OMPI_OP_PREDEFINED) || 0 != (op->classes & 1u << type->type_class)
+               ? MPI_SUCCESS
+               : MPI_ERR_OP;
+}
 
 /* inout = in op inout on `count` elements. The pair must be valid. Both buffers are as a user
  * would pass them: data starts at buffer + true_lb. */

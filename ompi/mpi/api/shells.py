@@ -224,9 +224,16 @@ class Shell:
                 return checks.pointer_check(p)
             if p.kind == "DATATYPE" and self.moves_data():
                 return f"!ompi_shell_type_ok({p.name}_)", "MPI_ERR_TYPE"
+            if p.kind == "OPERATION" and self.reduces():
+                return "!ompi_shell_op_ok(op_, datatype_)", "MPI_ERR_OP"
             return checks.handle_check(self.routine, p, p.name + "_")
         return checks.pointer_check(p) or self.request_array_check(p) or \
             checks.value_check(self.routine, p, self.comm)
+
+    def reduces(self):
+        """Whether an operator is applied to a datatype, both of which must go together."""
+        return any(p.name == "datatype" for p in self.parameters) and \
+            "WINDOW" not in {p.kind for p in self.parameters}
 
     def moves_data(self):
         return any(p.kind == "BUFFER" for p in self.parameters) and self.handles("in")

@@ -13,6 +13,7 @@
 #include "ompi/include/ompi/handles.h"
 #include "ompi/mpi/c/bodies.h"
 #include "ompi/mpi/c/state.h"
+#include "ompi/op/op.h"
 #include "ompi/runtime/runtime.h"
 #include "opal/include/opal/declspec.h"
 
@@ -51,6 +52,13 @@ static inline bool ompi_shell_type_ok(const ompi_datatype_t *type)
 {
     return OPAL_LIKELY(ompi_handle_is(type, OMPI_HANDLE_DATATYPE)) &&
            ompi_datatype_is_committed(type);
+}
+
+/* An operator for data of this type, which was checked; NULL where no data counts. */
+static inline bool ompi_shell_op_ok(const ompi_op_t *op, const ompi_datatype_t *type)
+{
+    return ompi_handle_is(op, OMPI_HANDLE_OP) &&
+           (type == NULL || ompi_op_is_valid(op, type) == MPI_SUCCESS);
 }
 
 static inline bool ompi_shell_dest_ok(const ompi_communicator_t *comm, int rank)
