@@ -238,15 +238,15 @@ static int peek(ompi_request_t *request, MPI_Status *status)
     if (!status) {
         return MPI_SUCCESS;
     }
-    int keep = status->MPI_ERROR;
-    if (ompi_request_is_live(request)) {
-        if (request->type == OMPI_REQUEST_GENERALIZED) {
-            ompi_grequest_query(request);
-        }
-        *status = request->status;
-    } else {
+    if (!ompi_request_is_live(request)) {
         ompi_status_set_empty(status);
+        return MPI_SUCCESS;
     }
+    int keep = status->MPI_ERROR;
+    if (request->type == OMPI_REQUEST_GENERALIZED) {
+        ompi_grequest_query(request);
+    }
+    *status = request->status;
     status->MPI_ERROR = keep;
     return MPI_SUCCESS;
 }
