@@ -135,6 +135,17 @@ static char *setting(const char *name)
     return NULL;
 }
 
+enum { TEXTS_MAX = 32 };
+static char *texts[TEXTS_MAX];
+static unsigned text_count;
+
+static void texts_free(void)
+{
+    while (text_count > 0) {
+        free(texts[--text_count]);
+    }
+}
+
 static int var_register(const mca_base_var_desc_t *desc, void *storage)
 {
     char *text = setting(desc->name);
@@ -150,7 +161,9 @@ static int var_register(const mca_base_var_desc_t *desc, void *storage)
         *(bool *) storage = text ? atoi(text) != 0 : desc->def.b;
         break;
     default:
-        *(char **) storage = text; /* lives to the end of the test */
+        if (text_count < TEXTS_MAX) {
+            texts[text_count++] = *(char **) storage = text; /* ours, as with the real parameters */
+        }
         return MCA_SUCCESS;
     }
     free(text);
@@ -203,19 +216,25 @@ static int timers_run(void)
 static int events_run(int ms)
 {
     struct pollfd fds[EVENTS_MAX];
+    event_t *who[EVENTS_MAX];
+    nfds_t count = 0;
     int done = 0;
-    for (int i = 0; i < EVENTS_MAX; i++) {
-        fds[i].fd = events[i].fn ? events[i].fd : -1;
-        fds[i].events = (short) ((events[i].what & MCA_BTL_EVENT_READ ? POLLIN : 0) |
-                                 (events[i].what & MCA_BTL_EVENT_WRITE ? POLLOUT : 0));
-        fds[i].revents = 0;
+    for (event_t *e = events; e < events + EVENTS_MAX; e++) {
+        if (e->fn) {
+            who[count] = e;
+            fds[count++] = (struct pollfd){
+                .fd = e->fd,
+                .events = (short) ((e->what & MCA_BTL_EVENT_READ ? POLLIN : 0) |
+                                   (e->what & MCA_BTL_EVENT_WRITE ? POLLOUT : 0)),
+            };
+        }
     }
-    if (poll(fds, EVENTS_MAX, ms) <= 0) {
+    if (poll(fds, count, ms) <= 0) {
         return 0;
     }
-    for (int i = 0; i < EVENTS_MAX; i++) {
-        if (events[i].fn && fds[i].revents) {
-            events[i].fn(events[i].fd, MCA_BTL_EVENT_READ, events[i].context);
+    for (nfds_t i = 0; i < count; i++) {
+        if (who[i]->fn && fds[i].revents) {
+            who[i]->fn(who[i]->fd, MCA_BTL_EVENT_READ, who[i]->context);
             done++;
         }
     }
@@ -246,6 +265,16 @@ void world_sleep(int ms)
     resend();
 }
 
+/* Progress, and leave the processor to others when nothing happens: tests run on busy machines. */
+static void patient_progress(void)
+{
+    static unsigned idle;
+    idle = world_progress() > 0 ? 0 : idle + 1;
+    if (idle > 500) {
+        world_sleep(1);
+    }
+}
+
 bool world_wait(bool (*check)(void), unsigned ms)
 {
     uint64_t end = world_now_ns() + (uint64_t) ms * 1000000;
@@ -253,7 +282,7 @@ bool world_wait(bool (*check)(void), unsigned ms)
         if (world_now_ns() > end) {
             return false;
         }
-        world_progress();
+        patient_progress();
     }
     return true;
 }
@@ -526,7 +555,7 @@ bool world_send(uint32_t rank, uint64_t sequence, size_t len, world_how_t how)
             free(p);
             return false;
         }
-        world_progress();
+        patient_progress();
     }
     return true;
 }
@@ -554,6 +583,8 @@ bool world_start(uint32_t rank, uint32_t size, const char *settings, int *rc)
 {
     const mca_btl_component_ops_t *ops = mca_btl_tcp_component.ops;
     memset(&world, 0, sizeof(world));
+    memset(timers, 0, sizeof(timers));
+    memset(events, 0, sizeof(events));
     settings_text = settings;
     world.job = (mca_btl_job_t){.self = (mca_btl_name_t) 0x4a4f4231 << 32 | rank,
                                 .size = size, .local_rank = rank, .local_size = size,
@@ -562,6 +593,7 @@ bool world_start(uint32_t rank, uint32_t size, const char *settings, int *rc)
     if (getenv("WORLD_SECRET")) {
         memset(world.job.secret, atoi(getenv("WORLD_SECRET")), sizeof(world.job.secret));
     }
+    texts_free();
     char *threads = setting("threads");
     world.services = (mca_btl_services_t){
         .struct_size = sizeof(world.services), .base = &base_services, .job = &world.job,
@@ -591,6 +623,7 @@ void world_stop(void)
         modules[m]->ops->finalize(modules[m]);
     }
     world.module_count = 0;
+    texts_free();
 }
 
 int world_add(uint32_t rank, const void *card, size_t len)
@@ -626,9 +659,11 @@ void world_barrier(void)
         return;
     }
     while (atomic_load(&shared->round) == round) {
-        world_progress();
+        patient_progress();
     }
 }
+
+void (*world_card_filter)(uint32_t rank, uint8_t *card);
 
 static int child(uint32_t rank, const char *settings, world_fn_t fn)
 {
@@ -642,7 +677,12 @@ static int child(uint32_t rank, const char *settings, world_fn_t fn)
     world_barrier();
     for (uint32_t r = 0; r < shared->size; r++) {
         if (r != rank) {
-            world_add(r, shared->process[r].card, shared->process[r].len);
+            uint8_t card[sizeof(shared->process[r].card)];
+            memcpy(card, shared->process[r].card, sizeof(card));
+            if (world_card_filter) {
+                world_card_filter(r, card);
+            }
+            world_add(r, card, shared->process[r].len);
         }
     }
     rc = fn(rank);
@@ -650,6 +690,8 @@ static int child(uint32_t rank, const char *settings, world_fn_t fn)
     world_stop();
     return rc;
 }
+
+void (*world_bystander)(pid_t first);
 
 int world_run(uint32_t size, const char *settings, world_fn_t fn)
 {
@@ -664,6 +706,9 @@ int world_run(uint32_t size, const char *settings, world_fn_t fn)
             alarm(60);
             exit(child(r, settings, fn));
         }
+    }
+    if (world_bystander) {
+        world_bystander(pids[0]);
     }
     for (uint32_t r = 0; r < size; r++) {
         int status = -1;

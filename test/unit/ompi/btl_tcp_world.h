@@ -9,6 +9,7 @@
 #define BTL_TCP_WORLD_H
 
 #include <stdatomic.h>
+#include <sys/types.h>
 #include "ompi/mca/btl/tcp/btl_tcp.h"
 #include "test/support/tap.h"
 
@@ -71,6 +72,10 @@ void world_fill(uint8_t *out, uint32_t source, uint64_t sequence, size_t len);
  * returned 0. */
 typedef int (*world_fn_t)(uint32_t rank);
 int world_run(uint32_t size, const char *settings, world_fn_t fn);
+/* If set: changes the card of `rank` before another process sees it. */
+extern void (*world_card_filter)(uint32_t rank, uint8_t *card);
+/* If set: called in the parent while the processes run. */
+extern void (*world_bystander)(pid_t first);
 /* All processes of world_run() are here. */
 void world_barrier(void);
 

@@ -17,6 +17,7 @@ enum {
     BACKLOG = 1024,
     ACCEPTS_PER_ROUND = 16,
     FAIR_WHILE_NS = 200 * 1000 * 1000, /* a peer's greeting takes two round trips */
+    RETRY_PAUSE_MS = 100,
     PAUSE_US = 50 * 1000,              /* no place or no descriptor left: look again after it */
 };
 
@@ -147,6 +148,7 @@ static void guest_welcome(guest_t *guest)
     btl_tcp_verdict_write(out, BTL_TCP_ACCEPTED);
     if (!btl_tcp_greeting_send(guest->fd, out, sizeof(out))) {
         guest_end(guest, "it left");
+        btl_tcp_endpoint_retry(ep, RETRY_PAUSE_MS);
         return;
     }
     int fd = guest->fd;
