@@ -23,3 +23,16 @@ unit_ompi_tool_mpit_test_SOURCES = unit/ompi/tool/mpit_test.c
 unit_ompi_tool_mpit_test_LDADD = $(ompi_lib) $(opal_lib)
 check_SCRIPTS += unit/ompi/tools/ompi_info.sh
 EXTRA_DIST += unit/ompi/tools/ompi_info.sh
+# btl/tcp: its formats, strangers at its door, data between processes, broken connections.
+btl_tcp_core = $(top_builddir)/ompi/mca/btl/tcp/libbtl_tcp_core.la $(opal_lib) -lpthread
+btl_tcp_world = unit/ompi/btl_tcp/world.c unit/ompi/btl_tcp/world.h
+check_PROGRAMS += unit/ompi/btl_tcp/wire_test unit/ompi/btl_tcp/greeting_test unit/ompi/btl_tcp/data_test \
+    unit/ompi/btl_tcp/fault_test
+unit_ompi_btl_tcp_wire_test_SOURCES = unit/ompi/btl_tcp/wire_test.c
+unit_ompi_btl_tcp_wire_test_LDADD = $(btl_tcp_core)
+unit_ompi_btl_tcp_greeting_test_SOURCES = unit/ompi/btl_tcp/greeting_test.c $(btl_tcp_world)
+unit_ompi_btl_tcp_greeting_test_LDADD = $(btl_tcp_core)
+unit_ompi_btl_tcp_data_test_SOURCES = unit/ompi/btl_tcp/data_test.c $(btl_tcp_world)
+unit_ompi_btl_tcp_data_test_LDADD = $(btl_tcp_core)
+unit_ompi_btl_tcp_fault_test_SOURCES = unit/ompi/btl_tcp/fault_test.c $(btl_tcp_world)
+unit_ompi_btl_tcp_fault_test_LDADD = $(btl_tcp_core)

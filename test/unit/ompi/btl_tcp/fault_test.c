@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* btl/tcp when connections break: cut in mid-stream by a proxy, peers killed, peers connecting at once. What was sent
  * arrives, once the user resends what came back and drops repeats. */
-#include "test/unit/ompi/btl_tcp_world.h"
+#include "test/unit/ompi/btl_tcp/world.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Services and a user for btl/tcp in its tests. */
-#include "test/unit/ompi/btl_tcp_world.h"
+#include "test/unit/ompi/btl_tcp/world.h"
 
 #include <errno.h>
 #include <poll.h>

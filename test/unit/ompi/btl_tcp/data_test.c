@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* btl/tcp between real processes over loopback: every way to send, all sizes, both families, several links,
  * kept and placed arrivals, sleeping, threads, orderly end. */
-#include "test/unit/ompi/btl_tcp_world.h"
+#include "test/unit/ompi/btl_tcp/world.h"
 
 #include <pthread.h>
 #include <string.h>

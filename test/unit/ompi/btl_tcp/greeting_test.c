@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Strangers at btl/tcp's door: none gets in, none crashes it, none keeps a peer out. */
-#include "test/unit/ompi/btl_tcp_world.h"
+#include "test/unit/ompi/btl_tcp/world.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

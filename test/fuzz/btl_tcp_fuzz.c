@@ -1,0 +1,177 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fuzzing of everything btl/tcp and net_if parse: greetings, frames, business cards (and the pairing they lead
+ * to), lists of interfaces, ranges of ports. The first byte of the input chooses. Built with
+ * -fsanitize=fuzzer -DHAWSER_LIBFUZZER it is a libFuzzer target; otherwise it runs the corpus given as
+ * arguments (or found in the source tree) and a fixed number of mutations of it, always the same ones.
+ */
+#include "ompi/mca/btl/tcp/btl_tcp_pair.h"
+#include "ompi/mca/btl/tcp/btl_tcp_wire.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool condition)
+{
+    if (!condition) {
+        abort();
+    }
+}
+
+static void fuzz_greeting(const uint8_t *data, size_t size)
+{
+    btl_tcp_greeting_type_t type;
+    size_t len;
+    if (size < BTL_TCP_GREETING_HEAD || btl_tcp_greeting_check(data, &type, &len) != MCA_SUCCESS ||
+        len > size) {
+        return;
+    }
+    must(len <= BTL_TCP_GREETING_MAX);
+    btl_tcp_hello_t hello;
+    btl_tcp_challenge_t challenge;
+    btl_tcp_verdict_t verdict;
+    if (type == BTL_TCP_HELLO && btl_tcp_hello_read(data, &hello) == MCA_SUCCESS) {
+        must(hello.to_if < BTL_TCP_IFS_MAX && hello.link < BTL_TCP_LINKS_MAX);
+    } else if (type == BTL_TCP_CHALLENGE) {
+        btl_tcp_challenge_read(data, &challenge);
+    } else if (type == BTL_TCP_VERDICT && btl_tcp_verdict_read(data, &verdict) == MCA_SUCCESS) {
+        must(btl_tcp_verdict_text(verdict) != NULL);
+    }
+}
+
+static void fuzz_frame(const uint8_t *data, size_t size)
+{
+    btl_tcp_frame_t frame;
+    uint8_t again[BTL_TCP_FRAME_HEADER];
+    if (size >= BTL_TCP_FRAME_HEADER && btl_tcp_frame_read(data, &frame)) {
+        must(frame.len <= BTL_TCP_FRAME_LEN_MAX);
+        btl_tcp_frame_write(again, &frame);
+        must(memcmp(again, data, sizeof(again)) == 0);
+    }
+}
+
+static void fuzz_card(const uint8_t *data, size_t size)
+{
+    static uint8_t again[BTL_TCP_CARD_HEAD + BTL_TCP_IFS_MAX * (BTL_TCP_CARD_IF + 8 * BTL_TCP_CARD_ADDR)];
+    static const uint64_t domains[2] = {1, 2};
+    btl_tcp_card_t card, own;
+    btl_tcp_route_t routes[BTL_TCP_ROUTES_MAX];
+    if (btl_tcp_card_read(data, size, &card) != MCA_SUCCESS) {
+        return;
+    }
+    must(btl_tcp_card_size(&card) == size && size <= sizeof(again));
+    btl_tcp_card_write(again, &card);
+    for (int d = 0; d < 2; d++) {
+        own = card;
+        own.domain += domains[d] - 1;
+        for (unsigned i = 0; i < own.if_count; i++) {
+            btl_tcp_pair_t pair = btl_tcp_pair(&own, 1, &card, 2, i);
+            must(pair.peer_if < (int) card.if_count);
+            if (pair.peer_if >= 0) {
+                must(btl_tcp_routes(&own, i, &card, (unsigned) pair.peer_if, routes) > 0);
+                must(btl_tcp_pair(&card, 2, &own, 1, (unsigned) pair.peer_if).peer_if == (int) i);
+            }
+        }
+    }
+}
+
+static void fuzz_text(const uint8_t *data, size_t size)
+{
+    char text[512], why[64];
+    opal_net_filter_t *filter = NULL;
+    uint16_t lo, hi;
+    size_t len = size < sizeof(text) - 1 ? size : sizeof(text) - 1;
+    memcpy(text, data, len);
+    text[len] = '\0';
+    if (opal_net_filter_parse(text, &filter, why, sizeof(why)) == OPAL_SUCCESS) {
+        opal_net_if_t nif = {.addr_count = 2, .addr = {{.family = AF_INET}, {.family = AF_INET6}}};
+        opal_net_filter_match(filter, &nif);
+        free(filter);
+    }
+    if (opal_net_ports_parse(text, &lo, &hi, why, sizeof(why)) == OPAL_SUCCESS) {
+        must(lo <= hi);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static void (*const target[])(const uint8_t *, size_t) = {fuzz_greeting, fuzz_frame, fuzz_card, fuzz_text};
+    if (size == 0) {
+        return 0;
+    }
+    uint8_t *exact = malloc(size); /* so that reading beyond it is seen */
+    if (exact) {
+        memcpy(exact, data + 1, size - 1);
+        target[data[0] % 4](exact, size - 1);
+        free(exact);
+    }
+    return 0;
+}
+
+#ifndef HAWSER_LIBFUZZER
+#include "test/support/tap.h"
+
+enum { MUTATIONS = 20000, INPUT_MAX = 4096 };
+
+static unsigned seed = 20261120;
+
+static unsigned random_below(unsigned n)
+{
+    return (unsigned) rand_r(&seed) % n;
+}
+
+static void mutate(const uint8_t *data, size_t size)
+{
+    static uint8_t input[INPUT_MAX];
+    for (int i = 0; i < MUTATIONS; i++) {
+        memcpy(input, data, size);
+        size_t len = random_below(8) == 0 ? random_below((unsigned) size + 1) : size;
+        for (unsigned k = 0, n = random_below(5); k < n && len > 1; k++) {
+            size_t at = 1 + random_below((unsigned) len - 1);
+            input[at] = random_below(2) ? (uint8_t) random_below(256)
+                                        : (uint8_t) (input[at] ^ 1 << random_below(8));
+        }
+        LLVMFuzzerTestOneInput(input, len);
+    }
+}
+
+static bool run_file(const char *path)
+{
+    static uint8_t data[INPUT_MAX];
+    FILE *file = fopen(path, "re");
+    size_t size = file ? fread(data, 1, sizeof(data), file) : 0;
+    if (file) {
+        fclose(file);
+    }
+    if (size > 0) {
+        LLVMFuzzerTestOneInput(data, size);
+        mutate(data, size);
+    }
+    return size > 0;
+}
+
+int main(void)
+{
+    char path[4096];
+    const char *top = getenv("top_srcdir");
+    int count = 0;
+    tap_start(120);
+    snprintf(path, sizeof(path), "%s/test/fuzz/btl_tcp", top ? top : ".");
+    DIR *dir = opendir(path);
+    TAP_REQUIRE(dir != NULL, "the corpus is there");
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (entry->d_name[0] != '.') {
+            snprintf(path, sizeof(path), "%s/test/fuzz/btl_tcp/%.255s", top ? top : ".", entry->d_name);
+            TAP_OK(run_file(path), "%s and %d mutations", entry->d_name, MUTATIONS);
+            count++;
+        }
+    }
+    closedir(dir);
+    TAP_OK(count >= 8, "%d inputs", count);
+    return tap_end();
+}
+#endif

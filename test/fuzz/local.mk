@@ -1,0 +1,6 @@
+# Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
+# Fuzz targets in their short, deterministic form; see the head of each source for the long one.
+check_PROGRAMS += fuzz/btl_tcp_fuzz
+fuzz_btl_tcp_fuzz_SOURCES = fuzz/btl_tcp_fuzz.c
+fuzz_btl_tcp_fuzz_LDADD = $(btl_tcp_core)
+EXTRA_DIST += fuzz/btl_tcp
