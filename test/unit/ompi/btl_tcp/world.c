@@ -695,7 +695,7 @@ void (*world_bystander)(pid_t first);
 
 int world_run(uint32_t size, const char *settings, world_fn_t fn)
 {
-    pid_t pids[WORLD_PEERS_MAX];
+    pid_t pids[WORLD_PEERS_MAX] = {0};
     int good = 0;
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     shared->size = size;
