@@ -75,6 +75,8 @@ class Gate:
         if self.enabled and not fast_ns:
             for _ in range(self.CALIBRATION_PROBES):
                 self.probe()
+            if not self.probes:
+                sys.exit("bench/run: both processors are busy with something else; try --no-gate")
             self.fast_ns = min(self.probes) * self.ROOM
 
     def probe(self):
@@ -84,7 +86,7 @@ class Gate:
                                  text=True, timeout=10, check=True).stdout
             value = float(re.search(r"ns=([\d.]+)", out).group(1))
         except subprocess.TimeoutExpired:  # both processors busy with something else
-            value = 1e10
+            return float("inf")
         self.probes.append(value)
         return value
 
