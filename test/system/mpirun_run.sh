@@ -133,7 +133,7 @@ is "--hostfile" "$(wc -l <out)" 2
 
 run --help
 ok "--help" grep -q -- --report-bindings out
-undocumented=$(sed -n 's/^  -*\([a-zA-Z][a-zA-Z-]*\).*/\1/p' out | while read -r option; do
+undocumented=$(sed -n 's/^  --*\([a-zA-Z][a-zA-Z-]*\).*/\1/p' out | while read -r option; do
     sed 's/\\-/-/g' "$top_srcdir/docs/man/mpirun.1" | grep -q -- "-$option\>" || echo "$option"; done)
 is "all that --help lists is in the manual page" "$undocumented" ""
 run --version
