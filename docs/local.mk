@@ -3,6 +3,11 @@ dist_doc_DATA += \
     docs/performance.md \
     docs/testing.md
 dist_man1_MANS = \
+    docs/man/mpic++.1 \
+    docs/man/mpicc.1 \
+    docs/man/mpicc_abi.1 \
+    docs/man/mpicxx.1 \
+    docs/man/mpicxx_abi.1 \
     docs/man/mpiexec.1 \
     docs/man/mpirun.1 \
     docs/man/orte-clean.1
