@@ -84,7 +84,7 @@ enum {
     MCA_BTL_CAP_SELF = 1u << 10,       /* reaches the process itself */
 };
 
-/* Constant after init(), but for get_min and bandwidth, which may follow measurement. */
+/* Constant after init(), but for get_min, get_try and bandwidth, which may change with the first peers. */
 typedef struct mca_btl_limits {
     size_t short_max;     /* header + payload that send_short() takes at most */
     size_t eager_limit;   /* header + payload of a first fragment at most, sent before the receiver is known */
@@ -93,6 +93,7 @@ typedef struct mca_btl_limits {
     size_t send_min;      /* from this payload on, send() of the user's memory beats reserve/commit; SIZE_MAX: never */
     size_t window;        /* unconfirmed bytes per endpoint after which a scheduler should hold back */
     size_t get_min;       /* from this message size on, get() beats fragments; SIZE_MAX: never */
+    size_t get_try;       /* from this message size on, it may: worth measuring; SIZE_MAX: never */
     uint64_t bandwidth;   /* bytes/s, start value of the scheduler's weight */
     uint32_t latency_ns;  /* half round trip of a small message, for ordering links */
     int32_t exclusivity;  /* preference only; a lower one is never discarded */

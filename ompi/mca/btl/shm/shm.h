@@ -201,7 +201,7 @@ struct shm_module {
     bool pool_off;
     uint32_t *chunk_free, chunk_free_count;
     uint32_t *chunk_lent, lent_head, lent_count;
-    bool cma_measured;
+    bool cma_offered;
     char reason[256];            /* why the last peer was refused */
 };
 
@@ -283,8 +283,8 @@ int mca_btl_shm_register_mem(mca_btl_module_t *module, void *addr, size_t len,
                              uint8_t key[MCA_BTL_KEY_MAX], size_t *key_len,
                              mca_btl_registration_t **registration);
 void mca_btl_shm_deregister_mem(mca_btl_module_t *module, mca_btl_registration_t *registration);
-/* Set limits.get_min: does single copy pay on this machine? */
-void mca_btl_shm_cma_measure(shm_module_t *m);
+/* Say in the limits that single copy is there. */
+void mca_btl_shm_cma_offer(shm_module_t *m);
 
 /* ---- Small helpers ---- */
 

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Single copy between address spaces: process_vm_readv and process_vm_writev. On many machines two copies
- * through a shared buffer, which run at the same time in two processes, are faster: whether get() is offered
- * as worthwhile (limits.get_min) is measured.
+ * through a shared buffer, which run at the same time in two processes, are faster: get() is offered as worth
+ * trying (limits.get_try), and the user measures both on its messages.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,9 +15,7 @@
 #include "ompi/mca/btl/shm/shm.h"
 
 enum {
-    SHM_CMA_SAMPLE = 256 * 1024, /* bytes of the measured copy */
-    SHM_CMA_ROUNDS = 4,
-    SHM_CMA_GET_MIN = 256 * 1024,
+    SHM_CMA_MIN = 8 * 1024, /* below it the system call takes longer than any copy */
 };
 
 typedef ssize_t (*shm_cma_call_t)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
@@ -86,57 +84,18 @@ void mca_btl_shm_deregister_mem(mca_btl_module_t *module, mca_btl_registration_t
     (void)module, (void)registration;
 }
 
-/* ---- Does it pay? ---- */
+/* ---- Is it offered? ---- */
 
-/* The best of a few copies, in ns; UINT64_MAX if it does not work. */
-static uint64_t shm_time_copy(shm_module_t *m, unsigned char *to, unsigned char *from, bool by_kernel)
+void mca_btl_shm_cma_offer(shm_module_t *m)
 {
-    uint64_t best = UINT64_MAX;
-    for (int i = 0; i < SHM_CMA_ROUNDS; i++) {
-        uint64_t start = m->services->now_ns();
-        if (by_kernel) {
-            struct iovec local = {to, SHM_CMA_SAMPLE}, there = {from, SHM_CMA_SAMPLE};
-            if (process_vm_readv(getpid(), &local, 1, &there, 1, 0) != SHM_CMA_SAMPLE) {
-                return UINT64_MAX;
-            }
-        } else {
-            memcpy(to, from, SHM_CMA_SAMPLE);
-            __asm__ volatile("" : : "r"(to) : "memory");
-        }
-        uint64_t took = m->services->now_ns() - start;
-        best = took < best ? took : best;
-    }
-    return best;
-}
-
-static bool shm_cma_pays(shm_module_t *m)
-{
-    unsigned char *memory = mmap(NULL, 2 * SHM_CMA_SAMPLE, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    if (memory == MAP_FAILED) {
-        return false;
-    }
-    uint64_t two_copies = shm_time_copy(m, memory, memory + SHM_CMA_SAMPLE, false);
-    uint64_t one_copy = shm_time_copy(m, memory, memory + SHM_CMA_SAMPLE, true);
-    munmap(memory, 2 * SHM_CMA_SAMPLE);
-    /* Two copies overlap where each process has a processor, and follow each other where not. */
-    if (m->services->oversubscribed) {
-        two_copies *= 2;
-    }
-    SHM_LOG(m, MCA_LOG_INFO, "%d KiB: single copy %" PRIu64 " ns, through shared memory %" PRIu64 " ns",
-            SHM_CMA_SAMPLE / 1024, one_copy, two_copies);
-    return one_copy < two_copies;
-}
-
-void mca_btl_shm_cma_measure(shm_module_t *m)
-{
-    if (m->cma_measured || mca_btl_shm_params.single_copy == SHM_COPY_NEVER) {
+    if (m->cma_offered || mca_btl_shm_params.single_copy == SHM_COPY_NEVER) {
         return;
     }
-    m->cma_measured = true;
-    if (mca_btl_shm_params.single_copy == SHM_COPY_AUTO && !shm_cma_pays(m)) {
-        return;
-    }
+    m->cma_offered = true;
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* Yama: let siblings in; an error means there is no Yama */
-    m->super.limits.get_min = SHM_CMA_GET_MIN;
+    if (mca_btl_shm_params.single_copy == SHM_COPY_ALWAYS) {
+        m->super.limits.get_min = SHM_CMA_MIN;
+    } else {
+        m->super.limits.get_try = SHM_CMA_MIN;
+    }
 }

@@ -135,6 +135,7 @@ static mca_btl_limits_t shm_limits(const shm_layout_t *l)
         .send_min = SIZE_MAX,
         .window = frag * (l->chunk_count > 1 ? l->chunk_count / 2 : 1),
         .get_min = SIZE_MAX,
+        .get_try = SIZE_MAX,
         .bandwidth = 40000000000u,
         .latency_ns = 80,
         .exclusivity = (int32_t)p->exclusivity,

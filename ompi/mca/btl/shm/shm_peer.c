@@ -128,7 +128,7 @@ int mca_btl_shm_add_peer(mca_btl_module_t *module, const mca_btl_peer_t *peer, v
         return MCA_ERR_UNREACHABLE;
     }
     ep->cookie = cookie;
-    mca_btl_shm_cma_measure(m);
+    mca_btl_shm_cma_offer(m);
     *endpoint = ep;
     return MCA_SUCCESS;
 }

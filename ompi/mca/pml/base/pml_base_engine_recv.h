@@ -117,12 +117,48 @@ static void engine_fetch_event(mca_btl_descriptor_t *desc, mca_btl_event_t event
     }
 }
 
+/*
+ * Fetch, or have it sent in pieces? On a link where that is not known beforehand (limits.get_try) both are
+ * measured on the first messages of each size class, and the slower one again now and then.
+ */
+enum { ENGINE_TRIALS = 4, ENGINE_RETRY = 1024 };
+
+static mca_pml_pace_t *engine_pace(mca_pml_link_t *link, size_t bytes)
+{
+    int class = bytes < 4096 ? 0 : 63 - __builtin_clzll(bytes) - 12;
+    return &link->paces[class < MCA_PML_PACES ? class : MCA_PML_PACES - 1];
+}
+
+static void engine_note_pace(float *best, uint16_t *count, uint64_t ns, size_t bytes)
+{
+    float pace = (float) ns / (float) bytes, aged = *best * 1.05f;
+    *best = *count == 0 || pace < aged ? pace : aged; /* a stall of the other side says nothing of the link */
+    *count += *count < UINT16_MAX;
+}
+
+static bool engine_prefers_fetch(mca_pml_link_t *link, size_t bytes)
+{
+    if (bytes >= link->module->limits.get_min) {
+        return true;
+    }
+    mca_pml_pace_t *pace = engine_pace(link, bytes);
+    if (pace->fetches < ENGINE_TRIALS || pace->frags < ENGINE_TRIALS) {
+        return pace->fetches <= pace->frags;
+    }
+    bool fetch = pace->fetch_ns < pace->frags_ns;
+    return ++pace->chosen % ENGINE_RETRY == 0 ? !fetch : fetch;
+}
+
 /* Fetch the message from the sender's memory. False: not possible, fragments must come. */
 static bool engine_try_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_rget_t *hdr)
 {
     mca_pml_link_t *link = peer->bandwidth_count == 1 ? peer->bandwidth[0] : NULL;
-    if (!link || !recv->ptr || recv->expected == 0 || !(link->module->limits.caps & MCA_BTL_CAP_GET) ||
-        link->module->limits.get_min == SIZE_MAX) {
+    if (!link || !recv->ptr || recv->expected == 0 || !(link->module->limits.caps & MCA_BTL_CAP_GET)) {
+        return false;
+    }
+    if (!engine_prefers_fetch(link, recv->expected)) {
+        recv->timed = link;
+        recv->started_ns = opal_now_ns();
         return false;
     }
     mca_pml_fetch_t *fetch = malloc(sizeof(*fetch));
@@ -133,10 +169,17 @@ static bool engine_try_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const m
         .desc = {.iov_count = 1, .iov[0] = {recv->ptr, recv->expected}, .event = engine_fetch_event},
         .recv = recv, .link = link, .sreq = hdr->rndv.sreq, .len = recv->expected};
     recv->peer = peer;
+    mca_pml_pace_t *pace = engine_pace(link, recv->expected);
+    uint64_t start = opal_now_ns();
     int rc = link->module->ops->get(link->endpoint, &fetch->desc, le64toh(hdr->address), NULL);
     if (rc < 0) {
+        pace->fetch_ns = 1e9f; /* it does not work with this peer: don't try again soon */
+        pace->fetches = ENGINE_TRIALS;
         free(fetch);
         return false;
+    }
+    if (rc == 1) {
+        engine_note_pace(&pace->fetch_ns, &pace->fetches, opal_now_ns() - start, recv->expected);
     }
     link->messages++;
     link->bytes += recv->expected;
@@ -154,6 +197,7 @@ static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *
     recv->peer = peer;
     recv->expected = length < recv->capacity ? length : recv->capacity;
     recv->received = 0;
+    recv->timed = NULL;
     if (hdr->common.type == MCA_PML_HDR_RGET && engine_try_fetch(recv, peer, &hdr->rget)) {
         return;
     }
@@ -402,6 +446,10 @@ static void engine_note_piece(mca_pml_recv_t *recv, uint64_t offset, size_t len)
         mca_pml_base_out_of_memory("the bookkeeping of a long message");
     }
     recv->received += fresh;
+    if (recv->timed && recv->received >= recv->expected) {
+        mca_pml_pace_t *pace = engine_pace(recv->timed, recv->expected);
+        engine_note_pace(&pace->frags_ns, &pace->frags, opal_now_ns() - recv->started_ns, recv->expected);
+    }
     engine_recv_check(recv);
 }
 

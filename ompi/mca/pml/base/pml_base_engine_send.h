@@ -149,7 +149,7 @@ static inline bool engine_can_fetch(const mca_pml_link_t *link, const mca_pml_se
 {
     const mca_btl_limits_t *limits = &link->module->limits;
     return send->ptr && (limits->caps & MCA_BTL_CAP_GET) && (limits->caps & MCA_BTL_CAP_SINGLE_COPY) &&
-           send->bytes >= limits->get_min && send->bytes > 0;
+           send->bytes > 0 && (send->bytes >= limits->get_min || send->bytes >= limits->get_try);
 }
 
 /* The link that should serve a fetch of this message: the fastest of the bandwidth list, if it can. */
@@ -337,6 +337,8 @@ static ssize_t engine_piece_copied(mca_pml_peer_t *peer, mca_pml_link_t *link, m
     return (ssize_t) len;
 }
 
+enum { ENGINE_PIECES = 8, ENGINE_PIECE_MIN = 16 << 10 };
+
 /* Send one piece over one link. False: the link takes no more now. */
 static bool engine_piece(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, size_t *quota)
 {
@@ -346,6 +348,10 @@ static bool engine_piece(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_sen
     }
     size_t len = limits->max_frag - sizeof(mca_pml_hdr_frag_t) - POLICY_ROOM;
     len = len < *quota ? len : *quota;
+    if (len < limits->send_min) { /* copies on both sides overlap if there are several pieces */
+        size_t share = send->bytes / ENGINE_PIECES > ENGINE_PIECE_MIN ? send->bytes / ENGINE_PIECES : ENGINE_PIECE_MIN;
+        len = len < share ? len : share;
+    }
     ssize_t sent = len >= limits->send_min ? engine_piece_in_place(peer, link, send, len)
                                            : engine_piece_copied(peer, link, send, len);
     if (sent < 0) {

@@ -86,18 +86,17 @@ static void relist_latency(mca_pml_peer_t *peer)
 }
 
 /* Does the link carry parts of long messages under the chosen policy? */
-static bool takes_part(const mca_pml_peer_t *peer, const mca_pml_link_t *link, bool any_local, double total,
+static bool takes_part(const mca_pml_link_t *link, bool any_local, int32_t preferred, double total,
                        const mca_pml_link_t *best)
 {
-    (void) peer;
     switch (mca_pml_base_params.stripe) {
     case MCA_PML_STRIPE_ALL:
         return true;
     case MCA_PML_STRIPE_BEST:
         return link == best;
     default:
-        if (any_local && !(link->module->limits.caps & MCA_BTL_CAP_LOCAL)) {
-            return false;
+        if (any_local && link->module->limits.exclusivity < preferred) {
+            return false; /* on one node all links share the memory bus: the best alone is faster */
         }
         return (double) link->module->limits.bandwidth >= mca_pml_base_params.stripe_min * total || link == best;
     }
@@ -106,12 +105,14 @@ static bool takes_part(const mca_pml_peer_t *peer, const mca_pml_link_t *link, b
 static void relist_bandwidth(mca_pml_peer_t *peer)
 {
     bool any_local = false;
+    int32_t preferred = INT32_MIN;
     double total = 0, used = 0;
     const mca_pml_link_t *best = NULL;
     for (int i = 0; i < peer->link_count; i++) {
         const mca_pml_link_t *link = &peer->links[i];
         if (link->up) {
             any_local |= !!(link->module->limits.caps & MCA_BTL_CAP_LOCAL);
+            preferred = link->module->limits.exclusivity > preferred ? link->module->limits.exclusivity : preferred;
             total += (double) link->module->limits.bandwidth;
             if (!best || link->module->limits.bandwidth > best->module->limits.bandwidth) {
                 best = link;
@@ -122,7 +123,7 @@ static void relist_bandwidth(mca_pml_peer_t *peer)
     for (int i = 0; i < peer->link_count; i++) {
         mca_pml_link_t *link = &peer->links[i];
         link->share = 0;
-        if (link->up && takes_part(peer, link, any_local, total, best)) {
+        if (link->up && takes_part(link, any_local, preferred, total, best)) {
             peer->bandwidth[peer->bandwidth_count++] = link;
             used += (double) link->module->limits.bandwidth;
         }

@@ -30,12 +30,22 @@ typedef enum {
     MCA_PML_PEER_FAILED,  /* no link leads there; `why` says it */
 } mca_pml_peer_state_t;
 
+/* How long messages of about 2^(12 + i) bytes took over a link, either way; see pml_base_engine_recv.h. */
+typedef struct mca_pml_pace {
+    float fetch_ns, frags_ns;     /* per byte, the best of late */
+    uint16_t fetches, frags;      /* measured */
+    uint16_t chosen;
+} mca_pml_pace_t;
+
+enum { MCA_PML_PACES = 16 };
+
 typedef struct mca_pml_link {
     mca_btl_module_t *module;
     mca_btl_endpoint_t *endpoint; /* NULL: the module does not reach the peer */
     bool up;
     bool blocked;                 /* said "try again", has not called back */
     double share;                 /* of a long message, 0..1; 0: not in the bandwidth list */
+    mca_pml_pace_t paces[MCA_PML_PACES];
     size_t outstanding;           /* bytes of descriptors not yet confirmed */
     uint64_t messages, bytes;     /* fragments and their bytes handed to the link */
 } mca_pml_link_t;

@@ -67,6 +67,8 @@ typedef struct mca_pml_recv {
     size_t expected, received;   /* bytes; capacity at most */
     int32_t placements;          /* pieces that a link is writing into the buffer right now */
     mca_pml_ranges_t ranges;
+    mca_pml_link_t *timed;       /* how long the pieces take is to be noted for this link; NULL: no */
+    uint64_t started_ns;
     opal_convertor_t conv;       /* if !ptr */
 } mca_pml_recv_t;
 
