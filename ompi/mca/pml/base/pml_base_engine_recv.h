@@ -129,10 +129,15 @@ static mca_pml_pace_t *engine_pace(mca_pml_link_t *link, size_t bytes)
     return &link->paces[class < MCA_PML_PACES ? class : MCA_PML_PACES - 1];
 }
 
-static void engine_note_pace(float *best, uint16_t *count, uint64_t ns, size_t bytes)
+/* A moving average; a stall of the other side says nothing of the link and counts for little. */
+static void engine_note_pace(float *average, uint16_t *count, uint64_t ns, size_t bytes)
 {
-    float pace = (float) ns / (float) bytes, aged = *best * 1.05f;
-    *best = *count == 0 || pace < aged ? pace : aged; /* a stall of the other side says nothing of the link */
+    float pace = (float) ns / (float) bytes;
+    if (*count == 0 || pace < *average / 2) {
+        *average = pace;
+    } else {
+        *average += ((pace < 2 * *average ? pace : 2 * *average) - *average) / 8;
+    }
     *count += *count < UINT16_MAX;
 }
 
@@ -145,7 +150,7 @@ static bool engine_prefers_fetch(mca_pml_link_t *link, size_t bytes)
     if (pace->fetches < ENGINE_TRIALS || pace->frags < ENGINE_TRIALS) {
         return pace->fetches <= pace->frags;
     }
-    bool fetch = pace->fetch_ns < pace->frags_ns;
+    bool fetch = pace->fetch_ns * 0.92f < pace->frags_ns; /* one copy leaves more of the machine to others */
     return ++pace->chosen % ENGINE_RETRY == 0 ? !fetch : fetch;
 }
 

@@ -32,7 +32,7 @@ typedef enum {
 
 /* How long messages of about 2^(12 + i) bytes took over a link, either way; see pml_base_engine_recv.h. */
 typedef struct mca_pml_pace {
-    float fetch_ns, frags_ns;     /* per byte, the best of late */
+    float fetch_ns, frags_ns;     /* per byte, moving averages */
     uint16_t fetches, frags;      /* measured */
     uint16_t chosen;
 } mca_pml_pace_t;
