@@ -3,11 +3,16 @@
  * (opal/mca/base/framework.h: mca_base_register_installed()). */
 #include "orte/runtime/params.h"
 
+#include "orte/mca/iof/iof.h"
 #include "orte/mca/odls/odls.h"
 #include "orte/mca/rmaps/rmaps.h"
 
 int orte_register_params(void)
 {
-    const int rc = orte_odls_register_params();
+    int rc = orte_odls_register_params();
+
+    if (rc == OPAL_SUCCESS) {
+        rc = orte_iof_register_params();
+    }
     return rc == OPAL_SUCCESS ? orte_rmaps_register_params() : rc;
 }

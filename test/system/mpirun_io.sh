@@ -67,5 +67,14 @@ if [ -w /dev/full ]; then
     timeout 20 "$mpirun" -n 1 echo hi >/dev/full 2>err
     ok "a full disk is told" grep -q 'output is lost' err
 fi
+if command -v script >/dev/null 2>&1; then
+    on_terminal() { timeout 20 script -qec "$mpirun $*" /dev/null </dev/null | tr -d '\r'; }
+    is "on a terminal, standard output is one" "$(on_terminal "-n 2 sh -c 'test -t 1 && echo tty'")" "tty
+tty"
+    is "its bytes are not changed" "$(on_terminal "-n 1 printf 'a\\tb\\n'" | od -c | head -n 1)" \
+        "$(printf 'a\tb\n' | od -c | head -n 1)"
+    is "unless that is not wanted" "$(on_terminal "--mca iof_base_terminal 0 -n 1 sh -c 'test -t 1 || echo pipe'")" pipe
+    is "nor where ours is none" "$(timeout 20 "$mpirun" -n 1 sh -c 'test -t 1 || echo pipe')" pipe
+fi
 ok "nothing left" nothing_left
 done_testing

@@ -2,8 +2,9 @@
 /*
  * iof: the processes' standard input, output and error.
  *
- * Output travels process -> pipe -> channel -> sink (our own stdout or stderr, or a file). Input travels
- * our stdin -> one or all processes. Bytes are never changed; with tags or time stamps whole lines are
+ * Output travels process -> pipe -> channel -> sink (our own stdout or stderr, or a file); where our
+ * stdout is a terminal, processes get one in place of the pipe. Input travels our stdin -> one or all
+ * processes. Bytes are never changed; with tags or time stamps whole lines are
  * handed on, so that lines of several processes never mix. Memory is bounded: a full sink stops the
  * reading of all channels that feed it, and a process that does not read its input stops the reading
  * of ours.
@@ -21,6 +22,7 @@
 
 typedef struct orte_iof orte_iof_t;
 
+ORTE_DECLSPEC int orte_iof_register_params(void);
 ORTE_DECLSPEC orte_iof_t *orte_iof_create(orte_runtime_t *rt);
 ORTE_DECLSPEC void orte_iof_destroy(orte_iof_t *iof);
 

@@ -208,7 +208,8 @@ static int prepare(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t 
     if (orte_schizo_export_params(rt) != OPAL_SUCCESS || opal_init() != OPAL_SUCCESS) {
         return ORTE_EXIT_USAGE;
     }
-    if (orte_odls_register_params() != OPAL_SUCCESS || orte_rmaps_open() != OPAL_SUCCESS ||
+    if (orte_odls_register_params() != OPAL_SUCCESS || orte_iof_register_params() != OPAL_SUCCESS ||
+        orte_rmaps_open() != OPAL_SUCCESS ||
         mca_base_var_check_unknown() != OPAL_SUCCESS) {
         return ORTE_EXIT_USAGE;
     }

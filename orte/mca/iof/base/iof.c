@@ -3,6 +3,7 @@
 #include "orte/mca/iof/base/internal.h"
 
 #include "opal/constants.h"
+#include "opal/mca/base/var.h"
 #include "orte/runtime/queue.h"
 #include "orte/util/report.h"
 
@@ -12,8 +13,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
+
+static bool use_terminal;
+
+int orte_iof_register_params(void)
+{
+    static const mca_base_var_desc_t terminal = {
+        .framework = "iof",
+        .component = "base",
+        .name = "terminal",
+        .help = "Give processes a terminal as standard output where mpirun's own is one, so that they "
+                "show each line at once",
+        .type = MCA_VAR_BOOL,
+        .level = MCA_VAR_LEVEL_USER,
+        .scope = MCA_VAR_SCOPE_STARTUP,
+        .def.b = true,
+    };
+    return mca_base_var_register(&terminal, &use_terminal);
+}
 
 static void sink_drained(void *arg)
 {
@@ -120,15 +141,46 @@ static int make_pipe(int *ours, int *theirs, bool we_read)
     return fcntl(*ours, F_SETFL, O_NONBLOCK);
 }
 
+/* A terminal without any processing, the size of ours. The program buffers lines, not blocks, and sees that
+ * somebody looks, exactly if somebody does. */
+static int make_terminal(int *ours, int *theirs)
+{
+    char name[64];
+    struct termios settings;
+    struct winsize size;
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+
+    if (master < 0) {
+        return -1;
+    }
+    if (grantpt(master) != 0 || unlockpt(master) != 0 || ptsname_r(master, name, sizeof(name)) != 0 ||
+        (*theirs = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)) < 0) {
+        close(master);
+        return -1;
+    }
+    if (tcgetattr(*theirs, &settings) == 0) {
+        cfmakeraw(&settings);
+        tcsetattr(*theirs, TCSANOW, &settings);
+    }
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
+        ioctl(master, TIOCSWINSZ, &size);
+    }
+    *ours = master;
+    return 0;
+}
+
 static int open_output(orte_iof_channel_t *channel, int *child)
 {
+    bool terminal = use_terminal && !channel->is_stderr && channel->console != NULL &&
+                    isatty(STDOUT_FILENO);
     int ours;
     int rc = open_file(channel);
 
     if (rc != OPAL_SUCCESS) {
         return rc;
     }
-    if (make_pipe(&ours, child, true) != 0) {
+    /* Where there are no terminals left (or no /dev/pts at all) a pipe does. */
+    if ((!terminal || make_terminal(&ours, child) != 0) && make_pipe(&ours, child, true) != 0) {
         orte_report("can't make a pipe for the output of rank %d: %s (the limit on open files is "
                     "shown by ulimit -Hn)", channel->proc->rank, strerror(errno));
         return OPAL_ERR_IN_ERRNO;
