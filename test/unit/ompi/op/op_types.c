@@ -357,6 +357,8 @@ static void test_user(void)
     TAP_OK(MPI_ERR_OP == class, "predefined operators are not freed");
     MPI_Op_commutative(MPI_SUM, &commutes);
     TAP_OK(1 == commutes, "MPI_SUM commutes");
+    MPI_Error_class(MPI_Allreduce(in, inout, 1, MPI_CHAR, MPI_SUM, MPI_COMM_SELF), &class);
+    TAP_OK(MPI_ERR_OP == class, "collectives refuse what the operator is not defined on");
 }
 
 int main(int argc, char **argv)
