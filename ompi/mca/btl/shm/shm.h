@@ -53,6 +53,8 @@ enum {
     SHM_MIN_CHUNK = 4096,
     SHM_MAX_CHUNKS = 1024,
     SHM_DRAIN = 64,           /* messages taken from one ring before the next is looked at */
+    SHM_PREFETCH_LINES = 16,
+    SHM_CLEAR_AHEAD = 64,     /* lines whose words are cleared ahead of time, at most */
     SHM_SLOW_INTERVAL = 64,   /* polls between looks at what is rare */
     SHM_QUIET_LOOKS = 16,     /* such looks without a message after which a ring counts as idle */
     SHM_FEW_RINGS = 4,        /* so many are always polled */
@@ -132,7 +134,8 @@ struct mca_btl_endpoint {
     uint32_t number;                    /* its number */
     uint32_t room;                      /* lines that can be written from there on in one piece */
     _Atomic uint32_t special;           /* SHM_SPECIAL_*; the shortest path wants none */
-    uint32_t dirty;                     /* lines ahead among which old bytes may pass for a word */
+    uint32_t clean;                     /* lines from there on in which no old bytes pass for a word */
+    uint32_t dirt_end;                  /* number of the line from which on none do */
     const _Atomic uint32_t *sleeping;   /* the peer's */
     unsigned char *ring, *ring_end;
     shm_slot_t *slot;                   /* mine, in the peer's segment */

@@ -58,7 +58,8 @@ static int shm_open_way(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shme
     ep->ring = shm_ring_at(&ep->segment, &ep->layout, me);
     ep->ring_end = ep->ring + (size_t)ep->layout.ring_lines * SHM_LINE;
     ep->line = ep->ring;
-    ep->number = 1;
+    ep->number = ep->dirt_end = 1;
+    ep->clean = ep->layout.ring_lines;
     ep->sleeping = &ep->header->sleeping;
     uint32_t others = ep->layout.local_size > 1 ? ep->layout.local_size - 1 : 1;
     ep->keep_quota = ep->layout.chunk_count / 2 / others;

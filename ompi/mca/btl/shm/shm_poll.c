@@ -35,6 +35,15 @@ static void shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk)
     }
 }
 
+/* The lines of a fragment come while its header is looked at. More than these the processor fetches ahead
+ * by itself. */
+static OPAL_ALWAYS_INLINE void shm_prefetch(const unsigned char *line, uint32_t lines)
+{
+    for (uint32_t i = 0; i < lines && i < SHM_PREFETCH_LINES; i++) {
+        __builtin_prefetch(line + i * SHM_LINE);
+    }
+}
+
 /* Hand up the fragment in the chunk that the message at `data` names; false: it names none. */
 static bool shm_arrive_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *data)
 {
@@ -112,6 +121,7 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
                 shm_damaged(m, rx);
                 break;
             }
+            shm_prefetch(line + SHM_LINE, lines - 1);
             mca_btl_arrival_t arrival = {
                 .data = line + SHM_WORD, .len = len, .module = &m->super, .endpoint = ep,
             };

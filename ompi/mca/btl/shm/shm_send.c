@@ -117,6 +117,7 @@ static int shm_reserve_ring(mca_btl_endpoint_t *ep, size_t len, mca_btl_room_t *
     room->ptr = ep->line + SHM_LINE;
     room->len = len;
     room->token[0] = SHM_ROOM_RING;
+    room->token[1] = lines;
     return MCA_SUCCESS;
 }
 
@@ -203,22 +204,38 @@ int mca_btl_shm_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl
     return rc; /* the lock, if any, is held until commit */
 }
 
+static void shm_commit_ring(mca_btl_endpoint_t *ep, uint32_t lent, size_t len)
+{
+    uint32_t lines = len > 0 ? 1 + shm_lines_far(len) : 0;
+    if (lines < lent) { /* any bytes may have been written where nothing is sent */
+        ep->clean = ep->clean > 0 ? 1 : 0;
+        ep->dirt_end = ep->number + ep->layout.ring_lines;
+    }
+    if (lines > 0) {
+        shm_ring_clear_next(ep, lines);
+        shm_ring_publish(ep, lines, shm_word(ep->number, len, SHM_KIND_FAR));
+        shm_ring_clear_ahead(ep, lines);
+    }
+}
+
+static void shm_commit_chunk(mca_btl_endpoint_t *ep, uint32_t chunk, size_t len)
+{
+    uint64_t what = (uint64_t)len << 32 | chunk;
+    if (len == 0) {
+        mca_btl_shm_chunk_unget(ep->module, chunk);
+        return;
+    }
+    shm_ring_clear_next(ep, 1);
+    memcpy(ep->line + SHM_WORD, &what, sizeof(what));
+    shm_ring_publish(ep, 1, shm_word(ep->number, sizeof(what), SHM_KIND_CHUNK));
+}
+
 void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len)
 {
-    uint32_t chunk = (uint32_t)room->token[1];
     if (room->token[0] == SHM_ROOM_RING) {
-        if (len > 0) {
-            uint32_t lines = 1 + shm_lines_far(len);
-            shm_ring_clear_next(ep, lines);
-            shm_ring_publish(ep, lines, shm_word(ep->number, len, SHM_KIND_FAR));
-        }
-    } else if (len > 0) {
-        uint64_t what = (uint64_t)len << 32 | chunk;
-        shm_ring_clear_next(ep, 1);
-        memcpy(ep->line + SHM_WORD, &what, sizeof(what));
-        shm_ring_publish(ep, 1, shm_word(ep->number, sizeof(what), SHM_KIND_CHUNK));
+        shm_commit_ring(ep, (uint32_t)room->token[1], len);
     } else {
-        mca_btl_shm_chunk_unget(ep->module, chunk);
+        shm_commit_chunk(ep, (uint32_t)room->token[1], len);
     }
     if (len > 0) {
         shm_published(ep);
