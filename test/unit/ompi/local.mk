@@ -40,3 +40,7 @@ unit_ompi_btl_tcp_fault_test_LDADD = $(btl_tcp_core)
 check_PROGRAMS += unit/ompi/communicator/dims
 unit_ompi_communicator_dims_SOURCES = unit/ompi/communicator/dims.c
 unit_ompi_communicator_dims_LDADD = $(ompi_lib)
+# Groups and info objects, in a world of one.
+check_PROGRAMS += unit/ompi/group/group_algebra unit/ompi/info/info_test
+unit_ompi_group_group_algebra_LDADD = $(ompi_lib)
+unit_ompi_info_info_test_LDADD = $(ompi_lib)

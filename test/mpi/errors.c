@@ -1,0 +1,191 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Error handlers: who is called, with what; what a fatal error says and how the job ends; wrong arguments. */
+#include "support/mpi_test.h"
+
+static int called, last_code;
+static MPI_Comm last_comm;
+
+static void note(MPI_Comm *comm, int *code, ...)
+{
+    called++;
+    last_code = *code;
+    last_comm = *comm;
+}
+
+static void test_user(void)
+{
+    MPI_Errhandler handler, got;
+    MPI_Comm comm, copy;
+    int class;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_create_errhandler(note, &handler);
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Comm_get_errhandler(comm, &got);
+    MPI_CHECK(got == handler);
+    MPI_Errhandler_free(&got);
+    MPI_Errhandler_free(&handler);
+    MPI_CHECK(handler == MPI_ERRHANDLER_NULL); /* it lives on in the communicator */
+    int rc = MPI_Send(NULL, 0, MPI_INT, 5, 0, comm);
+    MPI_Error_class(rc, &class);
+    MPI_CHECK(class == MPI_ERR_RANK && called == 1 && last_code == rc && last_comm == comm);
+    MPI_Comm_dup(comm, &copy); /* handlers are inherited */
+    rc = MPI_Send(NULL, 0, MPI_INT, 0, -3, copy);
+    MPI_CHECK(rc == MPI_ERR_TAG && called == 2 && last_comm == copy);
+    MPI_Comm_call_errhandler(copy, MPI_ERR_TOPOLOGY);
+    MPI_CHECK(called == 3 && last_code == MPI_ERR_TOPOLOGY);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&comm);
+    MPI_Finalize();
+}
+
+/* Errors that belong to no communicator go to MPI_COMM_SELF's handler. */
+static void test_no_object(void)
+{
+    MPI_Errhandler handler;
+    int size;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_create_errhandler(note, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    MPI_CHECK(MPI_Type_size(MPI_DATATYPE_NULL, &size) == MPI_ERR_TYPE);
+    MPI_CHECK(called == 1 && last_code == MPI_ERR_TYPE && last_comm == MPI_COMM_SELF);
+    MPI_CHECK(MPI_Comm_size(MPI_COMM_NULL, &size) == MPI_ERR_COMM);
+    MPI_CHECK(called == 2);
+    MPI_Errhandler_free(&handler);
+    MPI_Finalize();
+}
+
+static void test_wrong_kind(void)
+{
+    MPI_Errhandler handler;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Win_create_errhandler((MPI_Win_errhandler_function *) note, &handler);
+    MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler) == MPI_ERR_ERRHANDLER);
+    MPI_Errhandler_free(&handler);
+    MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRHANDLER_NULL) == MPI_ERR_ERRHANDLER);
+    MPI_Finalize();
+}
+
+static void test_arguments(void)
+{
+    MPI_Comm comm = MPI_COMM_WORLD, out;
+    MPI_Group group;
+    MPI_Request request;
+    int size;
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_CHECK(MPI_Send(&size, -1, MPI_INT, 0, 0, comm) == MPI_ERR_COUNT);
+    MPI_CHECK(MPI_Send(&size, 1, MPI_DATATYPE_NULL, 0, 0, comm) == MPI_ERR_TYPE);
+    MPI_CHECK(MPI_Send(&size, 1, MPI_INT, size, 0, comm) == MPI_ERR_RANK);
+    MPI_CHECK(MPI_Send(&size, 1, MPI_INT, 0, -1, comm) == MPI_ERR_TAG);
+    MPI_CHECK(MPI_Irecv(&size, 1, MPI_INT, 0, -5, comm, &request) == MPI_ERR_TAG);
+    MPI_CHECK(MPI_Comm_free(&comm) == MPI_ERR_COMM && comm == MPI_COMM_WORLD);
+    MPI_CHECK(MPI_Comm_remote_size(comm, &length) == MPI_ERR_COMM);
+    MPI_CHECK(MPI_Comm_split(comm, -4, 0, &out) == MPI_ERR_ARG);
+    MPI_CHECK(MPI_Comm_split_type(comm, 4711, 0, MPI_INFO_NULL, &out) == MPI_ERR_ARG);
+    MPI_Comm_group(MPI_COMM_WORLD, &group);
+    if (size > 1) { /* of processes that are not in the communicator */
+        MPI_CHECK(MPI_Comm_create(MPI_COMM_SELF, group, &out) == MPI_ERR_GROUP);
+    }
+    MPI_Group_free(&group);
+    MPI_CHECK(MPI_Comm_create(comm, MPI_GROUP_NULL, &out) == MPI_ERR_GROUP);
+    MPI_CHECK(MPI_Comm_dup(MPI_COMM_NULL, &out) == MPI_ERR_COMM);
+    MPI_Comm_dup(comm, &out);
+    MPI_Comm freed = out;
+    MPI_Comm_free(&out);
+    (void) freed;
+    MPI_Error_string(MPI_ERR_RANK, text, &length);
+    MPI_CHECK(strstr(text, "rank") && length == (int) strlen(text));
+    MPI_Finalize();
+}
+
+static void test_fatal(void)
+{
+    int rank;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 1) {
+        MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+    }
+    MPI_Recv(&rank, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* for ever */
+}
+
+static void test_fatal_alone(void)
+{
+    MPI_Init(NULL, NULL);
+    MPI_Comm_size(MPI_COMM_NULL, NULL);
+}
+
+static void test_abort(void)
+{
+    int rank;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 2) {
+        MPI_Abort(MPI_COMM_WORLD, 42);
+    }
+    MPI_Recv(&rank, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* for ever */
+}
+
+static void test_before_init(void)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+}
+
+static void test_after_finalize(void)
+{
+    int rank;
+    MPI_Init(NULL, NULL);
+    MPI_Finalize();
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+}
+
+static void test_codes(void)
+{
+    int class, code, got;
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    MPI_Errhandler handler;
+    MPI_Init(NULL, NULL);
+    MPI_Add_error_class(&class);
+    MPI_Add_error_code(class, &code);
+    MPI_Add_error_string(code, "out of coffee");
+    MPI_Error_class(code, &got);
+    MPI_CHECK(got == class);
+    MPI_Error_string(code, text, &length);
+    MPI_CHECK(strcmp(text, "out of coffee") == 0);
+    MPI_Comm_create_errhandler(note, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_Comm_call_errhandler(MPI_COMM_WORLD, code);
+    MPI_CHECK(called == 1 && last_code == code);
+    MPI_Errhandler_free(&handler);
+    MPI_Finalize();
+}
+
+static const mpi_test_t tests[] = {
+    {.name = "user", .np = 0, .fn = test_user},
+    {.name = "no-object", .np = 1, .fn = test_no_object},
+    {.name = "wrong-kind", .np = 1, .fn = test_wrong_kind},
+    {.name = "arguments", .np = 2, .fn = test_arguments},
+    {.name = "codes", .np = 1, .fn = test_codes},
+    {.name = "fatal", .np = 3, .fn = test_fatal, .exit_code = MPI_ERR_RANK,
+     .says = "MPI_Send failed on communicator MPI_COMM_WORLD, rank 1 of 3: MPI_ERR_RANK"},
+    {.name = "fatal-alone", .np = 0, .fn = test_fatal_alone, .exit_code = MPI_ERR_COMM,
+     .says = "MPI_Comm_size failed"},
+    {.name = "abort", .np = 3, .fn = test_abort, .exit_code = 42, .says = "MPI_Abort was called with code 42 by rank 2"},
+    {.name = "before-init", .np = 0, .fn = test_before_init, .exit_code = MPI_ERR_OTHER,
+     .says = "MPI was not initialised before this call"},
+    {.name = "after-finalize", .np = 2, .fn = test_after_finalize, .exit_code = MPI_ERR_OTHER,
+     .says = "or was finalised"},
+};
+
+int main(int argc, char **argv)
+{
+    return mpi_test_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
