@@ -5,3 +5,8 @@ AC_CONFIG_FILES([opal/Makefile])
 AC_CONFIG_FILES([orte/Makefile])
 AC_CONFIG_FILES([ompi/Makefile])
 AC_CONFIG_FILES([test/Makefile])
+dnl In a build tree of a tarball, mpi.h lies where it does in one of a checkout: mpicc points there.
+AC_CONFIG_COMMANDS([mpi-header], [
+    AS_IF([test -f "$srcdir/ompi/include/mpi.h" && test ! -f ompi/include/mpi.h],
+        [AS_MKDIR_P([ompi/include]); cp "$srcdir/ompi/include/mpi.h" ompi/include/mpi.h])
+])

@@ -3,7 +3,7 @@
  * What a link does, measured through the raw contract between two pinned processes: the limit for anything built
  * on it. Best of several rounds: the machine may be shared. Header of 24 bytes, as of a messaging engine.
  */
-#include "conform.h"
+#include "ompi/tools/btl_conform/conform.h"
 
 #include <stdlib.h>
 #include <string.h>

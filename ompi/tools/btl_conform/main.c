@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Options; the processes of each test, their meeting points, and the verdict in TAP. */
-#include "conform.h"
+#include "ompi/tools/btl_conform/conform.h"
 
 #include <errno.h>
 #include <getopt.h>

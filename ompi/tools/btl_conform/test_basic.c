@@ -2,7 +2,7 @@
 /* Tests: fragments from one process to another, by all ways. */
 #include <stdlib.h>
 #include <string.h>
-#include "tests.h"
+#include "ompi/tools/btl_conform/tests.h"
 
 static void check_limits(const mca_btl_module_t *m)
 {

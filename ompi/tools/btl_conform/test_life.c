@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "tests.h"
+#include "ompi/tools/btl_conform/tests.h"
 
 /* ---- put and get ---- */
 

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* The table of tests, and what most of them start and end with. */
-#include "conform.h"
-#include "tests.h"
+#include "ompi/tools/btl_conform/conform.h"
+#include "ompi/tools/btl_conform/tests.h"
 
 int test_other(void)
 {

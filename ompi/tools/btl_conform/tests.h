@@ -3,7 +3,7 @@
 #ifndef BTL_CONFORM_TESTS_H
 #define BTL_CONFORM_TESTS_H
 
-#include "conform.h"
+#include "ompi/tools/btl_conform/conform.h"
 
 /* The peer's rank in a test between two; the process itself where the link reaches no other. */
 int test_other(void);
