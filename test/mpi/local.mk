@@ -6,3 +6,7 @@ mpi_intercomm_LDADD = $(ompi_lib)
 mpi_attributes_LDADD = $(ompi_lib)
 mpi_errors_LDADD = $(ompi_lib)
 mpi_init_LDADD = $(ompi_lib) -lpthread
+
+check_PROGRAMS += mpi/datatype
+mpi_datatype_SOURCES = mpi/datatype.c
+mpi_datatype_LDADD = $(ompi_lib)
