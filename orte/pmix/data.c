@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Published names: key -> value with its owner, kept in memory for the life of mpirun. A look-up that asks to
- * wait is kept until all its keys are there. Everything here runs in the event loop's thread, except that the
- * three callbacks copy their arguments in libpmix's thread.
+ * Published names: key -> value with its owner, kept in memory for the life of mpirun. A look-up
+ * that asks to wait is kept until all its keys are there. Everything here runs in the event
+ * loop's thread, except that the three callbacks copy their arguments in libpmix's thread.
  */
 #include "orte/pmix/internal.h"
 

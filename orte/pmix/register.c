@@ -252,7 +252,8 @@ static pmix_status_t wait_all(wait_t *wait)
     return wait->status;
 }
 
-/* All requests are handed over before the first answer is waited for: one change of threads for all. */
+/* All requests are handed over before the first answer is waited for: one change of threads for
+ * all. */
 static pmix_status_t register_all(const orte_job_t *job, list_t *list)
 {
     wait_t wait = {.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER,

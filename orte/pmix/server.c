@@ -73,8 +73,8 @@ static void take_state(void *arg)
     free(event);
 }
 
-/* The client goes on at once. It can't end before this is posted, so whoever has waited for it finds this in
- * the queue. */
+/* The client goes on at once. It can't end before this is posted, so whoever has waited for it
+ * finds this in the queue. */
 static pmix_status_t post_state(const pmix_proc_t *id, orte_proc_state_t state)
 {
     client_event_t *event = client_event(id);
@@ -207,7 +207,8 @@ int orte_pmix_server_start(orte_runtime_t *rt)
     PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, rt->session->path, PMIX_STRING);
     PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, rt->hostname, PMIX_STRING);
     PMIX_INFO_CONSTRUCT(&info[3]);
-    /* Ours is lent: libpmix would look for devices as well, which takes most of a start-up's time. */
+    /* Ours is lent: libpmix would look for devices as well, which takes most of a start-up's
+     * time. */
     PMIX_LOAD_KEY(info[3].key, PMIX_TOPOLOGY2);
     info[3].value.type = PMIX_TOPO;
     info[3].value.data.topo = &topology;

@@ -1,15 +1,17 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The PMIx server inside mpirun: what the processes know of their job, and what they ask and report.
+ * The PMIx server inside mpirun: what the processes know of their job, and what they ask and
+ * report.
  *
- * libpmix calls back in a thread of its own. Every callback copies what it got, posts a task to the event
- * loop, and returns; the task does the work in the loop's thread and answers.
+ * libpmix calls back in a thread of its own. Every callback copies what it got, posts a task to
+ * the event loop, and returns; the task does the work in the loop's thread and answers.
  *
- * There is no stop: libpmix's finalize takes locks in shared memory that a killed process may hold for ever
- * (seen with 4.2.2), and mpirun ends right after. Its files lie in the session directory and go with it.
+ * There is no stop: libpmix's finalize takes locks in shared memory that a killed process may
+ * hold for ever (seen with 4.2.2), and mpirun ends right after. Its files lie in the session
+ * directory and go with it.
  *
- * Beyond the standard keys each job has the string ORTE_PMIX_JOB_SECRET: 128 random bits in hex, by which its
- * processes recognise each other. It is not in the environment.
+ * Beyond the standard keys each job has the string ORTE_PMIX_JOB_SECRET: 128 random bits in hex,
+ * by which its processes recognise each other. It is not in the environment.
  */
 #ifndef ORTE_PMIX_SERVER_H
 #define ORTE_PMIX_SERVER_H

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* The parameters of the runtime, for its tools and for those that look at all of an installation's parameters
- * (opal/mca/base/framework.h: mca_base_register_installed()). */
+/* The parameters of the runtime, for its tools and for those that look at all of an
+ * installation's parameters (opal/mca/base/framework.h: mca_base_register_installed()). */
 #include "orte/runtime/params.h"
 
 #include "orte/mca/iof/iof.h"

@@ -89,8 +89,8 @@ static void close_from(unsigned first)
     }
 }
 
-/* Live quietly: own session (no signals from the terminal), no inherited descriptor but the pipe, which
- * becomes number 3. Returns that. */
+/* Live quietly: own session (no signals from the terminal), no inherited descriptor but the
+ * pipe, which becomes number 3. Returns that. */
 static int detach(int pipe)
 {
     static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP};
@@ -185,8 +185,8 @@ pid_t orte_reaper_pid(const orte_reaper_t *reaper)
     return reaper->pid;
 }
 
-/* EPIPE: it has died, and its SIGCHLD brings the warning. EAGAIN: it is stopped; then a group is not
- * noted, and the search by environment has to find it. */
+/* EPIPE: it has died, and its SIGCHLD brings the warning. EAGAIN: it is stopped; then a group is
+ * not noted, and the search by environment has to find it. */
 static void tell(orte_reaper_t *reaper, const void *message, size_t size)
 {
     if (reaper->pipe >= 0 && write(reaper->pipe, message, size) < 0) {

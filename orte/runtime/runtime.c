@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Making and freeing the runtime object; its parts are started and stopped by the tool that uses it. */
+/* Making and freeing the runtime object; its parts are started and stopped by the tool that uses
+ * it. */
 #include "orte/runtime/runtime.h"
 
 #include "opal/util/argv.h"

@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* One mpirun: its event loop, its hosts, its jobs, and what the command line said about all of them. */
+/* One mpirun: its event loop, its hosts, its jobs, and what the command line said about all of
+ * them. */
 #ifndef ORTE_RUNTIME_RUNTIME_H
 #define ORTE_RUNTIME_RUNTIME_H
 

@@ -103,7 +103,8 @@ void orte_session_remove(const char *path, const char *id)
 {
     char mark[NAME_MAX + 1];
 
-    /* Until a look at all processes finds none: one may fork between being seen and being killed. */
+    /* Until a look at all processes finds none: one may fork between being seen and being
+     * killed. */
     snprintf(mark, sizeof(mark), "PMIX_NAMESPACE=mpirun-%s.", id);
     for (int pass = 0; pass < 100 && orte_proctree_kill_marked(mark, SIGKILL) > 0; pass++) {
     }

@@ -2,10 +2,10 @@
 /*
  * The state machine that drives a job.
  *
- * orte_state_job() asks for a state; the event loop then enters it and runs its handler (state.c has the
- * table), which does the step and asks for the next state. So steps never nest, and each step is one line of
- * --verbose output. States only rise; a request for the present state or an earlier one is dropped, e.g. a
- * LAUNCH that was overtaken by ENDING.
+ * orte_state_job() asks for a state; the event loop then enters it and runs its handler (state.c
+ * has the table), which does the step and asks for the next state. So steps never nest, and each
+ * step is one line of --verbose output. States only rise; a request for the present state or an
+ * earlier one is dropped, e.g. a LAUNCH that was overtaken by ENDING.
  */
 #ifndef ORTE_RUNTIME_STATE_H
 #define ORTE_RUNTIME_STATE_H

@@ -122,6 +122,7 @@ typedef struct orte_proc {
     bool was_connected;    /* it is a PMIx client: must finalize before it exits */
     bool abort_called;
     pid_t pid;             /* also its process group; 0: never started */
+    bool waited;           /* waitpid returned it; its end has not been dealt with yet */
     int exit_status;       /* as from waitpid */
     void *iof;             /* stdio channels, owned by iof */
 } orte_proc_t;

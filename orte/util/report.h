@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-/* Name put in front of every message; trace turns on orte_trace(). Before the first call: "mpirun". */
+/* Name put in front of every message; trace turns on orte_trace(). Before the first call:
+ * "mpirun". */
 ORTE_DECLSPEC void orte_report_setup(const char *name, bool quiet, bool trace);
 /* An error: shown even when quiet, because nothing else tells what went wrong. */
 ORTE_DECLSPEC void orte_report(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -60,7 +60,7 @@ touch file
 run --output-filename file/x -n 1 true
 is "a file where a directory should be" "$code $(wc -l <err)" "1 1"
 run -n 3 sh -c 'printf "\036\037hawser-help\037topic\037hawser: once\n\036" >&2'
-is "users' messages are shown once" "$(grep -c '^hawser: once$' err) $(grep -c '2 more' err)" "1 1"
+is "users' messages are shown once" "$(grep -c '^hawser: once$' err) $(grep -c '2 more processes' err)" "1 1"
 run -n 1 true >&-
 is "closed output" "$code" 0
 if [ -w /dev/full ]; then

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * errmgr: decides what the end of a process, an abort, a signal or a time limit means for the job, says so in
- * one message, and fixes mpirun's exit code. The first failure counts; what happens to a job that is already
- * being ended is not reported.
+ * errmgr: decides what the end of a process, an abort, a signal or a time limit means for the
+ * job, says so in one message, and fixes mpirun's exit code. The first failure counts; what
+ * happens to a job that is already being ended is not reported.
  */
 #ifndef ORTE_MCA_ERRMGR_ERRMGR_H
 #define ORTE_MCA_ERRMGR_ERRMGR_H

@@ -2,15 +2,15 @@
 /*
  * iof: the processes' standard input, output and error.
  *
- * Output travels process -> pipe -> channel -> sink (our own stdout or stderr, or a file); where our
- * stdout is a terminal, processes get one in place of the pipe. Input travels our stdin -> one or all
- * processes. Bytes are never changed; with tags or time stamps whole lines are
- * handed on, so that lines of several processes never mix. Memory is bounded: a full sink stops the
- * reading of all channels that feed it, and a process that does not read its input stops the reading
- * of ours.
+ * Output travels process -> pipe -> channel -> sink (our own stdout or stderr, or a file); where
+ * our stdout is a terminal, processes get one in place of the pipe. Input travels our stdin ->
+ * one or all processes. Bytes are never changed; with tags or time stamps whole lines are handed
+ * on, so that lines of several processes never mix. Memory is bounded: a full sink stops the
+ * reading of all channels that feed it, and a process that does not read its input stops the
+ * reading of ours.
  *
- * Messages that processes send to the user in envelopes (opal/util/help_envelope.h) are taken out of their
- * standard error; each topic is shown once per job, and repeats are counted.
+ * Messages that processes send to the user in envelopes (opal/util/help_envelope.h) are taken
+ * out of their standard error; each topic is shown once per job, and repeats are counted.
  *
  * A process's channels live from orte_iof_prepare() to orte_iof_finish().
  */

@@ -2,11 +2,12 @@
 /*
  * odls: starting, signalling and ending processes on this node.
  *
- * Every process leads a process group of its own, dies with mpirun (parent-death signal), and has been told
- * to the reaper. mpirun adopts what they leave behind (it is a subreaper) and ends it with the job.
+ * Every process leads a process group of its own, dies with mpirun (parent-death signal), and
+ * has been told to the reaper. mpirun adopts what they leave behind (it is a subreaper) and ends
+ * it with the job.
  *
- * A process is over when it has been waited for; errmgr is told then. A job is over when all are and nothing
- * adopted is left; the job's state becomes DONE then.
+ * A process is over when it has been waited for; errmgr is told then. A job is over when all are
+ * and nothing adopted is left; the job's state becomes DONE then.
  */
 #ifndef ORTE_MCA_ODLS_ODLS_H
 #define ORTE_MCA_ODLS_ODLS_H
@@ -23,7 +24,8 @@ ORTE_DECLSPEC void orte_odls_destroy(orte_odls_t *odls);
 /* Start all processes of the job that are mapped to this node. Stops at the first that can't be
  * started, reports it, and returns an exit code of the launcher (0: all run). */
 ORTE_DECLSPEC int orte_odls_launch(orte_odls_t *odls, orte_job_t *job);
-/* Is the job over already? To be asked once it is RUNNING, since its processes may have ended before. */
+/* Is the job over already? To be asked once it is RUNNING, since its processes may have ended
+ * before. */
 ORTE_DECLSPEC void orte_odls_check(orte_odls_t *odls, orte_job_t *job);
 /* Signal the process group of every live process. */
 ORTE_DECLSPEC void orte_odls_signal(orte_odls_t *odls, orte_job_t *job, int signal_number);

@@ -1,10 +1,11 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plm: process lifecycle management. Sees to it that every node of a job's map has something that can start
- * processes: nothing on mpirun's own node, a daemon on all others.
+ * plm: process lifecycle management. Sees to it that every node of a job's map has something
+ * that can start processes: nothing on mpirun's own node, a daemon on all others.
  *
- * A component is asked in turn whether it can serve the nodes; the first that can is used. It activates
- * ORTE_JOB_REGISTER when all nodes are ready. So far there is one component, for jobs on this host.
+ * A component is asked in turn whether it can serve the nodes; the first that can is used. It
+ * activates ORTE_JOB_REGISTER when all nodes are ready. So far there is one component, for jobs
+ * on this host.
  */
 #ifndef ORTE_MCA_PLM_PLM_H
 #define ORTE_MCA_PLM_PLM_H

@@ -2,8 +2,9 @@
 /*
  * ras: resource allocation. Says which nodes the job may use and how many slots each has.
  *
- * So far there is one source, this host; --host and --hostfile may name it and set its slots. A slot is a core
- * (a hardware thread with --use-hwthread-cpus) that control groups, the affinity mask and --cpu-set allow.
+ * So far there is one source, this host; --host and --hostfile may name it and set its slots. A
+ * slot is a core (a hardware thread with --use-hwthread-cpus) that control groups, the affinity
+ * mask and --cpu-set allow.
  */
 #ifndef ORTE_MCA_RAS_RAS_H
 #define ORTE_MCA_RAS_RAS_H

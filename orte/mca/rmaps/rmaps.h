@@ -26,7 +26,8 @@ typedef struct {
     int priority;
     /* Can it map this request? Of those that can, the one with the highest priority is used. */
     bool (*accepts)(const orte_placement_t *placement);
-    /* Append the processes of one program (np may be 0: as many as fit). Reports what it refuses. */
+    /* Append the processes of one program (np may be 0: as many as fit). Reports what it
+     * refuses. */
     int (*map_app)(orte_job_t *job, orte_app_t *app, orte_node_t **nodes, int nnodes);
 } orte_rmaps_module_t;
 

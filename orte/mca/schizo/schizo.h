@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * schizo: the command line. Understands the spellings of Open MPI's mpirun (4 and 5) and of MPICH's
- * mpiexec.hydra together; every option works with one dash and with two, and long ones as --name=value.
+ * schizo: the command line. Understands the spellings of Open MPI's mpirun (4 and 5) and of
+ * MPICH's mpiexec.hydra together; every option works with one dash and with two, and long ones
+ * as --name=value.
  */
 #ifndef ORTE_MCA_SCHIZO_SCHIZO_H
 #define ORTE_MCA_SCHIZO_SCHIZO_H
@@ -12,8 +13,8 @@
 /* What is to be done with a command line that was understood. */
 typedef enum { ORTE_CLI_RUN, ORTE_CLI_EXIT } orte_cli_action_t;
 
-/* Fill rt->opt and rt->job from the command line. On OPAL_SUCCESS *action says what to do; --help and
- * --version have been printed then. OPAL_ERR_*: reported. */
+/* Fill rt->opt and rt->job from the command line. On OPAL_SUCCESS *action says what to do;
+ * --help and --version have been printed then. OPAL_ERR_*: reported. */
 ORTE_DECLSPEC int orte_schizo_parse(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t *action);
 /* Find the programs and check working directories. Returns 0 or the exit code, after a report. */
 ORTE_DECLSPEC int orte_schizo_resolve_programs(orte_runtime_t *rt);

@@ -231,8 +231,8 @@ int main(int argc, char **argv)
     int code = prepare(rt, argc, argv, &action);
     if (code == 0 && action == ORTE_CLI_RUN) {
         code = run_job(rt);
-        /* What lives outside this process is gone. What lives inside is not taken apart under the hands of
-         * libpmix's thread (see orte/pmix/server.h). */
+        /* What lives outside this process is gone. What lives inside is not taken apart under
+         * the hands of libpmix's thread (see orte/pmix/server.h). */
         fflush(NULL);
         _exit(code);
     }

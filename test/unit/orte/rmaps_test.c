@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mapping, ranking and binding over made-up machines, without starting anything: exact maps for the documented
- * policies, and invariants over every combination of policy, binding and size.
+ * Mapping, ranking and binding over made-up machines, without starting anything: exact maps for
+ * the documented policies, and invariants over every combination of policy, binding and size.
  */
 #include "opal/constants.h"
 #include "opal/runtime/opal.h"
@@ -14,7 +14,8 @@
 
 static orte_runtime_t *rt;
 
-/* A node from an hwloc synthetic description; `allowed` as an hwloc list of hardware threads, or NULL. */
+/* A node from an hwloc synthetic description; `allowed` as an hwloc list of hardware threads, or
+ * NULL. */
 static orte_node_t *make_node(const char *description, const char *allowed, int index)
 {
     orte_node_t *node = orte_node_create(index == 0 ? "alpha" : "beta", index);

@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Command lines in the spellings of Open MPI and of hydra: what they come to, and which are refused. */
+/* Command lines in the spellings of Open MPI and of hydra: what they come to, and which are
+ * refused. */
 #include "opal/constants.h"
 #include "opal/util/argv.h"
 #include "orte/mca/schizo/schizo.h"

@@ -7,12 +7,14 @@
 #include "orte/runtime/state.h"
 #include "orte/util/report.h"
 
+#include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
-/* The first failure decides the exit code and, unless the job may go on without the process, ends it. */
+/* The first failure decides the exit code and, unless the job may go on without the process,
+ * ends it. */
 static void fail(orte_job_t *job, int exit_code, bool end)
 {
     if (!job->failed) {
@@ -126,7 +128,12 @@ void orte_errmgr_proc_aborted(orte_proc_t *proc, int code, const char *text)
 
 void orte_errmgr_interrupted(orte_job_t *job, int signal_number)
 {
-    if (job->state >= ORTE_JOB_ENDING) {
+    if (job->state == ORTE_JOB_DONE) {
+        /* Only output is left, and whoever should read it does not. */
+        event_base_loopbreak(job->rt->base);
+        return;
+    }
+    if (job->state == ORTE_JOB_ENDING) {
         orte_odls_end(job->rt->odls, job, true);
         return;
     }

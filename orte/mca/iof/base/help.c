@@ -2,8 +2,6 @@
 /* Messages for the user that many processes send: each topic is shown once. */
 #include "orte/mca/iof/base/internal.h"
 
-#include "orte/util/report.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,9 +43,12 @@ void orte_iof_help_summary(orte_iof_t *iof)
     while (iof->topics != NULL) {
         orte_iof_topic_t *topic = iof->topics;
         iof->topics = topic->next;
-        if (topic->repeats > 0) {
-            orte_warn("%d more message%s like the one above about %s", topic->repeats,
-                      topic->repeats == 1 ? "" : "s", topic->name);
+        if (topic->repeats > 0 && !iof->rt->opt.quiet) {
+            char text[OPAL_HELP_TOPIC_MAX + 128];
+            snprintf(text, sizeof(text), "%s: %d more process%s said what is said above about %s\n",
+                     iof->rt->progname, topic->repeats, topic->repeats == 1 ? "" : "es",
+                     topic->name);
+            orte_sink_write(iof->err, text, strlen(text));
         }
         free(topic);
     }

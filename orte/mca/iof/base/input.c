@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Our stdin, to one process or to all. One chunk is read, written to every target, and only when all have
- * taken it the next one is read: the slowest reader sets the pace and memory is one chunk.
+ * Our stdin, to one process or to all. One chunk is read, written to every target, and only when
+ * all have taken it the next one is read: the slowest reader sets the pace and memory is one
+ * chunk.
  */
 #include "orte/mca/iof/base/internal.h"
 

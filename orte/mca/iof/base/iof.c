@@ -141,8 +141,8 @@ static int make_pipe(int *ours, int *theirs, bool we_read)
     return fcntl(*ours, F_SETFL, O_NONBLOCK);
 }
 
-/* A terminal without any processing, the size of ours. The program buffers lines, not blocks, and sees that
- * somebody looks, exactly if somebody does. */
+/* A terminal without any processing, the size of ours. The program buffers lines, not blocks,
+ * and sees that somebody looks, exactly if somebody does. */
 static int make_terminal(int *ours, int *theirs)
 {
     char name[64];

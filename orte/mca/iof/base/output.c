@@ -51,7 +51,8 @@ static int format_prefix(const orte_iof_channel_t *channel, char *text, size_t s
     return (int)used;
 }
 
-/* Hand on all whole lines of channel->line as one piece, each with its prefix. `all`: the rest too. */
+/* Hand on all whole lines of channel->line as one piece, each with its prefix. `all`: the rest
+ * too. */
 static void deliver_lines(orte_iof_channel_t *channel, bool all)
 {
     struct evbuffer *ready = evbuffer_new();

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A sink: where output goes. Never blocks the event loop and never makes a descriptor non-blocking that
- * others share with us (the shell, say): pipes and terminals are opened anew, sockets are written with
- * MSG_DONTWAIT, regular files do not block.
+ * A sink: where output goes. Never blocks the event loop and never makes a descriptor non-
+ * blocking that others share with us (the shell, say): pipes and terminals are opened anew,
+ * sockets are written with MSG_DONTWAIT, regular files do not block.
  */
 #ifndef ORTE_MCA_IOF_BASE_SINK_H
 #define ORTE_MCA_IOF_BASE_SINK_H
@@ -22,8 +22,9 @@ orte_sink_t *orte_sink_create(struct event_base *base, int fd, void (*drained)(v
 /* A sink on a new file, truncated. NULL with errno. */
 orte_sink_t *orte_sink_open(struct event_base *base, const char *path);
 void orte_sink_destroy(orte_sink_t *sink);
-/* Take all bytes. OPAL_ERR_UNREACHABLE: nobody reads any more (as after `| head`), or the disk is full;
- * bytes are lost from then on. OPAL_ERR_OUT_OF_RESOURCE: no memory, these bytes are lost. */
+/* Take all bytes. OPAL_ERR_UNREACHABLE: nobody reads any more (as after `| head`), or the disk
+ * is full; bytes are lost from then on. OPAL_ERR_OUT_OF_RESOURCE: no memory, these bytes are
+ * lost. */
 int orte_sink_write(orte_sink_t *sink, const void *data, size_t size);
 size_t orte_sink_pending(const orte_sink_t *sink);
 

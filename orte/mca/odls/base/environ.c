@@ -15,7 +15,8 @@
 
 extern char **environ;
 
-/* Left by an outer launcher, and false for our processes. PMIX_MCA_* are the user's own settings. */
+/* Left by an outer launcher, and false for our processes. PMIX_MCA_* are the user's own
+ * settings. */
 static const char *const stale[] = {
     "PMIX_NAMESPACE", "PMIX_RANK", "PMIX_SERVER_*", "PMIX_SYSTEM_*", "PMIX_SECURITY_MODE",
     "PMIX_GDS_MODULE", "PMIX_BFROP_BUFFER_TYPE", "PMIX_DSTORE_*", "PMIX_HOSTNAME", "PMIX_VERSION",
@@ -63,7 +64,8 @@ static bool sets_params(char *const *assignments)
     return false;
 }
 
-/* Processes need not look for parameters that nobody knows if they have only those that we have checked. */
+/* Processes need not look for parameters that nobody knows if they have only those that we have
+ * checked. */
 static int put_checked(char ***env, const orte_job_t *job, const orte_app_t *app)
 {
     if (sets_params(job->rt->opt.env_set) || sets_params(app->env)) {

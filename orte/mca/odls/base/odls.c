@@ -175,9 +175,9 @@ static void grace_over(evutil_socket_t fd, short what, void *arg)
     orte_odls_check(odls, odls->rt->job);
 }
 
-static void proc_over(orte_odls_t *odls, orte_proc_t *proc, int status)
+static void proc_over(orte_odls_t *odls, orte_proc_t *proc)
 {
-    proc->exit_status = status;
+    proc->waited = false;
     proc->job->nrunning--;
     if (kill(-proc->pid, 0) != 0) {
         orte_reaper_group(odls->rt->reaper, proc->pid, false);
@@ -185,25 +185,47 @@ static void proc_over(orte_odls_t *odls, orte_proc_t *proc, int status)
     orte_errmgr_proc_exited(proc);
 }
 
-/* Children have ended. What each said through PMIx before comes first. */
-static void sigchld(evutil_socket_t fd, short what, void *arg)
+static void reaper_over(orte_odls_t *odls)
 {
-    orte_odls_t *odls = arg;
-    orte_job_t *job = odls->rt->job;
+    orte_reaper_lost(odls->rt->reaper);
+    orte_warn("the reaper process died: if mpirun itself is killed with -9 now, files may stay "
+              "behind; the job goes on");
+}
+
+/* Wait for all that have ended. What each said through PMIx before comes first. */
+static void wait_for_children(orte_odls_t *odls, orte_job_t *job)
+{
     int status;
     pid_t pid;
 
-    (void)fd;
-    (void)what;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         orte_queue_drain(odls->rt->queue);
         orte_proc_t *proc = find_proc(job, pid);
         if (proc != NULL && proc->state != ORTE_PROC_EXITED) {
-            proc_over(odls, proc, status);
+            proc->exit_status = status;
+            proc->waited = true;
         } else if (pid == orte_reaper_pid(odls->rt->reaper)) {
-            orte_reaper_lost(odls->rt->reaper);
-            orte_warn("the reaper process died: if mpirun itself is killed with -9 now, files may "
-                      "stay behind; the job goes on");
+            reaper_over(odls);
+        }
+    }
+}
+
+/* Of those that ended since the last look, one that was killed is more likely the cause of the
+ * others' end than its effect: waitpid does not tell the order. */
+static void sigchld(evutil_socket_t fd, short what, void *arg)
+{
+    orte_odls_t *odls = arg;
+    orte_job_t *job = odls->rt->job;
+
+    (void)fd;
+    (void)what;
+    wait_for_children(odls, job);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < job->nprocs; i++) {
+            orte_proc_t *proc = job->procs[i];
+            if (proc->waited && (pass == 1 || WIFSIGNALED(proc->exit_status))) {
+                proc_over(odls, proc);
+            }
         }
     }
     orte_odls_check(odls, job);
@@ -247,7 +269,8 @@ void orte_odls_destroy(orte_odls_t *odls)
     free(odls);
 }
 
-/* The set as the kernel wants it: an array of longs. NULL: not bound (or no memory, then size is 0). */
+/* The set as the kernel wants it: an array of longs. NULL: not bound (or no memory, then size is
+ * 0). */
 static unsigned long *kernel_mask(hwloc_const_bitmap_t set, size_t *size)
 {
     unsigned words = set == NULL ? 0 : (unsigned)hwloc_bitmap_nr_ulongs(set);

@@ -1,9 +1,9 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vfork and exec. The child borrows our memory until it execs, so that the cost does not depend on our size
- * and an error is simply stored where the parent finds it. Between vfork and exec the child makes system
- * calls only; signals are blocked around it, because a handler of ours run in the child would act on our
- * memory.
+ * vfork and exec. The child borrows our memory until it execs, so that the cost does not depend
+ * on our size and an error is simply stored where the parent finds it. Between vfork and exec
+ * the child makes system calls only; signals are blocked around it, because a handler of ours
+ * run in the child would act on our memory.
  */
 #include "orte/mca/odls/base/spawn.h"
 
@@ -22,7 +22,8 @@ static void child_fail(orte_spawn_t *spawn, const char *call)
     _exit(127);
 }
 
-/* Descriptors 0..2: sources lie above 2 (mpirun keeps its own 0..2 open), so none is overwritten. */
+/* Descriptors 0..2: sources lie above 2 (mpirun keeps its own 0..2 open), so none is
+ * overwritten. */
 static void child_stdio(orte_spawn_t *spawn)
 {
     for (int i = 0; i < 3; i++) {

@@ -73,8 +73,9 @@ static int requested_slots(const orte_runtime_t *rt, int *slots)
     return OPAL_SUCCESS;
 }
 
-/* hwloc's plug-ins look for devices and pull in graphics and accelerator libraries, up to 10 ms of work for
- * nothing that is asked here. They are looked for on the first use of hwloc in a process. */
+/* hwloc's plug-ins look for devices and pull in graphics and accelerator libraries, up to 10 ms
+ * of work for nothing that is asked here. They are looked for on the first use of hwloc in a
+ * process. */
 static int init_without_plugins(hwloc_topology_t *topo)
 {
     static const char variable[] = "HWLOC_PLUGINS_PATH";
@@ -94,8 +95,8 @@ static hwloc_topology_t load_topology(void)
     if (init_without_plugins(&topo) != 0) {
         return NULL;
     }
-    /* Where the kernel tells all, nothing is gained by visiting every cpu to ask it directly, and on a busy
-     * machine each visit waits for its turn. */
+    /* Where the kernel tells all, nothing is gained by visiting every cpu to ask it directly,
+     * and on a busy machine each visit waits for its turn. */
     if (access("/sys/devices/system/cpu/cpu0/topology", F_OK) == 0) {
         hwloc_topology_set_components(topo, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
     }

@@ -29,7 +29,8 @@ static int units_inside(const units_t *units, hwloc_const_bitmap_t set, int max_
     return inside;
 }
 
-/* Make the locale the narrowest object around it with at least `need` such units; false: there is none. */
+/* Make the locale the narrowest object around it with at least `need` such units; false: there
+ * is none. */
 static bool widen(const orte_node_t *node, const units_t *units, int need, int max_used,
                   hwloc_bitmap_t locale)
 {
@@ -77,7 +78,8 @@ static int bind_to_units(orte_proc_t *proc, units_t *units, orte_level_t level, 
 {
     const orte_placement_t *placement = &proc->job->placement;
 
-    /* An object that is too small by itself (core:PE=2) stands for its surroundings: free ones if possible. */
+    /* An object that is too small by itself (core:PE=2) stands for its surroundings: free ones
+     * if possible. */
     if (units_inside(units, proc->locale, INT_MAX) < need &&
         !widen(proc->node, units, need, 0, proc->locale)) {
         widen(proc->node, units, need, INT_MAX, proc->locale);

@@ -41,8 +41,8 @@ const orte_cli_option_t *orte_cli_find(const char *name, size_t length);
 /* The known name nearest to a mistyped one; NULL if none is near. Static storage. */
 const char *orte_cli_nearest(const char *name);
 void orte_cli_print_help(const orte_cli_t *cli);
-/* Parse the words of one program (options, program, arguments) up to NULL or ":"; returns how many were
- * used, or OPAL_ERR_* after a report. */
+/* Parse the words of one program (options, program, arguments) up to NULL or ":"; returns how
+ * many were used, or OPAL_ERR_* after a report. */
 int orte_cli_parse_app(orte_cli_t *cli, char **words);
 /* All programs of an --app file. */
 int orte_cli_parse_appfile(orte_cli_t *cli, const char *path);

@@ -14,8 +14,8 @@
 
 #define SPACE " \t\r\n"
 
-/* The next word of *at, quotes and backslashes taken away in place; NULL at the end or at a comment.
- * *bad is set for a quote without its partner. */
+/* The next word of *at, quotes and backslashes taken away in place; NULL at the end or at a
+ * comment. *bad is set for a quote without its partner. */
 static char *next_word(char **at, bool *bad)
 {
     char *from = *at + strspn(*at, SPACE);

@@ -136,7 +136,8 @@ int orte_schizo_resolve_programs(orte_runtime_t *rt)
     return 0;
 }
 
-/* NAME=value into our environment, with the word by which parameter systems know where it came from. */
+/* NAME=value into our environment, with the word by which parameter systems know where it came
+ * from. */
 static int export_param(const char *setting, const char *source)
 {
     size_t length = strcspn(setting, "=");
