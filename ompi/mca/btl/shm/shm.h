@@ -236,7 +236,7 @@ int mca_btl_shm_add_peer(mca_btl_module_t *module, const mca_btl_peer_t *peer, v
 void mca_btl_shm_del_peer(mca_btl_module_t *module, mca_btl_endpoint_t *endpoint);
 void mca_btl_shm_free_peers(shm_module_t *m);
 /* First send: take the ring into use and tell the peer. */
-int mca_btl_shm_announce(mca_btl_endpoint_t *ep);
+void mca_btl_shm_announce(mca_btl_endpoint_t *ep);
 /* Slots that senders have filled in since the last look. */
 void mca_btl_shm_find_announced(shm_module_t *m);
 /* The peer sends, but was deleted: ask for it anew; false: not wanted. */

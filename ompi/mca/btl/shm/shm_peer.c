@@ -166,7 +166,7 @@ void mca_btl_shm_free_peers(shm_module_t *m)
     free(m->peers);
 }
 
-int mca_btl_shm_announce(mca_btl_endpoint_t *ep)
+void mca_btl_shm_announce(mca_btl_endpoint_t *ep)
 {
     shm_module_t *m = ep->module;
     shm_header_t *peer = shm_header_of(&ep->segment);
@@ -175,7 +175,6 @@ int mca_btl_shm_announce(mca_btl_endpoint_t *ep)
     atomic_store_explicit(&ep->slot->announced, 1, memory_order_release);
     atomic_fetch_add_explicit(&peer->announced, 1, memory_order_release);
     ep->special &= ~(uint32_t)SHM_SPECIAL_NEW;
-    return MCA_SUCCESS;
 }
 
 /* ---- Being contacted ---- */

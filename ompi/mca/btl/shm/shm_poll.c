@@ -240,6 +240,10 @@ static OPAL_COLD int shm_look_around(shm_module_t *m)
 {
     m->polls = SHM_SLOW_INTERVAL;
     mca_btl_shm_find_announced(m);
+    if (m->segment.path[0] != '\0'
+        && atomic_load_explicit(&m->header->attached, memory_order_relaxed) >= m->layout.local_size - 1) {
+        opal_shmem_unlink(&m->segment); /* all have it: no name, nothing to leave behind */
+    }
     shm_sort_rings(m, atomic_load_explicit(&m->armed, memory_order_relaxed));
     if (OPAL_UNLIKELY(atomic_load_explicit(&m->watch_wanted, memory_order_relaxed))) {
         mca_btl_shm_watch(m);

@@ -3,7 +3,6 @@
  * This process's chunks, shared by all its peers. The chunk lent longest ago is asked for first: under a
  * steady stream a few chunks go round, and stay in the processors' caches.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include "ompi/mca/btl/shm/shm.h"
 
@@ -22,13 +21,8 @@ int mca_btl_shm_pool_init(shm_module_t *m)
     if (!m->pool_ready && !m->pool_off) {
         m->chunk_free = malloc(count * sizeof(*m->chunk_free));
         m->chunk_lent = malloc(count * sizeof(*m->chunk_lent));
-        if (!m->chunk_free || !m->chunk_lent
-            || opal_shmem_back(&m->segment, m->layout.states, m->layout.size - m->layout.states)
-                   != OPAL_SUCCESS) {
+        if (!m->chunk_free || !m->chunk_lent) {
             m->pool_off = true;
-            m->services->base->report("btl-shm:pool", "btl/shm on %s: no memory for bulk data in /dev/shm "
-                "(%s); long messages go in small pieces. Enlarge /dev/shm, lower btl_shm_memory, or use "
-                "btl_shm_backing=memfd", m->services->job->host, strerror(errno));
         } else {
             for (uint32_t i = 0; i < count; i++) {
                 m->chunk_free[i] = count - 1 - i;

@@ -109,7 +109,11 @@ static void shm_token(const shm_module_t *m, mca_btl_name_t name, uint64_t rando
 static int shm_create(shm_module_t *m, opal_shmem_backing_t backing, char *why, size_t why_size)
 {
     int rc = opal_shmem_create(backing, m->services->job->job_id, m->layout.size, &m->segment, why, why_size);
-    if (rc == OPAL_SUCCESS && opal_shmem_back(&m->segment, 0, m->layout.rings) != OPAL_SUCCESS) {
+    /* All but the rings, which their writers back when they come. */
+    if (rc == OPAL_SUCCESS
+        && (opal_shmem_back(&m->segment, 0, m->layout.rings) != OPAL_SUCCESS
+            || opal_shmem_back(&m->segment, m->layout.states, m->segment.size - m->layout.states)
+                   != OPAL_SUCCESS)) {
         snprintf(why, why_size, "/dev/shm is full");
         opal_shmem_detach(&m->segment);
         rc = OPAL_ERR_OUT_OF_RESOURCE;

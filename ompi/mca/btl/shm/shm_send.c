@@ -49,21 +49,25 @@ static int shm_refuse(mca_btl_endpoint_t *ep, uint32_t lines, bool chunk)
     return MCA_ERR_AGAIN;
 }
 
-/* Under the endpoint's lock: may it be sent on? */
-static int shm_ready(mca_btl_endpoint_t *ep)
-{
-    if (ep->special & SHM_SPECIAL_DOWN) {
-        return MCA_ERR_UNREACHABLE;
-    }
-    return ep->special & SHM_SPECIAL_NEW ? mca_btl_shm_announce(ep) : MCA_SUCCESS;
-}
-
 static void shm_published(mca_btl_endpoint_t *ep)
 {
     if (ep->special & SHM_SPECIAL_FENCE) {
         atomic_thread_fence(memory_order_seq_cst);
     }
     shm_wake_reader(ep);
+}
+
+/* Under the endpoint's lock: may it be sent on? */
+static int shm_ready(mca_btl_endpoint_t *ep)
+{
+    if (ep->special & SHM_SPECIAL_DOWN) {
+        return MCA_ERR_UNREACHABLE;
+    }
+    if (ep->special & SHM_SPECIAL_NEW) {
+        mca_btl_shm_announce(ep);
+        shm_published(ep); /* even if nothing can be sent yet: the peer has to open the way back */
+    }
+    return MCA_SUCCESS;
 }
 
 static OPAL_COLD int shm_send_short_special(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
