@@ -4,6 +4,7 @@
 #define MCA_BTL_SHM_RING_H
 
 #include "ompi/mca/btl/shm/shm.h"
+#include "opal/util/copy.h"
 
 static OPAL_ALWAYS_INLINE uint64_t shm_word(uint32_t number, size_t len, shm_kind_t kind)
 {
@@ -31,39 +32,20 @@ static OPAL_ALWAYS_INLINE void shm_store_word(unsigned char *line, uint64_t word
     atomic_store_explicit((_Atomic uint64_t *)(void *)line, word, order);
 }
 
-/* Up to 32 bytes by two overlapping moves: no loop, no call. */
-static OPAL_ALWAYS_INLINE void shm_copy_small(unsigned char *to, const unsigned char *from, size_t len)
-{
-    if (len >= 16) {
-        memcpy(to, from, 16);
-        memcpy(to + len - 16, from + len - 16, 16);
-    } else if (len >= 8) {
-        memcpy(to, from, 8);
-        memcpy(to + len - 8, from + len - 8, 8);
-    } else if (len >= 4) {
-        memcpy(to, from, 4);
-        memcpy(to + len - 4, from + len - 4, 4);
-    } else if (len > 0) {
-        to[0] = from[0];
-        to[len / 2] = from[len / 2];
-        to[len - 1] = from[len - 1];
-    }
-}
-
 static OPAL_ALWAYS_INLINE void shm_copy_line(unsigned char *to, const void *header, size_t header_len,
                                              const void *payload, size_t len)
 {
     if (header_len == 24) { /* the usual sizes, as constants */
-        memcpy(to, header, 24);
+        opal_copy_words3(to, header);
     } else if (header_len == 32) {
         memcpy(to, header, 32);
     } else if (header_len <= 32) {
-        shm_copy_small(to, header, header_len);
+        opal_copy_short(to, header, header_len);
     } else {
         memcpy(to, header, header_len);
     }
     if (len <= 32) {
-        shm_copy_small(to + header_len, payload, len);
+        opal_copy_short(to + header_len, payload, len);
     } else {
         memcpy(to + header_len, payload, len);
     }

@@ -23,6 +23,7 @@
 #include <string.h>
 #include "ompi/mca/pml/base/pml_base_request.h"
 #include "ompi/mca/pml/base/pml_base_util.h"
+#include "opal/util/copy.h"
 
 /* ---- Credit ---- */
 

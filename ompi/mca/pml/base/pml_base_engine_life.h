@@ -20,6 +20,13 @@ static int engine_add_comm(ompi_communicator_t *comm)
     return MPI_SUCCESS;
 }
 
+/* It has its context now. */
+static void engine_comm_visible(ompi_communicator_t *comm)
+{
+    comm->pml->origin = htole64((uint64_t) (uint32_t) comm->my_rank << 32 | comm->context);
+    engine_adopt_orphans(comm);
+}
+
 static void engine_del_comm(ompi_communicator_t *comm)
 {
     mca_pml_comm_t *pc = comm->pml;
@@ -220,7 +227,7 @@ static int engine_init(const char *name, mca_pml_t *pml)
     *pml = (mca_pml_t){
         .name = name,
         .add_comm = engine_add_comm,
-        .comm_visible = engine_adopt_orphans,
+        .comm_visible = engine_comm_visible,
         .del_comm = engine_del_comm,
         .send = engine_send,
         .isend = engine_isend,

@@ -46,12 +46,12 @@ static inline void engine_recv_check(mca_pml_recv_t *recv)
 
 static inline void engine_recv_copy_in(mca_pml_recv_t *recv, size_t offset, const void *data, size_t len)
 {
-    if (OPAL_UNLIKELY(offset >= recv->capacity)) {
+    if (OPAL_UNLIKELY(offset > recv->capacity)) {
         return;
     }
     len = len < recv->capacity - offset ? len : recv->capacity - offset;
     if (OPAL_LIKELY(recv->ptr != NULL)) {
-        memcpy(recv->ptr + offset, data, len);
+        opal_copy(recv->ptr + offset, data, len);
     } else {
         opal_convertor_unpack_at(&recv->conv, offset, data, len);
     }

@@ -46,14 +46,15 @@ static void engine_send_done(mca_pml_send_t *send, int error)
     ompi_request_complete(&send->super);
 }
 
+/* The header as three whole words: BTLs copy it from the store buffer, see opal_copy_words3(). */
 static inline void engine_fill_match(mca_pml_peer_t *peer, mca_pml_hdr_match_t *hdr, uint8_t type,
                                      const ompi_communicator_t *comm, int tag, uint32_t seq)
 {
-    engine_fill_common(peer, &hdr->common, type);
-    hdr->context = htole32(comm->context);
-    hdr->src = htole32((uint32_t) comm->my_rank);
-    hdr->tag = (int32_t) htole32((uint32_t) tag);
-    hdr->seq = htole32(seq);
+    uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed);
+    peer->consumed_told = consumed;
+    uint64_t words[3] = {htole64((uint64_t) consumed << 32 | type), comm->pml->origin,
+                         htole64((uint64_t) seq << 32 | (uint32_t) tag)};
+    opal_copy_words3(hdr, words);
 }
 
 /* ---- Small messages, at once ---- */

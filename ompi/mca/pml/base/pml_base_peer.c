@@ -185,6 +185,7 @@ static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *car
         }
         if (rc == MCA_SUCCESS) {
             link->module = module;
+            link->send_short = module->ops->send_short;
             link->up = true;
             peer->link_count++;
             continue;

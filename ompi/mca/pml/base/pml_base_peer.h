@@ -40,8 +40,9 @@ typedef struct mca_pml_pace {
 enum { MCA_PML_PACES = 16 };
 
 typedef struct mca_pml_link {
+    mca_btl_endpoint_t *endpoint;
+    int (*send_short)(mca_btl_endpoint_t *, const void *, size_t, const void *, size_t); /* module->ops->send_short */
     mca_btl_module_t *module;
-    mca_btl_endpoint_t *endpoint; /* NULL: the module does not reach the peer */
     bool up;
     bool blocked;                 /* said "try again", has not called back */
     double share;                 /* of a long message, 0..1; 0: not in the bandwidth list */

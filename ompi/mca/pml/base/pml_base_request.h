@@ -21,6 +21,7 @@ typedef struct mca_pml_comm {
     pthread_mutex_t lock;
     mca_pml_match_t match;
     uint32_t size;
+    uint64_t origin;             /* the words `context` and `src` of our MATCH headers, in wire order */
     mca_pml_comm_peer_t *_Atomic peers[]; /* by rank in the remote group; NULL: not talked to */
 } mca_pml_comm_t;
 

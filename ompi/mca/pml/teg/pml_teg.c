@@ -8,7 +8,7 @@ static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const
                                const void *data, size_t len)
 {
     (void) peer;
-    return link->module->ops->send_short(link->endpoint, hdr, hdr_len, data, len);
+    return link->send_short(link->endpoint, hdr, hdr_len, data, len);
 }
 
 static inline int policy_reserve(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t min, size_t want,

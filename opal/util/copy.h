@@ -1,0 +1,60 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Copies of few bytes without a call and without a loop, for the way of short messages. */
+#ifndef OPAL_UTIL_COPY_H
+#define OPAL_UTIL_COPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include "opal/include/opal/declspec.h"
+
+enum { OPAL_COPY_SHORT = 32 };
+
+/* Up to OPAL_COPY_SHORT bytes, by two overlapping moves. */
+static OPAL_ALWAYS_INLINE void opal_copy_short(void *to, const void *from, size_t len)
+{
+    unsigned char *t = (unsigned char *) to;
+    const unsigned char *f = (const unsigned char *) from;
+    if (len >= 16) {
+        memcpy(t, f, 16);
+        memcpy(t + len - 16, f + len - 16, 16);
+    } else if (len >= 8) {
+        memcpy(t, f, 8);
+        memcpy(t + len - 8, f + len - 8, 8);
+    } else if (len >= 4) {
+        memcpy(t, f, 4);
+        memcpy(t + len - 4, f + len - 4, 4);
+    } else if (len > 0) {
+        t[0] = f[0];
+        t[len / 2] = f[len / 2];
+        t[len - 1] = f[len - 1];
+    }
+}
+
+/* Any number of bytes. */
+static OPAL_ALWAYS_INLINE void opal_copy(void *to, const void *from, size_t len)
+{
+    if (OPAL_LIKELY(len <= OPAL_COPY_SHORT)) {
+        opal_copy_short(to, from, len);
+    } else {
+        memcpy(to, from, len);
+    }
+}
+
+/*
+ * Three words that were just written one by one, e.g. a header on the stack. A compiler would read two of them with one
+ * load, which then waits until both stores have left the store buffer; read one by one they are forwarded.
+ */
+static OPAL_ALWAYS_INLINE void opal_copy_words3(void *to, const void *from)
+{
+    uint64_t w[3];
+    memcpy(&w[0], from, 8);
+    memcpy(&w[1], (const char *) from + 8, 8);
+    memcpy(&w[2], (const char *) from + 16, 8);
+    __asm__("" : "+r"(w[0]), "+r"(w[1]), "+r"(w[2]));
+    memcpy(to, &w[0], 8);
+    memcpy((char *) to + 8, &w[1], 8);
+    memcpy((char *) to + 16, &w[2], 8);
+}
+
+#endif
