@@ -87,7 +87,8 @@ int ompi_mpi_dims_create(int nnodes, int ndims, int dims[])
     }
     searched = free_dims < MAX_FREE_DIMS ? free_dims : MAX_FREE_DIMS;
     find_divisors(rest, &divisors);
-    (void) factorise(&divisors, rest, rest, factors, searched);    /* rest * 1 * 1 ... always fits */
+    /* Cannot fail: rest * 1 * 1 ... is left if nothing better is found. */
+    (void) factorise(&divisors, rest, rest, factors, searched);
     for (int i = 0, f = 0; i < ndims; i++) {
         if (0 == dims[i]) {
             dims[i] = f < searched ? factors[f] : 1;

@@ -126,8 +126,8 @@ static inline void ompi_datatype_release(ompi_datatype_t *type)
 }
 
 /* Hooks of the attribute code; NULL where there is none. Each returns an MPI error class or code.
- * Delete: at MPI_Type_free, which fails if it does. Copy: at MPI_Type_dup, likewise. Called only for
- * types whose attrs is not NULL. */
+ * Delete: at MPI_Type_free, which fails if it does. Copy: at MPI_Type_dup, likewise. Called only
+ * for types whose attrs is not NULL. */
 typedef struct ompi_datatype_attr_hooks {
     int (*delete_all)(ompi_datatype_t *type);
     int (*copy_all)(ompi_datatype_t *from, ompi_datatype_t *to);

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Operators on IEEE binary16 (MPI_REAL2) and complex numbers of it, computed in float: one operation
- * in float, rounded to binary16, is the correctly rounded result of sum and product. */
+/* Operators on IEEE binary16 (MPI_REAL2) and complex numbers of it, computed in float: one
+ * operation in float, rounded to binary16, is the correctly rounded result of sum and product. */
 #include <string.h>
 
 #include "ompi/op/loops.h"

@@ -21,7 +21,8 @@
  * A convertor is a constant description once initialised. It owns nothing (no fini, may be copied
  * or dropped) and holds no position: pack, unpack and raw take the offset in the packed stream, and
  * any number of threads may work on different or equal parts of one message at once. Finding an
- * offset costs O(depth * log(nodes per level)) per call. The caller keeps datatype and buffer alive.
+ * offset costs O(depth * log(nodes per level)) per call. The caller keeps datatype and buffer
+ * alive.
  *
  * Fragment borders may fall on any byte, also inside a basic element, and fragments may come in any
  * order. With a foreign architecture (`remote`) offsets count bytes of the remote form; there a
@@ -65,7 +66,7 @@ OPAL_DECLSPEC size_t opal_convertor_unpack_at(const opal_convertor_t *conv, size
                                               const void *src, size_t len);
 /* Describes the packed bytes [offset, offset + max) as up to *n pieces of memory; returns the bytes
  * described and sets *n to the pieces used. Neighbouring pieces are merged. Fewer than max bytes
- * are described if the pieces or the message run out. Not with a foreign architecture: returns 0. */
+ * are described if the pieces or the message run out. 0 with a foreign architecture. */
 OPAL_DECLSPEC size_t opal_convertor_raw_at(const opal_convertor_t *conv, size_t offset,
                                            struct iovec *iov, size_t *n, size_t max);
 /* The greatest border between basic elements that is not above `offset`. */

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Block copies by length. A short block is a few moves of constant size instead of a call: where its
- * length is between two sizes, two moves that overlap. */
+/* Block copies by length. A short block is a few moves of constant size instead of a call: where
+ * its length is between two sizes, two moves that overlap. */
 #include "opal/datatype/copy.h"
 
 /* How a block of up to 64 bytes is copied. */

@@ -30,8 +30,8 @@ void opal_copy_strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdi
 void opal_copy_table(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n, size_t len,
                      bool pack);
 
-/* `n` blocks between mem + disp[i] and consecutive packed bytes, block i of offset[i + 1] - offset[i]
- * bytes. */
+/* `n` blocks between mem + disp[i] and consecutive packed bytes, block i of
+ * offset[i + 1] - offset[i] bytes. */
 void opal_copy_uneven(uintptr_t mem, const ptrdiff_t *disp, const size_t *offset, size_t n,
                       uintptr_t packed, bool pack);
 

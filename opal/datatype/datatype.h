@@ -79,7 +79,9 @@ OPAL_DECLSPEC void opal_datatype_builder_abandon(opal_datatype_builder_t *builde
 /* True if `count` elements are one run of bytes, starting at buffer + true_lb. */
 static inline bool opal_datatype_is_contiguous(const opal_datatype_t *type, size_t count)
 {
-    return 0 != (type->flags & (OPAL_DATATYPE_CONTIGUOUS | (count <= 1 ? OPAL_DATATYPE_ONE_RUN : 0)));
+    uint32_t either = OPAL_DATATYPE_CONTIGUOUS | (count <= 1 ? OPAL_DATATYPE_ONE_RUN : 0);
+
+    return 0 != (type->flags & either);
 }
 
 /* Packed bytes of `count` elements; false if they do not fit 63 bits. */

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* The layout tree behind a datatype: an immutable, reference-counted graph of nodes, optimised while
- * it is built. Only the datatype engine looks inside; others use datatype.h and convertor.h. */
+/* The layout tree behind a datatype: an immutable, reference-counted graph of nodes, optimised
+ * while it is built. Only the datatype engine looks inside; others use datatype.h and convertor.h. */
 #ifndef OPAL_DATATYPE_LAYOUT_H
 #define OPAL_DATATYPE_LAYOUT_H
 

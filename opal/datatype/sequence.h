@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* A layout under construction: blocks are appended in packing order, merged and folded on the way. */
+/* A layout under construction: blocks are appended in packing order, merged and folded on the
+ * way. */
 #ifndef OPAL_DATATYPE_SEQUENCE_H
 #define OPAL_DATATYPE_SEQUENCE_H
 

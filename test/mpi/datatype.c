@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Derived datatypes in messages: random layouts of all lengths, on either side, freed while in use, received in part. */
+/* Derived datatypes in messages: random layouts of all lengths, on either side, freed while in use,
+ * received in part. */
 #include "support/mpi_test.h"
 
 enum { TAG = 5, ROUNDS = 120, LARGE = 3 << 20, WINDOW = 8 };
@@ -127,7 +128,8 @@ static char *expected_memory(const message_t *m, const message_t *from)
     char *expected = malloc(m->span + 1);
     int position = 0;
     memcpy(expected, m->memory, m->span);
-    MPI_Unpack(from->packed, from->packed_size, &position, expected - m->gap, m->count, m->type, MPI_COMM_WORLD);
+    MPI_Unpack(from->packed, from->packed_size, &position, expected - m->gap, m->count, m->type,
+               MPI_COMM_WORLD);
     return expected;
 }
 
@@ -156,7 +158,8 @@ static void one_way(unsigned round)
         MPI_CHECK(memcmp(expected, target.memory, target.span) == 0);
         free(expected);
         memset(target.packed, 0, (size_t) target.packed_size);
-        MPI_Recv(target.packed, target.packed_size, MPI_PACKED, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(target.packed, target.packed_size, MPI_PACKED, 0, TAG, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
         MPI_CHECK(memcmp(target.packed, source.packed, (size_t) source.packed_size) == 0);
     }
     message_free(&source);
@@ -173,7 +176,7 @@ static void test_one_way(void)
     MPI_Finalize();
 }
 
-/* Both ways at once, several messages under way, each type freed as soon as its operations are started. */
+/* Both ways at once, several messages under way, each type freed once its operations are started. */
 static void window(unsigned round)
 {
     message_t out[WINDOW], in[WINDOW];
@@ -188,7 +191,8 @@ static void window(unsigned round)
         in[i] = message_new(type, bytes, 77);
         expected[i] = expected_memory(&in[i], &peer);
         MPI_Irecv(in[i].buffer, in[i].count, type, 1 - rank, i, MPI_COMM_WORLD, &requests[i]);
-        MPI_Isend(out[i].buffer, out[i].count, type, 1 - rank, i, MPI_COMM_WORLD, &requests[WINDOW + i]);
+        MPI_Isend(out[i].buffer, out[i].count, type, 1 - rank, i, MPI_COMM_WORLD,
+                  &requests[WINDOW + i]);
         message_free(&peer);
         MPI_Type_free(&type);
     }
@@ -308,7 +312,8 @@ static void compose(void *in, void *inout, int *len, MPI_Datatype *type)
     MPI_Aint lb, extent;
     MPI_Type_get_extent(*type, &lb, &extent);
     for (int i = 0; i < *len; i++) {
-        unsigned *first = (unsigned *) ((char *) in + i * extent), *then = (unsigned *) ((char *) inout + i * extent);
+        unsigned *first = (unsigned *) ((char *) in + i * extent);
+        unsigned *then = (unsigned *) ((char *) inout + i * extent);
         then[2] = then[1] * first[2] + then[2];
         then[1] *= first[1];
     }
@@ -339,7 +344,8 @@ static void test_user_operator(void)
     }
     MPI_Allreduce(mine, result, COUNT, type, op, MPI_COMM_WORLD);
     for (int i = 0; i < COUNT; i++) {
-        MPI_CHECK(result[i][1] == f && result[i][2] == g && result[i][0] == 99 && result[i][3] == 0);
+        MPI_CHECK(result[i][1] == f && result[i][2] == g);
+        MPI_CHECK(result[i][0] == 99 && result[i][3] == 0);
     }
     MPI_Op_free(&op);
     MPI_Type_free(&two);

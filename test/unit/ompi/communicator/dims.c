@@ -1,5 +1,5 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Dims_create against an exhaustive search, with dimensions given by the caller, and refusals. */
+/* MPI_Dims_create against an exhaustive search, with dimensions given by the caller; refusals. */
 #include <mpi.h>
 
 #include "support/tap.h"

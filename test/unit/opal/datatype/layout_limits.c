@@ -75,7 +75,8 @@ static void test_explosion(void)
         type = twice;
     }
     TAP_OK(ok && (size_t) 1 << 42 == type.size, "40 levels of doubling");
-    TAP_REQUIRE(OPAL_SUCCESS == opal_convertor_init(&conv, &type, 1, (void *) 4096, NULL), "message");
+    TAP_REQUIRE(OPAL_SUCCESS == opal_convertor_init(&conv, &type, 1, (void *) 4096, NULL),
+                "message");
     (void) opal_convertor_raw_at(&conv, type.size - 4, &iov, &n, 4);
     TAP_OK(1 == n && (uintptr_t) iov.iov_base == 4096 + (uintptr_t) type.true_extent - 4,
            "its last piece is found at once");
