@@ -92,7 +92,7 @@ class Implementation:
     """An MPI library: its compiler, its launcher and its links, each a list of arguments."""
 
     def __init__(self, options):
-        bindir = os.path.join(options.prefix, "bin") if options.prefix else ""
+        bindir = os.path.join(os.path.abspath(options.prefix), "bin") if options.prefix else ""
         self.mpicc = options.mpicc or os.path.join(bindir, "mpicc")
         self.mpiexec = shlex.split(options.mpiexec or os.path.join(bindir, "mpirun"))
         self.oversubscribe = [] if options.mpiexec else ["--oversubscribe"]
