@@ -344,6 +344,11 @@ int ompi_comm_tag_of_bridge(int tag)
     return INT_MIN + 0x20000000 + (tag & 0x1fffffff);
 }
 
+int ompi_comm_tag_of_string(int hash)
+{
+    return INT_MIN + 0x40000000 + (hash & 0x1fffffff);
+}
+
 void ompi_comm_agree_some(ompi_comm_agreement_t *agreement, ompi_communicator_t *comm, const int32_t *ranks,
                           int32_t size, int32_t me, int tag)
 {

@@ -36,6 +36,7 @@ enum {
 /* Tags that depend on a tag of the user: far below those of collectives. */
 int ompi_comm_tag_of_group(int tag);
 int ompi_comm_tag_of_bridge(int tag);
+int ompi_comm_tag_of_string(int hash);
 
 /* All of an intracommunicator, a part of one, or both groups of an intercommunicator. */
 void ompi_comm_agree_all(ompi_comm_agreement_t *agreement, ompi_communicator_t *comm);
@@ -51,6 +52,10 @@ void ompi_comm_agree_bridged(ompi_comm_agreement_t *agreement, ompi_communicator
  * released and NULL.
  */
 int ompi_comm_establish(const ompi_comm_agreement_t *agreement, ompi_communicator_t **newcomm, int failure);
+
+/* MPI_Intercomm_create with checked arguments. */
+int ompi_comm_connect(ompi_communicator_t *local, int leader, ompi_communicator_t *peer_comm, int remote_leader,
+                      int tag, ompi_communicator_t **newcomm);
 
 /* ---- The table; used by communicator.c ---- */
 

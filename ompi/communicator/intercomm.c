@@ -171,6 +171,13 @@ static int connect_groups(ompi_communicator_t *local, int leader, const bridge_t
     return agree_and_enable(local, leader, bridge, newcomm, rc);
 }
 
+int ompi_comm_connect(ompi_communicator_t *local, int leader, ompi_communicator_t *peer_comm, int remote_leader,
+                      int tag, ompi_communicator_t **newcomm)
+{
+    bridge_t bridge = {.comm = peer_comm, .peer = remote_leader, .tag = ompi_comm_tag_of_bridge(tag)};
+    return connect_groups(local, leader, &bridge, newcomm);
+}
+
 int ompi_mpi_intercomm_create(ompi_communicator_t *local_comm, int local_leader, ompi_communicator_t *peer_comm,
                               int remote_leader, int tag, ompi_communicator_t **newintercomm)
 {
@@ -180,7 +187,6 @@ int ompi_mpi_intercomm_create(ompi_communicator_t *local_comm, int local_leader,
     if (local_leader < 0 || local_leader >= ompi_comm_size(local_comm)) {
         return ompi_error(MPI_ERR_RANK, "the local leader %d is not in the local communicator", local_leader);
     }
-    bridge_t bridge = {.comm = peer_comm, .peer = remote_leader, .tag = ompi_comm_tag_of_bridge(tag)};
     if (local_comm->my_rank == local_leader) { /* the other arguments count for the leader alone */
         if (!peer_comm) {
             return ompi_error(MPI_ERR_COMM, "the peer communicator is MPI_COMM_NULL");
@@ -189,7 +195,7 @@ int ompi_mpi_intercomm_create(ompi_communicator_t *local_comm, int local_leader,
             return ompi_error(MPI_ERR_RANK, "the remote leader %d is not in the peer communicator", remote_leader);
         }
     }
-    return connect_groups(local_comm, local_leader, &bridge, newintercomm);
+    return ompi_comm_connect(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
 }
 
 /* ---- Merging ---- */

@@ -1,7 +1,9 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Bringing the library up and taking it down, for the first and the last instance (runtime.h). */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "ompi/attribute/attribute.h"
 #include "ompi/communicator/communicator.h"
@@ -27,6 +29,7 @@ int ompi_thread_level = MPI_THREAD_SINGLE;
 
 /* Held while the library goes up or down: others that want in wait. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool up;
 
 /* The runtime starts behind the progress engine and ends before it: libpmix's thread may ring its doorbell
  * until then. How many processes share the processors is known only afterwards. */
@@ -108,8 +111,27 @@ static void stop_below(size_t stage)
     }
 }
 
+/* With the lock held. */
+static void take_down(void)
+{
+    up = false;
+    stop_below(STAGES);
+}
+
+/* Sessions alone do not take the library down, as that waits for the whole job and a process may open a session
+ * again that others do not: the end of the process does. */
+static void at_exit(void)
+{
+    pthread_mutex_lock(&lock);
+    if (up && atomic_load(&ompi_instance_count) == 0) {
+        take_down();
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 static int bring_up(int thread_level)
 {
+    static bool registered;
     ompi_thread_level = thread_level;
     for (size_t stage = 0; stage < STAGES; stage++) {
         if (stages[stage].start && stages[stage].start() != OPAL_SUCCESS) {
@@ -117,16 +139,15 @@ static int bring_up(int thread_level)
             return ompi_error(MPI_ERR_OTHER, "%s could not be started", stages[stage].what);
         }
     }
+    registered = registered || atexit(at_exit) == 0;
+    up = true;
     return MPI_SUCCESS;
 }
 
 int ompi_instance_acquire(int thread_level)
 {
-    int rc = MPI_SUCCESS;
     pthread_mutex_lock(&lock);
-    if (atomic_load(&ompi_instance_count) == 0) {
-        rc = bring_up(thread_level);
-    }
+    int rc = up ? MPI_SUCCESS : bring_up(thread_level);
     if (rc == MPI_SUCCESS) {
         atomic_fetch_add(&ompi_instance_count, 1);
     }
@@ -137,8 +158,10 @@ int ompi_instance_acquire(int thread_level)
 int ompi_instance_release(void)
 {
     pthread_mutex_lock(&lock);
-    if (atomic_fetch_sub(&ompi_instance_count, 1) == 1) {
-        stop_below(STAGES);
+    bool last = atomic_fetch_sub(&ompi_instance_count, 1) == 1;
+    bool world_was = atomic_load(&ompi_world_state) >= OMPI_WORLD_ENDING;
+    if (last && world_was) {
+        take_down();
     }
     pthread_mutex_unlock(&lock);
     return MPI_SUCCESS;

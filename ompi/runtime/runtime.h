@@ -36,7 +36,8 @@ static inline bool ompi_runtime_active(void)
 /* Bring the library up if it isn't, and count. Returns an MPI error class; what went wrong has been
  * reported. */
 int ompi_instance_acquire(int thread_level);
-/* The last one takes the library down, which waits for all processes of the job. */
+/* The last one takes the library down, which waits for all processes of the job; where there was no world, but only
+ * sessions, the end of the process does that. */
 int ompi_instance_release(void);
 
 #pragma GCC visibility pop

@@ -1,10 +1,11 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # Programs that start themselves under mpirun (support/mpi_test.h).
-check_PROGRAMS += mpi/comm mpi/intercomm mpi/attributes mpi/errors mpi/init
+check_PROGRAMS += mpi/comm mpi/intercomm mpi/attributes mpi/errors mpi/init mpi/session
 mpi_comm_LDADD = $(ompi_lib) -lpthread
 mpi_intercomm_LDADD = $(ompi_lib)
 mpi_attributes_LDADD = $(ompi_lib)
 mpi_errors_LDADD = $(ompi_lib)
+mpi_session_LDADD = $(ompi_lib)
 mpi_init_LDADD = $(ompi_lib) -lpthread
 
 check_PROGRAMS += mpi/datatype

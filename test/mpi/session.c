@@ -1,0 +1,185 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Sessions alone, several of them, and beside the world; communicators made of groups. */
+#include "support/mpi_test.h"
+
+/* Passes a token around. */
+static void check_ring(MPI_Comm comm)
+{
+    int me, n, got = -1;
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &n);
+    MPI_Sendrecv(&me, 1, MPI_INT, (me + 1) % n, 0, &got, 1, MPI_INT, (me + n - 1) % n, 0, comm, MPI_STATUS_IGNORE);
+    MPI_CHECK(got == (me + n - 1) % n);
+}
+
+static MPI_Comm world_of(MPI_Session session, const char *tag)
+{
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    MPI_Group_free(&group);
+    return comm;
+}
+
+static void use(MPI_Session session, const char *tag)
+{
+    MPI_Comm comm = world_of(session, tag);
+    check_ring(comm);
+    MPI_Comm_free(&comm);
+}
+
+static void test_alone(void)
+{
+    MPI_Session session;
+    int flag;
+    for (int i = 0; i < 3; i++) { /* again and again */
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+        MPI_Initialized(&flag);
+        MPI_CHECK(!flag); /* that is about the world */
+        use(session, "again");
+        MPI_Session_finalize(&session);
+        MPI_CHECK(session == MPI_SESSION_NULL);
+    }
+}
+
+/* A process opens a session more often than the others. */
+static void test_uneven(void)
+{
+    MPI_Session session;
+    MPI_Comm comm;
+    int rank;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    comm = world_of(session, "uneven");
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session);
+    for (int i = 0; rank == 0 && i < 3; i++) {
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+        MPI_Session_finalize(&session);
+    }
+}
+
+static void test_two(void)
+{
+    MPI_Session one, two;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &one);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &two);
+    MPI_CHECK(one != two);
+    MPI_Comm a = world_of(one, "one"), b = world_of(two, "two");
+    check_ring(a);
+    check_ring(b);
+    MPI_Comm_free(&a);
+    MPI_Session_finalize(&one);
+    check_ring(b);
+    MPI_Comm_free(&b);
+    MPI_Session_finalize(&two);
+}
+
+static void test_beside_world(void)
+{
+    MPI_Session before, within;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &before);
+    MPI_Init(NULL, NULL);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &within);
+    use(within, "within");
+    check_ring(MPI_COMM_WORLD);
+    MPI_Session_finalize(&within);
+    MPI_Finalize();
+    use(before, "after the world");
+    MPI_Session_finalize(&before);
+}
+
+static void test_questions(void)
+{
+    MPI_Session session;
+    MPI_Info info;
+    MPI_Group group;
+    char name[MPI_MAX_PSET_NAME_LEN], value[64];
+    int count, length, flag, n;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "thread_level", "MPI_THREAD_FUNNELED");
+    MPI_Session_init(info, MPI_ERRORS_RETURN, &session);
+    MPI_Info_free(&info);
+    MPI_Session_get_info(session, &info);
+    length = sizeof value;
+    MPI_Info_get_string(info, "thread_level", &length, value, &flag);
+    MPI_CHECK(flag && strcmp(value, "MPI_THREAD_FUNNELED") == 0);
+    MPI_Info_free(&info);
+    MPI_Session_get_num_psets(session, MPI_INFO_NULL, &count);
+    MPI_CHECK(count >= 2);
+    for (int i = 0; i < count; i++) {
+        length = 0;
+        MPI_Session_get_nth_pset(session, MPI_INFO_NULL, i, &length, name);
+        MPI_CHECK(length > 1 && length <= MPI_MAX_PSET_NAME_LEN);
+        MPI_Session_get_nth_pset(session, MPI_INFO_NULL, i, &length, name);
+        MPI_CHECK((int) strlen(name) == length - 1);
+        MPI_CHECK(MPI_Group_from_session_pset(session, name, &group) == MPI_SUCCESS);
+        MPI_Group_size(group, &n);
+        MPI_Group_free(&group);
+        MPI_Session_get_pset_info(session, name, &info);
+        length = sizeof value;
+        MPI_Info_get_string(info, "mpi_size", &length, value, &flag);
+        MPI_CHECK(flag && atoi(value) == n);
+        MPI_Info_free(&info);
+    }
+    MPI_CHECK(MPI_Group_from_session_pset(session, "mpi://NOWHERE", &group) == MPI_ERR_ARG);
+    MPI_CHECK(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, count, &length, name) == MPI_ERR_ARG);
+    MPI_Session_finalize(&session);
+}
+
+static void test_intercomm(void)
+{
+    MPI_Session session;
+    MPI_Group world, low, high;
+    MPI_Comm inter, self;
+    int rank, size, flag;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &world);
+    MPI_Group_rank(world, &rank);
+    MPI_Group_size(world, &size);
+    int lows[1][3] = {{0, size / 2 - 1, 1}};
+    MPI_Group_range_incl(world, 1, lows, &low);
+    MPI_Group_range_excl(world, 1, lows, &high);
+    bool is_low = rank < size / 2;
+    MPI_Intercomm_create_from_groups(is_low ? low : high, 0, is_low ? high : low, 0, "tag", MPI_INFO_NULL,
+                                     MPI_ERRORS_ARE_FATAL, &inter);
+    MPI_Comm_test_inter(inter, &flag);
+    MPI_CHECK(flag);
+    int remote, got;
+    MPI_Comm_remote_size(inter, &remote);
+    for (int i = 0; i < remote; i++) {
+        MPI_Send(&rank, 1, MPI_INT, i, 0, inter);
+    }
+    for (int i = 0; i < remote; i++) {
+        MPI_Recv(&got, 1, MPI_INT, i, 0, inter, MPI_STATUS_IGNORE);
+        MPI_CHECK(got == (is_low ? size / 2 + i : i));
+    }
+    MPI_Comm_free(&inter);
+    MPI_Group_free(&low);
+    MPI_Group_free(&high);
+    MPI_Group_free(&world);
+    MPI_Group_from_session_pset(session, "mpi://SELF", &world);
+    MPI_Comm_create_from_group(world, "self", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &self);
+    MPI_Comm_size(self, &size);
+    MPI_CHECK(size == 1);
+    check_ring(self);
+    MPI_Comm_free(&self);
+    MPI_Group_free(&world);
+    MPI_Session_finalize(&session);
+}
+
+static const mpi_test_t tests[] = {
+    {.name = "alone-0", .np = 0, .fn = test_alone},
+    {.name = "alone-3", .np = 3, .fn = test_alone},
+    {.name = "uneven", .np = 3, .fn = test_uneven},
+    {.name = "two", .np = 2, .fn = test_two},
+    {.name = "beside-world", .np = 3, .fn = test_beside_world},
+    {.name = "questions", .np = 2, .fn = test_questions},
+    {.name = "intercomm", .np = 4, .fn = test_intercomm},
+};
+
+int main(int argc, char **argv)
+{
+    return mpi_test_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
