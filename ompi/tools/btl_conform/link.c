@@ -101,9 +101,11 @@ static void upcall_arrive(void *cookie, mca_btl_arrival_t *arrival)
     REQUIRE((uintptr_t)arrival->data % 8 == 0, "arrival at %p, not aligned", arrival->data);
     REQUIRE(arrival->len >= sizeof(conform_header_t), "arrival of %zu bytes", arrival->len);
     REQUIRE(arrival->module == conform_module, "arrival of another module");
-    REQUIRE(!peer->endpoint[conform_module_index] || peer->endpoint[conform_module_index] == arrival->endpoint,
-            "arrival at another endpoint than add_peer() gave");
-    peer->endpoint[conform_module_index] = arrival->endpoint;
+    mca_btl_endpoint_t **endpoint = &peer->endpoint[conform_module_index];
+    REQUIRE(!*endpoint || *endpoint == arrival->endpoint, "arrival at another endpoint than add_peer() gave");
+    if (!*endpoint) {
+        *endpoint = arrival->endpoint;
+    }
     conform_header_t h;
     memcpy(&h, arrival->data, sizeof(h));
     REQUIRE(h.magic == CONFORM_MAGIC && h.check == header_check(&h) && h.stream < CONFORM_STREAMS,

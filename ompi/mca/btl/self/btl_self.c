@@ -402,6 +402,7 @@ static int self_init(const mca_btl_services_t *services, mca_btl_module_t ***mod
             .send_min = SIZE_MAX,
             .window = SELF_MAX_FRAG,
             .get_min = SELF_EAGER_LIMIT,
+            .get_try = SIZE_MAX,
             .bandwidth = 20000000000u,
             .latency_ns = 50,
             .exclusivity = 1000,

@@ -155,7 +155,8 @@ struct mca_btl_endpoint {
     uint32_t watch_consumed;            /* slot->consumed when last watched */
     uint32_t wants_lines, wants_number; /* the refused send's, and ep->number then */
     uint32_t keep_quota;                /* of the peer's chunks */
-    mca_btl_endpoint_t *next_waiting;
+    mca_btl_endpoint_t *next_waiting;   /* under the module's lock */
+    mca_btl_endpoint_t *next_ready;     /* the poller's: waits no more, is about to be told */
     pthread_mutex_t lock;
     opal_shmem_segment_t segment;       /* the peer's */
     const shm_header_t *header;         /* at its start */

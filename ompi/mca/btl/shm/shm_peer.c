@@ -289,9 +289,14 @@ static bool shm_watch_peer(mca_btl_endpoint_t *ep)
         mca_btl_shm_peer_down(ep, "its process is gone");
     }
     ep->watch_consumed = consumed;
-    if (!ep->waiting && consumed == ep->number) {
+    pthread_mutex_lock(&ep->lock);
+    bool drained = consumed == ep->number;
+    pthread_mutex_unlock(&ep->lock);
+    pthread_mutex_lock(&ep->module->lock);
+    if (drained && !ep->waiting) {
         ep->watched = false;
     }
+    pthread_mutex_unlock(&ep->module->lock);
     return ep->watched;
 }
 

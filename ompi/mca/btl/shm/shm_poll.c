@@ -202,7 +202,7 @@ static mca_btl_endpoint_t *shm_take_waiting(shm_module_t *m)
     while ((ep = *link) != NULL) {
         if (ep->hopeless || shm_has_room(m, ep)) {
             *link = ep->next_waiting;
-            ep->next_waiting = ready;
+            ep->next_ready = ready;
             ready = ep;
             ep->waiting = false;
             atomic_fetch_sub_explicit(&m->waiting_count, 1, memory_order_relaxed);
@@ -225,7 +225,7 @@ static int shm_call_waiting(shm_module_t *m)
     }
     while (ready) {
         mca_btl_endpoint_t *ep = ready;
-        ready = ep->next_waiting;
+        ready = ep->next_ready;
         if (ep->hopeless) {
             mca_btl_shm_peer_down(ep, "it can't be sent long messages: one side has no bulk memory");
         } else {
