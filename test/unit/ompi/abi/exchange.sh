@@ -6,8 +6,7 @@
 . "$top_srcdir/test/support/mpich.sh"
 tap_start 240
 mpich=$(mpich_prefix 2>"$tap_dir/why") || tap_skip_all "$(cat "$tap_dir/why")"
-unset OMPI_CC MPICH_CC HAWSER_PREFIX LD_LIBRARY_PATH
-export OMPI_CPPFLAGS="-I$top_srcdir/ompi/include"
+unset OMPI_CC MPICH_CC OMPI_CPPFLAGS OMPI_CFLAGS OMPI_LDFLAGS OMPI_LIBS HAWSER_PREFIX LD_LIBRARY_PATH
 mpicc=$top_builddir/ompi/mpicc
 program=$top_srcdir/test/unit/ompi/abi/exchange.c
 cd "$tap_dir" || exit 99

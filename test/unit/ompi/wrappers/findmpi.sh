@@ -4,8 +4,7 @@
 . "$top_srcdir/test/support/tap.sh"
 tap_start 180
 command -v cmake >/dev/null 2>&1 || tap_skip_all "cmake is not installed"
-unset OMPI_CC OMPI_CXX MPICH_CC MPICH_CXX HAWSER_PREFIX
-export OMPI_CPPFLAGS="-I$top_srcdir/ompi/include"
+unset OMPI_CC OMPI_CXX MPICH_CC MPICH_CXX OMPI_CPPFLAGS OMPI_CFLAGS OMPI_LDFLAGS OMPI_LIBS HAWSER_PREFIX
 cd "$tap_dir" || exit 99
 
 cat >CMakeLists.txt <<'C'

@@ -27,8 +27,6 @@ says() { wanted=$1; shift; "$@" >out 2>&1; cat out; grep -qe "$wanted" out; }
 lacks() { unwanted=$1; shift; "$@" >out 2>&1 && cat out && ! grep -qe "$unwanted" out; }
 status() { wanted=$1; shift; "$@" >out 2>&1; got=$?; cat out; [ "$got" = "$wanted" ]; }
 same() { "$1" "$2" >a && "$1" "$3" >b && diff a b && [ -s a ]; }
-# From a tarball, mpi.h is in the source tree; an installation has one place for it.
-export OMPI_CPPFLAGS="-I$top_srcdir/ompi/include"
 
 tap_ok "-show is the whole command" says '-I.* foo.c .*-L.* -Wl,-rpath,.* -lmpi_abi' $mpicc -show foo.c
 tap_ok "-show -c has no link flags" lacks 'mpi_abi' $mpicc -show -c foo.c
