@@ -274,7 +274,8 @@ static pmix_status_t register_all(const orte_job_t *job, list_t *list)
         }
         id.rank = (pmix_rank_t)i;
         issue(&wait);
-        returned(&wait, PMIx_server_register_client(&id, geteuid(), getegid(), NULL, answer, &wait));
+        returned(&wait,
+                 PMIx_server_register_client(&id, geteuid(), getegid(), NULL, answer, &wait));
     }
     return wait_all(&wait);
 }

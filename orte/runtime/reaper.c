@@ -93,7 +93,8 @@ static void close_from(unsigned first)
  * pipe, which becomes number 3. Returns that. */
 static int detach(int pipe)
 {
-    static const int ignored[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP};
+    static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
+                                  SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP};
     int null = open("/dev/null", O_RDWR);
 
     setsid();

@@ -55,7 +55,8 @@ ORTE_DECLSPEC void orte_rmaps_display_bindings(const orte_job_t *job);
 /* Objects of a level on a node that hold at least one allowed cpu, in logical order. Where the
  * machine has no such object (no L3, say) the next wider level that exists stands for it. Returns
  * the number; cpusets are allocated and already restricted to the allowed ones; free with _free. */
-ORTE_DECLSPEC int orte_rmaps_objects(const orte_node_t *node, orte_level_t level, hwloc_bitmap_t **sets);
+ORTE_DECLSPEC int orte_rmaps_objects(const orte_node_t *node, orte_level_t level,
+                                     hwloc_bitmap_t **sets);
 ORTE_DECLSPEC void orte_rmaps_objects_free(hwloc_bitmap_t *sets, int count);
 ORTE_DECLSPEC orte_proc_t *orte_rmaps_place(orte_job_t *job, orte_app_t *app, orte_node_t *node,
                               hwloc_const_bitmap_t locale);

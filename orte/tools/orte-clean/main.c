@@ -12,9 +12,10 @@ int main(int argc, char **argv)
 
     orte_report_setup("orte-clean", false, false);
     if (argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)) {
-        printf("orte-clean [-v]\n\nRemove session directories (in $TMPDIR or /tmp) and shared memory "
-               "files of\nthis user's jobs whose mpirun is dead. Running jobs are not touched. mpirun "
-               "does the\nsame when it starts.\n");
+        printf("orte-clean [-v]\n\n"
+               "Remove session directories (in $TMPDIR or /tmp) and shared memory files, and end\n"
+               "processes, of this user's jobs whose mpirun is dead. Running jobs are not touched.\n"
+               "mpirun does the same when it starts.\n");
         return 0;
     }
     if (argc > 1 && !verbose) {

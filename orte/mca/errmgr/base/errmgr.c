@@ -81,8 +81,8 @@ static void left_without_finalize(orte_proc_t *proc)
 
     describe(proc, who, sizeof(who));
     if (!job->failed) {
-        orte_report("%s exited with code 0 but without MPI_Finalize, while other ranks may wait for "
-                    "it%s", who, consequence(job));
+        orte_report("%s exited with code 0 but without MPI_Finalize, while other ranks may wait "
+                    "for it%s", who, consequence(job));
     }
     fail(job, 1, !job->rt->opt.continuous);
 }

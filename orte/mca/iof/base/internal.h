@@ -25,7 +25,7 @@ typedef struct {
     struct event *event;
     orte_sink_t *console;  /* ours; NULL: files only */
     orte_sink_t *file;     /* owned; NULL: none */
-    struct evbuffer *line; /* start of a line still without its end; NULL unless lines are kept whole */
+    struct evbuffer *line; /* start of a line without its end yet; NULL: lines may be torn */
     opal_help_filter_t *help; /* takes users' messages out of the stream; NULL: none can be in it */
     bool paused;
     bool unread; /* nobody reads this stream any more: close it */

@@ -26,8 +26,8 @@ int orte_iof_register_params(void)
         .framework = "iof",
         .component = "base",
         .name = "terminal",
-        .help = "Give processes a terminal as standard output where mpirun's own is one, so that they "
-                "show each line at once",
+        .help = "Give processes a terminal as standard output where mpirun's own is one, so that "
+                "they show each line at once",
         .type = MCA_VAR_BOOL,
         .level = MCA_VAR_LEVEL_USER,
         .scope = MCA_VAR_SCOPE_STARTUP,
@@ -153,7 +153,8 @@ static int make_terminal(int *ours, int *theirs)
     if (master < 0) {
         return -1;
     }
-    if (grantpt(master) != 0 || unlockpt(master) != 0 || ptsname_r(master, name, sizeof(name)) != 0 ||
+    if (grantpt(master) != 0 || unlockpt(master) != 0 ||
+        ptsname_r(master, name, sizeof(name)) != 0 ||
         (*theirs = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)) < 0) {
         close(master);
         return -1;

@@ -21,8 +21,9 @@ static const char *const stale[] = {
     "PMIX_NAMESPACE", "PMIX_RANK", "PMIX_SERVER_*", "PMIX_SYSTEM_*", "PMIX_SECURITY_MODE",
     "PMIX_GDS_MODULE", "PMIX_BFROP_BUFFER_TYPE", "PMIX_DSTORE_*", "PMIX_HOSTNAME", "PMIX_VERSION",
     "PMIX_PTL_*", "PMIX_ID", "PMIX_KEEPALIVE_*", "PRTE_*", "PMI_*", "PMI2_*", "HYDRA_*", "HYDI_*",
-    "MPIR_CVAR_CH3_*", "SLURM_PMI*", "OMPI_COMM_WORLD_*", "OMPI_UNIVERSE_SIZE", "OMPI_APP_CTX_NUM_PROCS",
-    "OMPI_FIRST_RANKS", "OMPI_COMMAND", "OMPI_ARGV", "OMPI_FILE_LOCATION", "HAWSER_OVERSUBSCRIBED",
+    "MPIR_CVAR_CH3_*", "SLURM_PMI*", "OMPI_COMM_WORLD_*", "OMPI_UNIVERSE_SIZE",
+    "OMPI_APP_CTX_NUM_PROCS", "OMPI_FIRST_RANKS", "OMPI_COMMAND", "OMPI_ARGV", "OMPI_FILE_LOCATION",
+    "HAWSER_OVERSUBSCRIBED",
     NULL,
 };
 
@@ -71,7 +72,7 @@ static int put_checked(char ***env, const orte_job_t *job, const orte_app_t *app
     if (sets_params(job->rt->opt.env_set) || sets_params(app->env)) {
         return OPAL_SUCCESS;
     }
-    return orte_env_set(env, MCA_BASE_CHECKED_ENV, "1") == 0 ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
+    return orte_env_set(env, MCA_BASE_CHECKED_ENV, "1");
 }
 
 char **orte_odls_base_app_environ(const orte_job_t *job, const orte_app_t *app)
@@ -87,7 +88,8 @@ char **orte_odls_base_app_environ(const orte_job_t *job, const orte_app_t *app)
     if (rc != OPAL_SUCCESS || put_all(&env, job->rt->opt.env_set) != OPAL_SUCCESS ||
         put_all(&env, app->env) != OPAL_SUCCESS ||
         orte_env_set(&env, "HAWSER_OVERSUBSCRIBED", job->oversubscribed ? "1" : "0") != 0 ||
-        orte_env_set(&env, OPAL_HELP_AGGREGATE_ENV, "1") != 0 || put_checked(&env, job, app) != OPAL_SUCCESS ||
+        orte_env_set(&env, OPAL_HELP_AGGREGATE_ENV, "1") != 0 ||
+        put_checked(&env, job, app) != OPAL_SUCCESS ||
         put_number(&env, "OMPI_COMM_WORLD_SIZE", job->nprocs) != 0 ||
         put_number(&env, "OMPI_UNIVERSE_SIZE", orte_job_universe_size(job)) != 0) {
         opal_argv_free(env);

@@ -38,6 +38,7 @@ int orte_plm_launch_daemons(orte_job_t *job, orte_node_t **nodes, int nnodes)
             return (*module)->launch_daemons(job);
         }
     }
-    orte_report("the job needs hosts other than this one, and nothing here can start processes there");
+    orte_report("the job needs hosts other than this one, and nothing here can start processes "
+                "there");
     return OPAL_ERR_NOT_SUPPORTED;
 }

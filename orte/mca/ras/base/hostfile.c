@@ -50,7 +50,8 @@ static int parse_line(const char *path, int number, char *line, char ***hosts)
     if (rc != OPAL_SUCCESS) {
         return rc;
     }
-    if (asprintf(&entry, "%s%s%s", line, slots == NULL ? "" : ":", slots == NULL ? "" : slots) < 0) {
+    const char *colon = slots == NULL ? "" : ":";
+    if (asprintf(&entry, "%s%s%s", line, colon, slots == NULL ? "" : slots) < 0) {
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
     rc = opal_argv_append(hosts, entry);

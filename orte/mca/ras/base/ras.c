@@ -31,7 +31,8 @@ static bool parse_slots(const char *text, int *slots)
 
 static bool is_this_host(const orte_runtime_t *rt, const char *name, size_t length)
 {
-    static const char *const aliases[] = {"localhost", "127.0.0.1", "[::1]", "localhost.localdomain"};
+    static const char *const aliases[] = {"localhost", "127.0.0.1", "[::1]",
+                                          "localhost.localdomain"};
     size_t short_length = strcspn(rt->hostname, ".");
 
     for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {

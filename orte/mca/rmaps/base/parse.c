@@ -22,7 +22,8 @@ static const word_t levels[] = {
     {"hwthread", ORTE_LEVEL_HWTHREAD}, {"hwt", ORTE_LEVEL_HWTHREAD}, {"pu", ORTE_LEVEL_HWTHREAD},
     {"core", ORTE_LEVEL_CORE},         {"l1cache", ORTE_LEVEL_L1},   {"l1", ORTE_LEVEL_L1},
     {"l2cache", ORTE_LEVEL_L2},        {"l2", ORTE_LEVEL_L2},        {"l3cache", ORTE_LEVEL_L3},
-    {"l3", ORTE_LEVEL_L3},             {"numa", ORTE_LEVEL_NUMA},    {"package", ORTE_LEVEL_PACKAGE},
+    {"l3", ORTE_LEVEL_L3},             {"numa", ORTE_LEVEL_NUMA},
+    {"package", ORTE_LEVEL_PACKAGE},
     {"socket", ORTE_LEVEL_PACKAGE},    {"node", ORTE_LEVEL_NODE},    {"machine", ORTE_LEVEL_NODE},
     {"board", ORTE_LEVEL_NODE},        {NULL, 0},
 };

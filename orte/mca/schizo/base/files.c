@@ -133,8 +133,8 @@ static int add_setting(orte_cli_t *cli, const char *path, int number, const char
 
 static int bad_tune_line(const char *path, int number, const char *near)
 {
-    orte_report("%s:%d: '%s': expected NAME = VALUE, --mca NAME VALUE, or -x VAR=VALUE", path, number,
-                near);
+    orte_report("%s:%d: '%s': expected NAME = VALUE, --mca NAME VALUE, or -x VAR=VALUE", path,
+                number, near);
     return OPAL_ERR_PARSE;
 }
 

@@ -52,9 +52,10 @@ void orte_cli_print_help(const orte_cli_t *cli)
 {
     printf("Start a parallel job on this host and see it through.\n\n"
            "  %s [options] program [arguments] [: [options] program [arguments]]...\n\n"
-           "Options work with one dash or two; long ones also as --name=value. Exit code: that of the\n"
-           "first process that failed (128 + N for signal N); 124 after --timeout; 127 program not\n"
-           "found, 126 not executable; 1 wrong usage or failed start; else 0. mpirun(1) has more.\n",
+           "Options work with one dash or two; long ones also as --name=value. Exit code: that of\n"
+           "the first process that failed (128 + N for signal N); 124 after --timeout; 127 program\n"
+           "not found, 126 not executable; 1 wrong usage or failed start; else 0. mpirun(1) has\n"
+           "more.\n",
            cli->rt->progname);
     for (int group = 0; group < ORTE_CLI_GROUPS; group++) {
         printf("\n%s:\n", orte_cli_group_titles[group]);

@@ -286,9 +286,10 @@ static int output_filename(orte_cli_t *cli, const opt_t *option, char **args)
     char here[PATH_MAX], *path;
 
     (void)option;
-    if (length >= sizeof(nocopy) - 1 && strcasecmp(args[0] + length - sizeof(nocopy) + 1, nocopy) == 0) {
+    size_t suffix = sizeof(nocopy) - 1;
+    if (length >= suffix && strcasecmp(args[0] + length - suffix, nocopy) == 0) {
         io->output_only_files = true;
-        length -= sizeof(nocopy) - 1;
+        length -= suffix;
     }
     if (length == 0 || getcwd(here, sizeof(here)) == NULL) {
         orte_report("--output-filename: expected the name of a directory");
@@ -320,7 +321,8 @@ static int set_output(orte_cli_t *cli, const opt_t *option, char **args)
             io->timestamp = true;
         } else if (strcasecmp(*word, "merge") == 0) {
             io->merge_stderr = true;
-        } else if (strncasecmp(*word, "dir=", 4) == 0 || strncasecmp(*word, "directory=", 10) == 0) {
+        } else if (strncasecmp(*word, "dir=", 4) == 0 ||
+                   strncasecmp(*word, "directory=", 10) == 0) {
             rc = output_filename(cli, option, (char *[]){strchr(*word, '=') + 1});
         } else {
             orte_report("--output: unknown word '%s' (known: tag, rank, timestamp, merge, dir=DIR)",
@@ -507,7 +509,8 @@ const char *const orte_cli_group_titles[ORTE_CLI_GROUPS] = {
 const orte_cli_option_t orte_cli_options[] = {
     {"n np c", "N", ORTE_CLI_START,
      "start N processes of the program that follows (default: one per usable core)", set_np, 0},
-    {"wdir wd", "DIR", ORTE_CLI_START, "working directory of the program that follows", set_wdir, 0},
+    {"wdir wd", "DIR", ORTE_CLI_START, "working directory of the program that follows", set_wdir,
+     0},
     {"path", "DIR", ORTE_CLI_START, "look for programs here before PATH (repeatable)", add_path, 0},
     {"app configfile", "FILE", ORTE_CLI_START,
      "read programs from FILE, one a line: [options] program [arguments]; # starts a comment",
@@ -516,18 +519,19 @@ const orte_cli_option_t orte_cli_options[] = {
      "hosts to use and their slots; this version knows this host only (localhost:4)", add_hosts, 0},
     {"hostfile machinefile default-hostfile f", "FILE", ORTE_CLI_START,
      "the same from a file: NAME [slots=N] a line", add_hostfile, 0},
-    {"allow-run-as-root", NULL, ORTE_CLI_START, "accepted; root needs no permission", accept_only, 0},
+    {"allow-run-as-root", NULL, ORTE_CLI_START, "accepted; root needs no permission", accept_only,
+     0},
 
     {"map-by mapby", "POLICY[:MOD,...]", ORTE_CLI_PLACE,
-     "slot, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket), node, or ppr:N:OBJECT "
-     "for N per object; modifiers PE=N (cpus for each process), OVERSUBSCRIBE, NOOVERSUBSCRIBE, "
-     "HWTCPUS, CORECPUS, SPAN", map_by, 0},
+     "slot, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket), node, or "
+     "ppr:N:OBJECT for N per object; modifiers PE=N (cpus for each process), OVERSUBSCRIBE, "
+     "NOOVERSUBSCRIBE, HWTCPUS, CORECPUS, SPAN", map_by, 0},
     {"rank-by rankby", "POLICY", ORTE_CLI_PLACE,
-     "number processes in mapping order (slot, the default), object by object (fill), or in turn over "
-     "the mapped objects (span), nodes (node) or another object", rank_by, 0},
+     "number processes in mapping order (slot, the default), object by object (fill), or in turn "
+     "over the mapped objects (span), nodes (node) or another object", rank_by, 0},
     {"bind-to bindto", "TARGET", ORTE_CLI_PLACE,
-     "none, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket); :overload-allowed or "
-     ":no-overload may follow. Default: the object of --map-by, else core; none when processes "
+     "none, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket); :overload-allowed "
+     "or :no-overload may follow. Default: the object of --map-by, else core; none when processes "
      "outnumber cores", bind_to, 0},
     {"N npernode ppn", "N", ORTE_CLI_PLACE, "N processes on each node (ppr:N:node)", per_object,
      ORTE_LEVEL_NODE},
@@ -568,7 +572,8 @@ const orte_cli_option_t orte_cli_options[] = {
     {"output-filename", "DIR[:nocopy]", ORTE_CLI_STDIO,
      "write each rank's output to DIR/1/rank.NN/stdout and stderr too (with :nocopy: only there)",
      output_filename, 0},
-    {"output", "WORDS", ORTE_CLI_STDIO, "any of tag, rank, timestamp, merge, dir=DIR", set_output, 0},
+    {"output", "WORDS", ORTE_CLI_STDIO, "any of tag, rank, timestamp, merge, dir=DIR", set_output,
+     0},
 
     {"x", "VAR[=VALUE]|PREFIX*", ORTE_CLI_ENV,
      "set or pass on variables for the program that follows (all are passed on by default)",
@@ -584,20 +589,21 @@ const orte_cli_option_t orte_cli_options[] = {
     {"mca gmca", "NAME VALUE", ORTE_CLI_ENV,
      "set a parameter; the last one counts; ompi_info --all lists them", set_mca, 0},
     {"tune am", "FILE,...", ORTE_CLI_ENV,
-     "set parameters from files (NAME = VALUE, --mca NAME VALUE, -x VAR=VALUE); --mca beats them", tune,
-     0},
+     "set parameters from files (NAME = VALUE, --mca NAME VALUE, -x VAR=VALUE); --mca beats them",
+     tune, 0},
     {"pmixmca", "NAME VALUE", ORTE_CLI_ENV, "set a parameter of the PMIx library", set_pmix_mca, 0},
 
     {"timeout", "SECONDS", ORTE_CLI_LIFE,
      "end the job after this time, with exit code 124 (also MPIEXEC_TIMEOUT)", set_timeout, 0},
     {"continuous enable-recovery disable-auto-cleanup", NULL, ORTE_CLI_LIFE,
      "a process that fails does not end the job", set_continuous, 0},
-    {"print-all-exitcodes", NULL, ORTE_CLI_LIFE, "print how each process ended", print_exit_codes, 0},
+    {"print-all-exitcodes", NULL, ORTE_CLI_LIFE, "print how each process ended", print_exit_codes,
+     0},
 
     {"help h", NULL, ORTE_CLI_INFO, "print this", show_help, 0},
     {"version V", NULL, ORTE_CLI_INFO, "print the version", show_version, 0},
-    {"quiet q", NULL, ORTE_CLI_INFO, "no warnings, and no line about a process's exit code", set_quiet,
-     0},
+    {"quiet q", NULL, ORTE_CLI_INFO, "no warnings, and no line about a process's exit code",
+     set_quiet, 0},
     {"verbose v", NULL, ORTE_CLI_INFO, "trace the steps of the launch", set_verbose, 0},
     {0},
 };

@@ -87,8 +87,8 @@ static int parse_option(orte_cli_t *cli, char **words)
     int wanted = count_args(option);
     if (name[length] == '=') {
         if (wanted != 1) {
-            orte_report("%.*s: '=' is for options with one argument", (int)(name + length - words[0]),
-                        words[0]);
+            orte_report("%.*s: '=' is for options with one argument",
+                        (int)(name + length - words[0]), words[0]);
             return OPAL_ERR_BAD_PARAM;
         }
         args[given++] = (char *)name + length + 1;

@@ -80,7 +80,10 @@ static int locate(const orte_options_t *opt, orte_app_t *app, const char *here)
         app->path = strdup(name);
         return app->path == NULL ? ORTE_EXIT_USAGE : executable_code(name);
     }
-    int code = app->wdir == NULL ? ORTE_EXIT_NOT_FOUND : try_dir(app, app->wdir, ORTE_EXIT_NOT_FOUND);
+    int code = ORTE_EXIT_NOT_FOUND;
+    if (app->wdir != NULL) {
+        code = try_dir(app, app->wdir, code);
+    }
     return code == ORTE_EXIT_NOT_FOUND ? try_dir(app, here, code) : code;
 }
 
@@ -123,8 +126,9 @@ int orte_schizo_resolve_programs(orte_runtime_t *rt)
         }
         code = locate(&rt->opt, app, here);
         if (code == ORTE_EXIT_NOT_FOUND) {
+            bool searched = strchr(app->argv[0], '/') == NULL;
             orte_report("program not found: %s%s", app->argv[0],
-                        strchr(app->argv[0], '/') == NULL ? " (in none of the directories of PATH)" : "");
+                        searched ? " (in none of the directories of PATH)" : "");
         } else if (code != 0) {
             orte_report("program can't be executed: %s (no permission, or not a file)",
                         app->argv[0]);
