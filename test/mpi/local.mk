@@ -11,3 +11,7 @@ mpi_init_LDADD = $(ompi_lib) -lpthread
 check_PROGRAMS += mpi/datatype
 mpi_datatype_SOURCES = mpi/datatype.c
 mpi_datatype_LDADD = $(ompi_lib)
+
+check_PROGRAMS += mpi/tools
+mpi_tools_SOURCES = mpi/tools.c
+mpi_tools_LDADD = $(ompi_lib)

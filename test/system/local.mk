@@ -9,3 +9,11 @@ system_pmix_client_SOURCES = system/pmix_client.c
 system_pmix_client_LDADD = $(PMIX_LIBS)
 CLEANFILES += $(EXTRA_PROGRAMS)
 system/mpirun_run.log system/mpirun_end.log: system/pmix_client$(EXEEXT)
+
+# Parameters of a job.
+check_SCRIPTS += system/params.sh
+EXTRA_DIST += system/params.sh
+EXTRA_PROGRAMS += system/params_hello
+system_params_hello_SOURCES = system/params_hello.c
+system_params_hello_LDADD = $(ompi_lib)
+system/params.log: system/params_hello$(EXEEXT)

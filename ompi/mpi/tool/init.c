@@ -7,16 +7,13 @@
 #include "ompi/runtime/params.h"
 #include "opal/runtime/opal.h"
 
-/* One lock for the interface: nothing here is on anybody's fast path. */
-pthread_mutex_t ompi_tool_lock = PTHREAD_MUTEX_INITIALIZER;
-
 static int uses;
 
 int ompi_tool_enter(void)
 {
-    pthread_mutex_lock(&ompi_tool_lock);
+    pthread_mutex_lock(&ompi_pvar_lock);
     if (0 == uses) {
-        pthread_mutex_unlock(&ompi_tool_lock);
+        pthread_mutex_unlock(&ompi_pvar_lock);
         return MPI_T_ERR_NOT_INITIALIZED;
     }
     return MPI_SUCCESS;
@@ -24,7 +21,7 @@ int ompi_tool_enter(void)
 
 int ompi_tool_leave(int rc)
 {
-    pthread_mutex_unlock(&ompi_tool_lock);
+    pthread_mutex_unlock(&ompi_pvar_lock);
     return rc;
 }
 
@@ -72,7 +69,7 @@ int ompi_mpi_t_init_thread(int required, int *provided)
     if (NULL == provided) {
         return MPI_T_ERR_INVALID;
     }
-    pthread_mutex_lock(&ompi_tool_lock);
+    pthread_mutex_lock(&ompi_pvar_lock);
     if (0 == uses) {
         rc = start();
     }

@@ -3,10 +3,8 @@
 #ifndef OMPI_MPI_TOOL_TOOL_H
 #define OMPI_MPI_TOOL_TOOL_H
 
-#include <pthread.h>
-
 #include "ompi/mpi/c/bodies.h"
-#include "ompi/mpi/tool/pvar.h"
+#include "ompi/runtime/pvar.h"
 #include "opal/mca/base/var.h"
 
 /* Begin a routine: takes the lock of the tools interface and checks that it is initialised.
@@ -26,25 +24,5 @@ int ompi_tool_verbosity(mca_base_var_level_t level);
 
 /* MPI_T_ENUM_NULL if the parameter has none. */
 MPI_T_enum ompi_tool_enum_of(const mca_base_var_t *var);
-
-/* ---- Performance variables ---- */
-
-typedef struct ompi_pvar {
-    ompi_pvar_desc_t desc;  /* a copy; read is NULL once the source was unregistered */
-    char *full_name;
-    char *description;      /* help, and the names of the values */
-    void *last;             /* values at unregistration */
-    size_t last_count;
-} ompi_pvar_t;
-
-/* All with the lock held. Indices are never reused. */
-int ompi_pvar_count(void);
-ompi_pvar_t *ompi_pvar_get(int index);
-size_t ompi_pvar_value_count(const ompi_pvar_t *pvar);
-/* Values that do not exist are 0. */
-void ompi_pvar_values(const ompi_pvar_t *pvar, void *values, size_t count);
-
-/* The same lock, for who comes from outside the tools interface. */
-extern pthread_mutex_t ompi_tool_lock;
 
 #endif

@@ -150,6 +150,25 @@ mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoin
     return NULL;
 }
 
+void mca_pml_base_link_totals(const mca_btl_module_t *module, uint64_t *messages, uint64_t *bytes)
+{
+    opal_list_item_t *i, *tmp;
+    *messages = *bytes = 0;
+    pthread_mutex_lock(&peers_lock);
+    OPAL_LIST_FOREACH (i, tmp, &mca_pml_base_peers) {
+        mca_pml_peer_t *peer = OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item);
+        mca_pml_peer_lock(peer);
+        for (int l = 0; l < peer->link_count; l++) {
+            if (peer->links[l].module == module) {
+                *messages += peer->links[l].messages;
+                *bytes += peer->links[l].bytes;
+            }
+        }
+        mca_pml_peer_unlock(peer);
+    }
+    pthread_mutex_unlock(&peers_lock);
+}
+
 bool mca_pml_base_peer_idle(mca_pml_peer_t *peer)
 {
     for (int i = 0; i < peer->link_count; i++) {
@@ -291,12 +310,14 @@ int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls)
     }
     size_t len;
     const void *card = mca_btl_base_card(&len);
-    return ompi_rte_put(MCA_BTL_BASE_CARD_KEY, card, len);
+    rc = mca_pml_base_pvars_open(&btls);
+    return rc == OPAL_SUCCESS ? ompi_rte_put(MCA_BTL_BASE_CARD_KEY, card, len) : rc;
 }
 
 void mca_pml_base_peers_fini(void)
 {
     opal_list_item_t *i;
+    mca_pml_base_pvars_close();
     while ((i = opal_list_pop(&mca_pml_base_peers))) {
         mca_pml_peer_t *peer = OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item);
         for (int l = 0; l < peer->link_count; l++) {

@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "hawser/btl.h"
+#include "ompi/mca/btl/base/btl_base.h"
 #include "ompi/proc/proc.h"
 #include "opal/class/list.h"
 #include "opal/runtime/progress.h"
@@ -105,6 +106,11 @@ extern void (*mca_pml_base_peer_ready)(mca_pml_peer_t *peer);
 mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint);
 /* Recompute the lists after a link came, went or changed; the caller holds the lock. */
 void mca_pml_base_peer_relist(mca_pml_peer_t *peer);
+/* Offer what travelled over which link to tools, as performance variables; the last values stay behind close. */
+int mca_pml_base_pvars_open(const mca_btl_base_modules_t *btls);
+void mca_pml_base_pvars_close(void);
+/* Fragments and bytes that all peers' links of a module were handed. Thread-safe. */
+void mca_pml_base_link_totals(const mca_btl_module_t *module, uint64_t *messages, uint64_t *bytes);
 /* Everything handed to links has been confirmed. */
 bool mca_pml_base_peer_idle(mca_pml_peer_t *peer);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "mpi.h"
-#include "ompi/mpi/tool/pvar.h"
+#include "ompi/runtime/pvar.h"
 #include "support/tap.h"
 
 /* ---- A source of numbers ---- */

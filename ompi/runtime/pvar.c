@@ -1,10 +1,12 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* The list of performance variables. */
+#include "ompi/runtime/pvar.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ompi/mpi/tool/tool.h"
+pthread_mutex_t ompi_pvar_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
     ompi_pvar_t **list;
@@ -110,7 +112,7 @@ int ompi_pvar_register(const ompi_pvar_desc_t *desc)
     if (NULL == full_name) {
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
-    pthread_mutex_lock(&ompi_tool_lock);
+    pthread_mutex_lock(&ompi_pvar_lock);
     ompi_pvar_t *old = NULL;
     for (int i = 0; i < registry.count && NULL == old; i++) {
         if (0 == strcmp(registry.list[i]->full_name, full_name)) {
@@ -118,7 +120,7 @@ int ompi_pvar_register(const ompi_pvar_desc_t *desc)
         }
     }
     const int rc = old ? renew(old, desc) : append(desc);
-    pthread_mutex_unlock(&ompi_tool_lock);
+    pthread_mutex_unlock(&ompi_pvar_lock);
     free(full_name);
     return rc;
 }
@@ -146,14 +148,14 @@ static void freeze(ompi_pvar_t *p)
 
 void ompi_pvar_unregister(const char *framework, const char *component)
 {
-    pthread_mutex_lock(&ompi_tool_lock);
+    pthread_mutex_lock(&ompi_pvar_lock);
     for (int i = 0; i < registry.count; i++) {
         ompi_pvar_t *p = registry.list[i];
         if (p->desc.read && same(p->desc.framework, framework) && same(p->desc.component, component)) {
             freeze(p);
         }
     }
-    pthread_mutex_unlock(&ompi_tool_lock);
+    pthread_mutex_unlock(&ompi_pvar_lock);
 }
 
 int ompi_pvar_count(void)

@@ -9,13 +9,15 @@
  * A variable has one value or an array of them (one per link, ...), of which names[i] says what each is for; the
  * names become part of the description that tools read.
  */
-#ifndef OMPI_MPI_TOOL_PVAR_H
-#define OMPI_MPI_TOOL_PVAR_H
+#ifndef OMPI_RUNTIME_PVAR_H
+#define OMPI_RUNTIME_PVAR_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ompi/include/ompi/handles.h"
 #include "opal/constants.h"
 
 typedef struct ompi_pvar_desc {
@@ -40,5 +42,25 @@ OMPI_DECLSPEC int ompi_pvar_register(const ompi_pvar_desc_t *desc);
 /* The source of the variables of this framework and component (as registered) is about to vanish: their last
  * values are kept. */
 OMPI_DECLSPEC void ompi_pvar_unregister(const char *framework, const char *component);
+
+/* ---- For the tools interface ---- */
+
+typedef struct ompi_pvar {
+    ompi_pvar_desc_t desc;  /* a copy; read is NULL once the source was unregistered */
+    char *full_name;
+    char *description;      /* help, and the names of the values */
+    void *last;             /* values at unregistration */
+    size_t last_count;
+} ompi_pvar_t;
+
+/* Protects the list; also the one lock of the tools interface, as nothing there is on anybody's fast path. */
+extern pthread_mutex_t ompi_pvar_lock;
+
+/* All with the lock held. Indices are never reused. */
+int ompi_pvar_count(void);
+ompi_pvar_t *ompi_pvar_get(int index);
+size_t ompi_pvar_value_count(const ompi_pvar_t *pvar);
+/* Values that do not exist are 0. */
+void ompi_pvar_values(const ompi_pvar_t *pvar, void *values, size_t count);
 
 #endif

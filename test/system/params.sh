@@ -1,0 +1,56 @@
+#!/bin/sh
+# Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
+# Wrong parameters and components in a job: one clear message for the whole job, nothing started in vain, the right
+# exit code.
+. "$top_srcdir/test/support/tap.sh"
+tap_start 180
+mpirun=$top_builddir/orte/mpirun
+for name in $(env | sed -n 's/^\(OMPI_MCA_[^=]*\)=.*/\1/p'); do unset "$name"; done
+unset HAWSER_PREFIX OPAL_PREFIX
+HOME=$tap_dir; export HOME
+mkdir "$tap_dir/.hawser"
+site=$tap_dir/.hawser/mca-params.conf
+program=$top_builddir/test/system/params_hello
+
+# refused WANTED ARGUMENTS: mpirun fails before it starts anything, saying this exactly once
+refused() {
+    wanted=$1; shift
+    "$mpirun" -n 4 "$@" sh -c 'echo started' >"$tap_dir/out" 2>"$tap_dir/err"; code=$?
+    cat "$tap_dir/out" "$tap_dir/err"; echo "exit code $code"
+    [ "$code" != 0 ] && [ ! -s "$tap_dir/out" ] && [ "$(grep -cE -e "$wanted" "$tap_dir/err")" = 1 ]
+}
+# broken WANTED ARGUMENTS: the job's processes can't start MPI, and say why exactly once
+broken() {
+    wanted=$1; shift
+    "$mpirun" -n 4 "$@" "$program" >"$tap_dir/out" 2>"$tap_dir/err"; code=$?
+    cat "$tap_dir/out" "$tap_dir/err"; echo "exit code $code"
+    [ "$code" != 0 ] && [ ! -s "$tap_dir/out" ] && [ "$(grep -cE -e "$wanted" "$tap_dir/err")" = 1 ]
+}
+# works OUTPUT ARGUMENTS: four processes, and this on standard error ("": nothing)
+works() {
+    wanted=$1; shift
+    "$mpirun" -n 4 "$@" "$program" >"$tap_dir/out" 2>"$tap_dir/err"; code=$?
+    cat "$tap_dir/out" "$tap_dir/err"; echo "exit code $code"
+    [ "$code" = 0 ] && [ "$(grep -c '^fine$' "$tap_dir/out")" = 4 ] &&
+        if [ -n "$wanted" ]; then [ "$(grep -cE -e "$wanted" "$tap_dir/err")" = 1 ]; else [ ! -s "$tap_dir/err" ]; fi
+}
+
+tap_ok "parameters of the MPI library are known to mpirun" works '' --mca btl_base_verbose 0 --mca pml teg
+tap_ok "an unknown name" refused 'blt \(from: command line\) is not known. Did you mean btl\?' --mca blt tcp
+tap_ok "an unknown name of a component" refused 'Did you mean btl_tcp_if_include\?' --mca btl_tcp_if_inculde lo
+tap_ok "a value that does not parse" refused 'opal_progress_yields: the value "many"' --mca opal_progress_yields many
+tap_ok "an optional name" works '' --mca '?btl_nonsense_x' 1
+tap_ok "unknown names tolerated" works 'blt \(from: command line\) is not known' --mca mca_base_param_check warn \
+    --mca blt tcp
+tap_ok "unknown names ignored" works '' --mca mca_base_param_check ignore --mca blt tcp
+echo 'btl_tcp_if_exclude lo' >"$site"
+tap_ok "a malformed line of a file" refused 'mca-params.conf:1: this line is no parameter setting' 
+printf '# mine\nbtl = slef\n' >"$site"
+tap_ok "a missing component" broken 'framework btl has no component "slef", .* Did you mean self\?'
+echo 'pml = teg' >"$site"
+tap_ok "a good file" works ''
+rm "$site"
+echo nothing >"$tap_dir/mca_btl_broken.so"
+tap_ok "a component that can't be loaded" broken 'component broken of framework btl .* can.t be used: it can.t be loaded' \
+    --mca mca_base_component_path "$tap_dir" --mca btl self,shm,broken
+tap_end
