@@ -35,6 +35,8 @@ enum {
     BTL_TCP_PLACE_MIN = 4096,   /* smaller frames are not worth asking place() */
     BTL_TCP_READ_AHEAD = 4096,  /* read behind a placed payload: the next header, and little to copy */
     BTL_TCP_HOT_MAX = 4,        /* sockets read directly; with more, one epoll_wait is cheaper */
+    BTL_TCP_SHORT_MAX = 32 * 1024, /* longer ones are better packed into reserved room */
+    BTL_TCP_LENT_WINDOWS = 4,   /* windows of descriptors that are taken, whatever the scheduler does */
     BTL_TCP_GUESTS_MAX = 128,   /* connections accepted, not yet authenticated */
     BTL_TCP_PEER_BUCKETS = 256,
     BTL_TCP_WHY_MAX = 160,
@@ -149,6 +151,7 @@ struct mca_btl_endpoint {
     size_t cursor_sent;              /* bytes of the cursor's frame that are out */
     btl_tcp_chunk_t *chunk;          /* being filled */
     size_t kept;                     /* bytes of the queue's entries in chunks */
+    size_t lent;                     /* bytes of the queue's descriptors */
     size_t unasked;                  /* bytes queued since the peer was last asked for a confirmation */
     uint64_t told;                   /* confirmation sent last */
     unsigned ctl_want;               /* BTL_TCP_WANT_* */
@@ -306,6 +309,8 @@ int btl_tcp_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_roo
 void btl_tcp_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len);
 int btl_tcp_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc);
 bool btl_tcp_idle(mca_btl_module_t *module, mca_btl_endpoint_t *ep);
+/* Did somebody wait for room, and is there enough now? Then writable() is due. */
+bool btl_tcp_is_writable(mca_btl_endpoint_t *ep);
 /* Write what can be written; failure is kicked. */
 void btl_tcp_flush(mca_btl_endpoint_t *ep);
 /* The peer has handed up `count` frames; false: more than it was sent. */

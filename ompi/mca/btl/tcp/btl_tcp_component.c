@@ -125,9 +125,14 @@ static OPAL_COLD void kicks_handle(btl_tcp_component_t *c)
     c->active = true; /* whoever kicked has told so */
     atomic_store_explicit(&c->kicked, false, memory_order_relaxed);
     btl_tcp_lock(&c->kick_lock);
-    mca_btl_endpoint_t *list = c->kick_list;
+    mca_btl_endpoint_t *pushed = c->kick_list, *list = NULL;
     c->kick_list = NULL;
     btl_tcp_unlock(&c->kick_lock);
+    for (mca_btl_endpoint_t *ep = pushed, *next; ep; ep = next) { /* oldest first */
+        next = ep->kick_next;
+        ep->kick_next = list;
+        list = ep;
+    }
     for (mca_btl_endpoint_t *ep = list, *next; ep; ep = next) {
         next = ep->kick_next;
         kick_handle(ep);
@@ -151,10 +156,7 @@ static int blocked_retry(btl_tcp_component_t *c)
         if (!ep->blocked) {
             opal_list_remove(item);
             ep->in_blocked_list = false;
-            if (ep->want_writable && ep->kept <= mca_btl_tcp.params.keep_limit / 2) {
-                ep->want_writable = false;
-                writable = true;
-            }
+            writable = btl_tcp_is_writable(ep);
         }
         btl_tcp_unlock(&ep->lock);
         if (writable && !ep->deleted) {

@@ -245,7 +245,7 @@ static btl_tcp_entry_t *connection_take(mca_btl_endpoint_t *ep, btl_tcp_state_t 
     }
     ep->state = state;
     ep->head = ep->cursor = ep->tail = NULL;
-    ep->kept = 0;
+    ep->kept = ep->lent = 0;
     if (ep->chunk && ep->chunk->live == 0) {
         btl_tcp_chunk_put(ep->chunk);
     }
@@ -338,6 +338,9 @@ static void farewell(mca_btl_endpoint_t *ep)
 void btl_tcp_endpoint_delete(mca_btl_endpoint_t *ep)
 {
     unlist(ep);
+    btl_tcp_lock(&ep->lock);
+    ep->kicks = BTL_TCP_KICK_DELETE; /* it is in no list, and shall get into none */
+    btl_tcp_unlock(&ep->lock);
     retry_stop(ep);
     btl_tcp_connect_abort(ep);
     farewell(ep);
@@ -359,9 +362,11 @@ void btl_tcp_reap(void)
     btl_tcp_listen_reap();
 }
 
+/* At once nobody finds the endpoint any more; its connection ends in the polling thread. */
 static void del_peer(mca_btl_module_t *module, mca_btl_endpoint_t *ep)
 {
     (void) module;
+    unlist(ep);
     btl_tcp_lock(&ep->lock);
     ep->deleted = true;
     btl_tcp_kick(ep, BTL_TCP_KICK_DELETE);
@@ -376,9 +381,13 @@ static void finalize(mca_btl_module_t *super)
     module->closed = true;
     mca_btl_endpoint_t **at = &c->kick_list;
     while (*at) {
-        if ((*at)->module == module) {
-            (*at)->kicks = 0;
-            *at = (*at)->kick_next;
+        mca_btl_endpoint_t *ep = *at;
+        if (ep->module == module) {
+            *at = ep->kick_next;
+            ep->kicks = 0;
+            if (ep->deleted) {
+                btl_tcp_endpoint_delete(ep);
+            }
         } else {
             at = &(*at)->kick_next;
         }

@@ -102,7 +102,7 @@ static void limits(mca_btl_limits_t *l, const btl_tcp_card_if_t *nif)
                          : nif->mbps   ? (uint64_t) nif->mbps * 125000
                                        : p->bandwidth;
     l->eager_limit = p->eager_limit + MCA_BTL_HEADER_MAX;
-    l->short_max = l->eager_limit;
+    l->short_max = l->eager_limit < BTL_TCP_SHORT_MAX ? l->eager_limit : BTL_TCP_SHORT_MAX;
     l->min_frag = p->min_frag;
     l->max_frag = p->max_frag > l->eager_limit ? p->max_frag : l->eager_limit;
     l->send_min = p->send_min;

@@ -379,8 +379,14 @@ int btl_tcp_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
         rc = not_up(ep);
         goto out;
     }
+    if (OPAL_UNLIKELY(ep->lent > 0 && ep->lent + len > BTL_TCP_LENT_WINDOWS * mca_btl_tcp.params.window)) {
+        ep->want_writable = true;
+        rc = MCA_ERR_AGAIN;
+        goto out;
+    }
     btl_tcp_frame_t frame = {.len = (uint32_t) len, .type = BTL_TCP_DATA};
     frame.flags = frame_flags(ep, len, true);
+    ep->lent += len;
     btl_tcp_frame_write(entry->wire, &frame);
     entry->len = (uint32_t) (BTL_TCP_FRAME_HEADER + len + btl_tcp_padding(len));
     entry->is_desc = 1;
@@ -423,6 +429,7 @@ static btl_tcp_entry_t *pop_confirmed(mca_btl_endpoint_t *ep, uint64_t count, bo
         ep->head = entry->next;
         ep->confirmed++;
         if (entry->is_desc) {
+            ep->lent -= btl_tcp_get32(entry->wire);
             *end = entry;
             end = &entry->next;
         } else {
@@ -437,18 +444,26 @@ static btl_tcp_entry_t *pop_confirmed(mca_btl_endpoint_t *ep, uint64_t count, bo
     return done;
 }
 
+bool btl_tcp_is_writable(mca_btl_endpoint_t *ep)
+{
+    const btl_tcp_params_t *p = &mca_btl_tcp.params;
+    if (OPAL_LIKELY(!ep->want_writable) || ep->kept > p->keep_limit / 2 ||
+        ep->lent > BTL_TCP_LENT_WINDOWS / 2 * p->window) {
+        return false;
+    }
+    ep->want_writable = false;
+    return true;
+}
+
 bool btl_tcp_confirmed(mca_btl_endpoint_t *ep, uint64_t count)
 {
     if (OPAL_LIKELY(count == ep->confirmed)) {
         return true;
     }
-    bool valid, writable = false;
+    bool valid;
     btl_tcp_lock(&ep->lock);
     btl_tcp_entry_t *done = pop_confirmed(ep, count, &valid);
-    if (OPAL_UNLIKELY(ep->want_writable) && ep->kept <= mca_btl_tcp.params.keep_limit / 2) {
-        ep->want_writable = false;
-        writable = true;
-    }
+    bool writable = btl_tcp_is_writable(ep);
     btl_tcp_unlock(&ep->lock);
     for (btl_tcp_entry_t *next; done; done = next) {
         next = done->next;
