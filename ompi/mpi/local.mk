@@ -36,14 +36,4 @@ $(ompi_generated): mpi/api/generated
 mpi/api/generated: $(ompi_api_sources)
 	$(AM_V_GEN)$(MKDIR_P) mpi/api && \
 	    $(PYTHON) -B $(srcdir)/mpi/api/generate.py . $(ompi_generated) && touch $@
-else
-# From a tarball built outside of its tree: the wrapper compilers of the build tree look for mpi.h here.
-BUILT_SOURCES += mpi/api/linked
-CLEANFILES += mpi/api/linked
-mpi/api/linked:
-	@$(MKDIR_P) mpi/api include
-	@test -f include/mpi.h || $(LN_S) $(abs_srcdir)/include/mpi.h include/mpi.h
-	@touch $@
-clean-local:
-	test ! -h include/mpi.h || rm -f include/mpi.h
 endif
