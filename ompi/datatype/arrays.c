@@ -4,6 +4,7 @@
 
 #include "mpi.h"
 #include "ompi/datatype/internal.h"
+#include "ompi/errhandler/errhandler.h"
 #include "ompi/mpi/c/bodies.h"
 #include "opal/constants.h"
 
@@ -129,6 +130,9 @@ static bool subarray_ok(int ndims, ompi_counts_t sizes, ompi_counts_t subsizes,
         MPI_Count start = ompi_count_at(starts, (size_t) i);
 
         if (size < 1 || subsize < 1 || subsize > size || start < 0 || start > size - subsize) {
+            (void) ompi_error(MPI_ERR_ARG,
+                              "dimension %d: %lld indices from %lld on are no part of %lld", i,
+                              (long long) subsize, (long long) start, (long long) size);
             return false;
         }
     }
@@ -253,6 +257,11 @@ static bool darray_ok(int size, int rank, int ndims, ompi_counts_t gsizes, const
     for (int i = 0; i < ndims; i++) {
         if (!darray_dimension_ok(ompi_count_at(gsizes, (size_t) i), distribs[i], dargs[i],
                                  psizes[i])) {
+            (void) ompi_error(MPI_ERR_ARG,
+                              "dimension %d: size %lld, distribution %d with argument %d and %d "
+                              "processes do not go together", i,
+                              (long long) ompi_count_at(gsizes, (size_t) i), distribs[i],
+                              dargs[i], psizes[i]);
             return false;
         }
         processes *= psizes[i];

@@ -4,6 +4,7 @@
 
 #include "mpi.h"
 #include "ompi/datatype/internal.h"
+#include "ompi/errhandler/errhandler.h"
 #include "ompi/mpi/c/bodies.h"
 #include "opal/constants.h"
 
@@ -105,7 +106,8 @@ static int make_blocks(MPI_Count count, ompi_counts_t blocklengths, MPI_Count bl
             blocklength = ompi_count_at(blocklengths, (size_t) i);
         }
         if (blocklength < 0) {
-            rc = MPI_ERR_ARG;
+            rc = ompi_error(MPI_ERR_ARG, "block %lld has a length of %lld", (long long) i,
+                            (long long) blocklength);
         } else if (!scale(ompi_count_at(displacements, (size_t) i), unit, &disp)) {
             rc = MPI_ERR_VALUE_TOO_LARGE;
         } else {
@@ -213,9 +215,10 @@ static int struct_layout(MPI_Count count, ompi_counts_t blocklengths,
         const ompi_datatype_t *type = ompi_datatype_from_handle(types[i]);
 
         if (NULL == type) {
-            rc = MPI_ERR_TYPE;
+            rc = ompi_error(MPI_ERR_TYPE, "the type of block %lld is none", (long long) i);
         } else if (blocklength < 0) {
-            rc = MPI_ERR_ARG;
+            rc = ompi_error(MPI_ERR_ARG, "block %lld has a length of %lld", (long long) i,
+                            (long long) blocklength);
         } else {
             (void) opal_datatype_builder_add(
                 builder, &type->opal, (size_t) blocklength,

@@ -5,6 +5,7 @@
 
 #include "mpi.h"
 #include "ompi/datatype/internal.h"
+#include "ompi/errhandler/errhandler.h"
 #include "ompi/mpi/c/bodies.h"
 #include "opal/constants.h"
 
@@ -21,8 +22,12 @@ static int prepare(opal_convertor_t *conv, const ompi_datatype_t *type, MPI_Coun
     if (position < 0 || room < 0) {
         return MPI_ERR_ARG;
     }
-    return position > room || conv->size > (size_t) (room - position) ? MPI_ERR_TRUNCATE
-                                                                      : MPI_SUCCESS;
+    if (position > room || conv->size > (size_t) (room - position)) {
+        return ompi_error(MPI_ERR_TRUNCATE,
+                          "%zu bytes at position %lld do not fit a packed buffer of %lld bytes",
+                          conv->size, (long long) position, (long long) room);
+    }
+    return MPI_SUCCESS;
 }
 
 static int pack(const void *inbuf, MPI_Count incount, const ompi_datatype_t *type, void *outbuf,
@@ -84,36 +89,43 @@ int ompi_mpi_pack_size(MPI_Count incount, ompi_datatype_t *datatype, ompi_commun
     return packed_size(incount, datatype, NULL, size);
 }
 
-static bool is_external32(const char *datarep)
+/* MPI_SUCCESS for the one representation there is. */
+static int check_datarep(const char *datarep)
 {
-    return NULL != datarep && 0 == strcmp(datarep, "external32");
+    if (NULL != datarep && 0 == strcmp(datarep, "external32")) {
+        return MPI_SUCCESS;
+    }
+    return ompi_error(MPI_ERR_ARG, "the data representation must be \"external32\", not \"%s\"",
+                      NULL == datarep ? "(null)" : datarep);
 }
 
 int ompi_mpi_pack_external(const char datarep[], const void *inbuf, MPI_Count incount,
                            ompi_datatype_t *datatype, void *outbuf, MPI_Count outsize,
                            MPI_Count *position)
 {
-    if (!is_external32(datarep)) {
-        return MPI_ERR_ARG;
-    }
-    return pack(inbuf, incount, datatype, outbuf, outsize, position, opal_arch_external32());
+    int rc = check_datarep(datarep);
+
+    return MPI_SUCCESS != rc ? rc
+                             : pack(inbuf, incount, datatype, outbuf, outsize, position,
+                                    opal_arch_external32());
 }
 
 int ompi_mpi_unpack_external(const char datarep[], const void *inbuf, MPI_Count insize,
                              MPI_Count *position, void *outbuf, MPI_Count outcount,
                              ompi_datatype_t *datatype)
 {
-    if (!is_external32(datarep)) {
-        return MPI_ERR_ARG;
-    }
-    return unpack(inbuf, insize, position, outbuf, outcount, datatype, opal_arch_external32());
+    int rc = check_datarep(datarep);
+
+    return MPI_SUCCESS != rc ? rc
+                             : unpack(inbuf, insize, position, outbuf, outcount, datatype,
+                                      opal_arch_external32());
 }
 
 int ompi_mpi_pack_external_size(const char datarep[], MPI_Count incount,
                                 ompi_datatype_t *datatype, MPI_Count *size)
 {
-    if (!is_external32(datarep)) {
-        return MPI_ERR_ARG;
-    }
-    return packed_size(incount, datatype, opal_arch_external32(), size);
+    int rc = check_datarep(datarep);
+
+    return MPI_SUCCESS != rc ? rc
+                             : packed_size(incount, datatype, opal_arch_external32(), size);
 }
