@@ -190,6 +190,18 @@ static void forget_outer_server(void)
     }
 }
 
+/* libpmix's default store is shared memory: setting it up takes half of a small job's start, and its
+ * locks stay locked when a process that holds one is killed. With many processes that all look at each
+ * other's data it is faster, so these get it, unless the job is to survive the death of some. */
+static void choose_store(const orte_job_t *job)
+{
+    enum { SMALL_JOB = 32 };
+
+    if (job->nprocs <= SMALL_JOB || job->rt->opt.continuous) {
+        setenv("PMIX_MCA_gds", "hash", 0); /* for the processes as well; the user's own choice stays */
+    }
+}
+
 int orte_pmix_server_start(orte_runtime_t *rt)
 {
     pmix_info_t info[4];
@@ -203,6 +215,7 @@ int orte_pmix_server_start(orte_runtime_t *rt)
     rt->pmix->rt = rt;
     orte_pmix_self = rt->pmix;
     forget_outer_server();
+    choose_store(rt->job);
     PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, rt->session->path, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, rt->session->path, PMIX_STRING);
     PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, rt->hostname, PMIX_STRING);

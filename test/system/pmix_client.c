@@ -130,13 +130,13 @@ int main(int argc, char **argv)
         if (self.rank == 1) {
             PMIx_Abort(argc > 2 ? atoi(argv[2]) : 1, "this is the reason", NULL, 0);
         }
-        fence(); /* the others wait for rank 1 until they are killed */
+        pause(); /* until we are killed */
     } else if (strcmp(what, "no-finalize") == 0) {
         fence();
         if (self.rank == 1) {
             _exit(0);
         }
-        fence();
+        pause();
     }
     rc = PMIx_Finalize(NULL, 0);
     return rc == PMIX_SUCCESS ? 0 : 98;
