@@ -33,11 +33,19 @@ static void child_stdio(orte_spawn_t *spawn)
     }
 }
 
+/* Our handlers must not run here, though exec would remove them; what we ignore, SIGPIPE, exec would
+ * leave ignored. What our own caller ignored (nohup) stays so. */
 static void child_signals(void)
 {
+    struct sigaction action;
     sigset_t none;
 
-    /* Handlers go with exec; what we ignore would not. */
+    for (int number = 1; number < NSIG; number++) {
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_IGN &&
+            action.sa_handler != SIG_DFL) {
+            signal(number, SIG_DFL);
+        }
+    }
     signal(SIGPIPE, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
