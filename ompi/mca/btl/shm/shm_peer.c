@@ -145,7 +145,8 @@ static void shm_stop_waiting(mca_btl_endpoint_t *ep)
             break;
         }
     }
-    ep->waiting = ep->watched = false;
+    ep->waiting = false;
+    ep->watched = false;
     pthread_mutex_unlock(&m->lock);
 }
 
