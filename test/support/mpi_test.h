@@ -34,6 +34,20 @@ typedef struct mpi_test {
 
 enum { MPI_TEST_FAILED = 99 };
 
+#if OPAL_ENABLE_SANITIZERS
+/* What libpmix does not free is not ours to free. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_options(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void)
+{
+    return "leak:libpmix\n";
+}
+__attribute__((visibility("default"))) const char *__lsan_default_options(void)
+{
+    return "print_suppressions=0";
+}
+#endif
+
 static int mpi_test_failures;
 
 /* Several threads may check. */
