@@ -127,7 +127,9 @@ static inline void shm_ring_put_lines(mca_btl_endpoint_t *ep, const void *header
     unsigned char *to = ep->line + SHM_WORD;
     size_t first = header_len < FIRST ? FIRST - header_len : 0; /* payload in the first line */
     shm_ring_clear_next(ep, lines);
-    memcpy(to + header_len + first, (const unsigned char *)payload + first, len - first);
+    if (len > first) { /* a header alone comes without payload */
+        memcpy(to + header_len + first, (const unsigned char *)payload + first, len - first);
+    }
     if (first > 0) {
         memcpy(to + header_len, payload, first);
         shm_copy_line(to, header, header_len, payload, 0);
