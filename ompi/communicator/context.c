@@ -334,19 +334,20 @@ static int allmax_bridged(const ompi_comm_agreement_t *agreement, int64_t *value
     return rc == MPI_SUCCESS ? broadcast(agreement, values, count) : rc;
 }
 
+/* Internal tags; INT_MIN itself is the matching's wildcard. */
 int ompi_comm_tag_of_group(int tag)
 {
-    return INT_MIN + (tag & 0x1fffffff);
+    return INT_MIN + 1 + (tag & 0x1fffffff);
 }
 
 int ompi_comm_tag_of_bridge(int tag)
 {
-    return INT_MIN + 0x20000000 + (tag & 0x1fffffff);
+    return INT_MIN + 1 + 0x20000000 + (tag & 0x1fffffff);
 }
 
 int ompi_comm_tag_of_string(int hash)
 {
-    return INT_MIN + 0x40000000 + (hash & 0x1fffffff);
+    return INT_MIN + 1 + 0x40000000 + (hash & 0x1fffffff);
 }
 
 void ompi_comm_agree_some(ompi_comm_agreement_t *agreement, ompi_communicator_t *comm, const int32_t *ranks,
