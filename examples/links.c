@@ -1,74 +1,66 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Sends short and long messages from each rank to each other, checks them, and prints what
-   travelled over which kind of link: the library counts it in MPI_T performance variables
-   "btl_<link>_bytes_sent", which any program can read like this. */
+   travelled over which link: the library counts it in the MPI_T performance variable
+   "pml_base_link_bytes", which any program can read like this. It has one value for each link;
+   its description ends in their names, "[0: shm, 1: tcp:eth0]". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <mpi.h>
 
-enum { MAX_LINKS = 32, NAME = 128, SHORT = 1000, LONG = 1 << 20, SHORTS = 100, LONGS = 8 };
+enum { MAX_LINKS = 32, NAME = 64, SHORT = 1000, LONG = 1 << 20, SHORTS = 100, LONGS = 8 };
 
-static const char prefix[] = "btl_", suffix[] = "_bytes_sent";
+typedef struct links {
+    int count;
+    char names[MAX_LINKS][NAME];
+    unsigned long long bytes[MAX_LINKS];
+} links_t;
 
-/* "tcp" for "btl_tcp_bytes_sent"; 0 when the name is of another kind. */
-static int link_of(const char *variable, char *link)
+/* The names out of "... [0: shm, 1: tcp:eth0]". */
+static void read_names(const char *description, links_t *links)
 {
-    size_t length = strlen(variable), ends = sizeof(prefix) - 1 + sizeof(suffix) - 1;
+    const char *at = strrchr(description, '[');
 
-    if (length <= ends || length >= NAME || 0 != strncmp(variable, prefix, sizeof(prefix) - 1)
-        || 0 != strcmp(variable + length - (sizeof(suffix) - 1), suffix)) {
-        return 0;
-    }
-    snprintf(link, NAME, "%.*s", (int) (length - ends), variable + sizeof(prefix) - 1);
-    return 1;
-}
-
-/* The value of one performance variable; counters are 4 or 8 bytes wide. */
-static unsigned long long read_variable(int index, MPI_T_pvar_session session, int continuous)
-{
-    unsigned long long value[8] = { 0 };
-    MPI_T_pvar_handle handle;
-    int count = 0;
-
-    if (MPI_SUCCESS != MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count)) {
-        return 0;
-    }
-    if (count > 0 && count <= 8) {
-        if (!continuous) {
-            MPI_T_pvar_start(session, handle);
+    for (int i = 0; NULL != at && i < links->count; i++) {
+        int number;
+        if (2 != sscanf(at + 1, " %d: %63[^],]", &number, links->names[i])) {
+            snprintf(links->names[i], NAME, "link %d", i);
         }
-        MPI_T_pvar_read(session, handle, value);
+        at = strchr(at + 1, ',');
     }
-    MPI_T_pvar_handle_free(session, &handle);
-    return value[0];
 }
 
-/* Finds this process's link counters; returns how many. */
-static int read_links(char names[MAX_LINKS][NAME], unsigned long long bytes[MAX_LINKS])
+/* This process's links and what they have carried so far. */
+static links_t read_links(void)
 {
+    static char text[8192];
+    char name[] = "pml_base_link_bytes";
+    links_t links = { .count = 0 };
+    int index, verbosity, class, bind, readonly, continuous, atomic;
+    int name_length = (int) sizeof(name), text_length = (int) sizeof(text);
+    MPI_Datatype type;
+    MPI_T_enum enumeration;
     MPI_T_pvar_session session;
-    int found = 0, total = 0;
+    MPI_T_pvar_handle handle;
 
-    MPI_T_pvar_get_num(&total);
-    MPI_T_pvar_session_create(&session);
-    for (int i = 0; i < total && found < MAX_LINKS; i++) {
-        char name[NAME], text[NAME];
-        int name_length = NAME, text_length = NAME, verbosity, class, bind, readonly, continuous;
-        int atomic;
-        MPI_Datatype type;
-        MPI_T_enum enumeration;
-
-        if (MPI_SUCCESS == MPI_T_pvar_get_info(i, name, &name_length, &verbosity, &class, &type,
-                                               &enumeration, text, &text_length, &bind,
-                                               &readonly, &continuous, &atomic)
-            && link_of(name, names[found])) {
-            bytes[found++] = read_variable(i, session, continuous);
-        }
+    if (MPI_SUCCESS != MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index)
+        || MPI_SUCCESS != MPI_T_pvar_get_info(index, name, &name_length, &verbosity, &class, &type,
+                                              &enumeration, text, &text_length, &bind, &readonly,
+                                              &continuous, &atomic)
+        || MPI_SUCCESS != MPI_T_pvar_session_create(&session)) {
+        return links;
     }
+    if (MPI_SUCCESS == MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &links.count)) {
+        if (links.count > MAX_LINKS
+            || MPI_SUCCESS != MPI_T_pvar_read(session, handle, links.bytes)) {
+            links.count = 0;
+        }
+        MPI_T_pvar_handle_free(session, &handle);
+    }
+    read_names(text, &links);
     MPI_T_pvar_session_free(&session);
-    return found;
+    return links;
 }
 
 static void fill(unsigned char *buffer, int bytes, int from, int to)
@@ -111,29 +103,18 @@ static long talk(int rank, int size, int bytes, int times)
     return wrong;
 }
 
-static void print_links(int rank, int size)
+static void print_links(int rank)
 {
-    char names[MAX_LINKS][NAME];
-    unsigned long long bytes[MAX_LINKS] = { 0 }, all = 0, *table = NULL;
-    int found = read_links(names, bytes);
+    links_t links = read_links();
+    unsigned long long sums[MAX_LINKS];
 
-    if (0 == rank) {
-        table = calloc((size_t) size * MAX_LINKS, sizeof(*table));
+    MPI_Reduce(links.bytes, sums, MAX_LINKS, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    for (int l = 0; 0 == rank && l < links.count; l++) {
+        printf("  %-12s %12.3f MB sent\n", links.names[l], 1e-6 * (double) sums[l]);
     }
-    MPI_Gather(bytes, MAX_LINKS, MPI_UNSIGNED_LONG_LONG, table, MAX_LINKS, MPI_UNSIGNED_LONG_LONG,
-               0, MPI_COMM_WORLD);
-    for (int l = 0; 0 == rank && NULL != table && l < found; l++) {
-        unsigned long long sum = 0;
-        for (int r = 0; r < size; r++) {
-            sum += table[r * MAX_LINKS + l];
-        }
-        printf("  %-12s %12.3f MB sent\n", names[l], 1e-6 * (double) sum);
-        all += sum;
-    }
-    if (0 == rank && 0 == all) {
+    if (0 == rank && 0 == links.count) {
         printf("  this MPI library does not say what its links carried\n");
     }
-    free(table);
 }
 
 int main(int argc, char **argv)
@@ -155,7 +136,7 @@ int main(int argc, char **argv)
                size, SHORTS, LONGS, 1e-6 * (double) bytes,
                0 == all_wrong ? "every byte arrived right" : "DATA IS WRONG");
     }
-    print_links(rank, size);
+    print_links(rank);
     MPI_T_finalize();
     MPI_Finalize();
     return 0 == rank && 0 != all_wrong ? 1 : 0;

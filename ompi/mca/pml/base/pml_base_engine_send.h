@@ -185,17 +185,19 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
         hdr.rget.address = htole64((uint64_t) (uintptr_t) send->ptr);
     }
     mca_btl_room_t lent;
+    int rc;
     if (len == 0 && hdr_len + POLICY_ROOM <= peer->short_max) {
-        return policy_short(peer, link, &hdr, hdr_len, NULL, 0);
-    }
-    int rc = policy_reserve(peer, link, hdr_len + len, hdr_len + len, &lent);
-    if (rc == MCA_SUCCESS) {
+        rc = policy_short(peer, link, &hdr, hdr_len, NULL, 0);
+    } else if ((rc = policy_reserve(peer, link, hdr_len + len, hdr_len + len, &lent)) == MCA_SUCCESS) {
         memcpy(lent.ptr, &hdr, hdr_len);
         engine_send_copy_out(send, 0, (char *) lent.ptr + hdr_len, len);
         policy_commit(peer, link, &lent, hdr_len + len);
         if (len > 0) {
             peer->sent += engine_cost(len);
         }
+    }
+    if (rc == MCA_SUCCESS) {
+        engine_count(link, hdr_len + len);
     }
     return rc;
 }
@@ -209,6 +211,7 @@ static int engine_first_match(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
                  : engine_reserve_match(peer, link, &hdr, NULL, &send->conv, send->bytes);
     if (rc == MCA_SUCCESS) {
         peer->sent += engine_cost(send->bytes);
+        engine_count(link, sizeof(hdr) + send->bytes);
     }
     return rc;
 }
@@ -235,9 +238,7 @@ static int engine_send_first(mca_pml_peer_t *peer, mca_pml_send_t *send, bool *e
         link = fetch ? fetch : link;
         rc = engine_first_rndv(peer, link, send);
     }
-    if (rc == MCA_SUCCESS) {
-        engine_count(link, *eager ? sizeof(mca_pml_hdr_match_t) + send->bytes : sizeof(mca_pml_hdr_rndv_t));
-    } else {
+    if (rc != MCA_SUCCESS) {
         send->state = MCA_PML_SEND_FIRST;
         link->blocked |= rc == MCA_ERR_AGAIN;
     }
