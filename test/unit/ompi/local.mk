@@ -27,7 +27,7 @@ EXTRA_DIST += unit/ompi/tools/ompi_info.sh
 btl_tcp_core = $(top_builddir)/ompi/mca/btl/tcp/libbtl_tcp_core.la $(opal_lib) -lpthread
 btl_tcp_world = unit/ompi/btl_tcp/world.c unit/ompi/btl_tcp/world.h
 check_PROGRAMS += unit/ompi/btl_tcp/wire_test unit/ompi/btl_tcp/greeting_test unit/ompi/btl_tcp/data_test \
-    unit/ompi/btl_tcp/fault_test
+    unit/ompi/btl_tcp/fault_test unit/ompi/btl_tcp/netns_test
 unit_ompi_btl_tcp_wire_test_SOURCES = unit/ompi/btl_tcp/wire_test.c
 unit_ompi_btl_tcp_wire_test_LDADD = $(btl_tcp_core)
 unit_ompi_btl_tcp_greeting_test_SOURCES = unit/ompi/btl_tcp/greeting_test.c $(btl_tcp_world)
@@ -44,3 +44,5 @@ unit_ompi_communicator_dims_LDADD = $(ompi_lib)
 check_PROGRAMS += unit/ompi/group/group_algebra unit/ompi/info/info_test
 unit_ompi_group_group_algebra_LDADD = $(ompi_lib)
 unit_ompi_info_info_test_LDADD = $(ompi_lib)
+unit_ompi_btl_tcp_netns_test_SOURCES = unit/ompi/btl_tcp/netns_test.c $(btl_tcp_world)
+unit_ompi_btl_tcp_netns_test_LDADD = $(btl_tcp_core)

@@ -170,13 +170,31 @@ static int make_modules(btl_tcp_component_t *c)
     return MCA_SUCCESS;
 }
 
+/* Has it an address that says where it leads? Link-local ones are the same everywhere. */
+static bool is_numbered(const opal_net_if_t *nif)
+{
+    for (unsigned i = 0; i < nif->addr_count; i++) {
+        if (family_wanted(&nif->addr[i]) && !opal_net_addr_is_link_local(&nif->addr[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void choose(btl_tcp_card_t *card, const opal_net_if_t *list, size_t count,
                    const opal_net_filter_t *include, const opal_net_filter_t *exclude)
 {
+    bool numbered = false;
+    for (size_t i = 0; i < count; i++) {
+        numbered |= !*opal_net_if_unwanted(&list[i], include, exclude) && is_numbered(&list[i]) &&
+                    !(list[i].flags & OPAL_NET_LOOPBACK);
+    }
     for (size_t i = 0; i < count; i++) {
         const char *why = opal_net_if_unwanted(&list[i], include, exclude);
         if (!*why && card->if_count == BTL_TCP_IFS_MAX) {
             why = "more interfaces than can be used";
+        } else if (!*why && numbered && include->count == 0 && !is_numbered(&list[i])) {
+            why = "link-local addresses only, and not asked for";
         }
         if (*why) {
             BTL_TCP_LOG(MCA_LOG_INFO, "not using %s: %s", list[i].name, why);

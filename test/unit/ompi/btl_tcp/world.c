@@ -664,10 +664,14 @@ void world_barrier(void)
 }
 
 void (*world_card_filter)(uint32_t rank, uint8_t *card);
+void (*world_child_setup)(uint32_t rank);
 
 static int child(uint32_t rank, const char *settings, world_fn_t fn)
 {
     int rc;
+    if (world_child_setup) {
+        world_child_setup(rank);
+    }
     if (!world_start(rank, shared->size, settings, &rc)) {
         fprintf(stderr, "# init: %d, %s\n", rc, world.last_report);
         return 100;

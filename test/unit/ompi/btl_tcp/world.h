@@ -74,6 +74,8 @@ typedef int (*world_fn_t)(uint32_t rank);
 int world_run(uint32_t size, const char *settings, world_fn_t fn);
 /* If set: changes the card of `rank` before another process sees it. */
 extern void (*world_card_filter)(uint32_t rank, uint8_t *card);
+/* If set: called in each process before anything else. */
+extern void (*world_child_setup)(uint32_t rank);
 /* If set: called in the parent while the processes run. */
 extern void (*world_bystander)(pid_t first);
 /* All processes of world_run() are here. */
