@@ -206,11 +206,21 @@ static int split_unguided(ompi_communicator_t *comm, int key, ompi_info_t *info,
     return rc;
 }
 
+/* The processes of both groups that are on one node; the kinds of hardware below that divide one group only. */
+static int split_type_inter(ompi_communicator_t *comm, int split_type, int key, ompi_communicator_t **newcomm)
+{
+    if (split_type == MPI_COMM_TYPE_SHARED || split_type == MPI_UNDEFINED) {
+        int64_t color = split_type == MPI_UNDEFINED ? OMPI_COLOR_NONE : node_color();
+        return ompi_comm_split_inter(comm, color, key, MPI_SUCCESS, newcomm);
+    }
+    return ompi_error(MPI_ERR_COMM, "an intercommunicator is divided by MPI_COMM_TYPE_SHARED only");
+}
+
 int ompi_mpi_comm_split_type(ompi_communicator_t *comm, int split_type, int key, ompi_info_t *info,
                              ompi_communicator_t **newcomm)
 {
     if (ompi_comm_is_inter(comm)) {
-        return ompi_error(MPI_ERR_COMM, "it is an intercommunicator");
+        return split_type_inter(comm, split_type, key, newcomm);
     }
     switch (split_type) {
     case MPI_COMM_TYPE_SHARED:

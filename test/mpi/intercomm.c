@@ -133,6 +133,12 @@ static void test_parts(void)
         check_talk(part);
         MPI_Comm_free(&part);
     }
+    MPI_Comm_split_type(inter, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part); /* all are on one node */
+    int n;
+    MPI_Comm_remote_size(part, &n);
+    MPI_CHECK(n == remote);
+    check_talk(part);
+    MPI_Comm_free(&part);
     finish(&half, &inter);
 }
 
