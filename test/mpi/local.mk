@@ -15,3 +15,9 @@ mpi_datatype_LDADD = $(ompi_lib)
 check_PROGRAMS += mpi/tools
 mpi_tools_SOURCES = mpi/tools.c
 mpi_tools_LDADD = $(ompi_lib)
+
+# Messages, over every point-to-point layer and set of links.
+check_PROGRAMS += mpi/p2p
+mpi_p2p_LDADD = $(ompi_lib) -lpthread
+check_SCRIPTS += mpi/matrix.sh
+EXTRA_DIST += mpi/matrix.sh

@@ -96,6 +96,9 @@ static int take(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, siz
         }
     }
     pthread_mutex_unlock(&lock);
+    if (opal_progress_threads) {
+        opal_progress_wake(); /* the owner of progress may sleep, and only the poller moves what is held */
+    }
     return rc;
 }
 
