@@ -162,6 +162,7 @@ void ompi_comm_finalize(void)
 {
     uint32_t slot = 0;
     ompi_communicator_t *comm;
+    ompi_comm_idup_finalize();
     while ((comm = ompi_context_next(&slot)) != NULL) {
         if (!(comm->flags & OMPI_COMM_PREDEFINED)) {
             atomic_store(&comm->refs, 1);

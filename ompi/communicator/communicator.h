@@ -42,6 +42,7 @@ struct ompi_communicator_t {
     struct ompi_attribute_set *attrs;
     ompi_info_t *info;
     ompi_communicator_t *local_comm; /* of an intercommunicator: its local group, for the library's own use */
+    uint32_t idups;                /* MPI_Comm_idup's started on it */
     void *topo;                    /* process topology, later */
     char name[MPI_MAX_OBJECT_NAME];
 };

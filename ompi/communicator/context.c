@@ -155,67 +155,87 @@ static uint32_t next_start(const ompi_comm_agreement_t *agreement, int64_t highe
     return (uint32_t) highest + 1 + (mix >> 7) % spread;
 }
 
-enum { HIGHEST, LOWEST_NEGATED, USES, FAILURE, VALUES };
+enum { HIGHEST, LOWEST_NEGATED, USES, FAILURE };
 
-/* One round of votes: mine in *slot (-1: none, as no member), its uses in *uses. */
-static int vote(const ompi_comm_agreement_t *agreement, int64_t slot, uint32_t uses, int failure,
-                int64_t values[VALUES])
+static void fill_in(ompi_comm_vote_t *vote)
 {
-    values[HIGHEST] = slot >= 0 ? slot : INT64_MIN;
-    values[LOWEST_NEGATED] = slot >= 0 ? -slot : INT64_MIN;
-    values[USES] = slot >= 0 ? uses : 0;
-    values[FAILURE] = failure;
-    return agreement->allmax(agreement, values, VALUES);
+    vote->values[HIGHEST] = vote->slot >= 0 ? vote->slot : INT64_MIN;
+    vote->values[LOWEST_NEGATED] = vote->slot >= 0 ? -vote->slot : INT64_MIN;
+    vote->values[USES] = vote->slot >= 0 ? vote->uses : 0;
+    vote->values[FAILURE] = vote->failure;
 }
 
-/* The verdict on a round whose messages all went well. */
-static int verdict(const int64_t values[VALUES], int failure)
+void ompi_comm_vote_start(ompi_comm_vote_t *vote, bool member, int failure)
 {
-    if (failure != MPI_SUCCESS || values[FAILURE] == MPI_SUCCESS) {
-        return failure;
+    *vote = (ompi_comm_vote_t) {.member = member, .slot = -1, .failure = failure};
+    if (member && failure == MPI_SUCCESS && (vote->slot = reserve_from(0, &vote->uses)) < 0) {
+        vote->failure = ompi_error(MPI_ERR_OTHER, "there are no more contexts for communicators");
     }
-    return ompi_error(MPI_ERR_OTHER, "another process could not create the communicator (error class %d there)",
-                      (int) values[FAILURE]);
+    fill_in(vote);
 }
 
-/* Agrees on a context; *context is set in members only. */
+void ompi_comm_vote_abandon(ompi_comm_vote_t *vote)
+{
+    unreserve(vote->slot);
+    vote->slot = -1;
+}
+
+/* Tries for the slot that others hold. */
+static void vote_again(const ompi_comm_agreement_t *agreement, ompi_comm_vote_t *vote)
+{
+    int64_t highest = vote->values[HIGHEST];
+    if (vote->slot >= 0 && vote->slot != highest) {
+        unreserve(vote->slot);
+        vote->slot = reserve_from((uint32_t) highest, &vote->uses);
+        if (vote->slot >= 0 && vote->slot != highest) {
+            unreserve(vote->slot);
+            vote->slot = reserve_from(next_start(agreement, highest, vote->round), &vote->uses);
+        }
+        if (vote->slot < 0) {
+            vote->failure = ompi_error(MPI_ERR_OTHER, "there are no more contexts for communicators");
+        }
+    }
+    vote->round++;
+    fill_in(vote);
+}
+
+bool ompi_comm_vote_count(const ompi_comm_agreement_t *agreement, ompi_comm_vote_t *vote, int *rc,
+                          uint32_t *context)
+{
+    if (vote->values[FAILURE] != MPI_SUCCESS) {
+        ompi_comm_vote_abandon(vote);
+        *rc = vote->failure != MPI_SUCCESS
+                  ? vote->failure
+                  : ompi_error(MPI_ERR_OTHER, "another process could not create the communicator (error class %d "
+                               "there)", (int) vote->values[FAILURE]);
+        return true;
+    }
+    if (vote->values[HIGHEST] != INT64_MIN && vote->values[HIGHEST] != -vote->values[LOWEST_NEGATED]) {
+        vote_again(agreement, vote);
+        return false;
+    }
+    if (vote->slot >= 0) { /* else: not a member, or nobody is */
+        uint32_t uses = (uint32_t) vote->values[USES] + 1;
+        set_uses((uint32_t) vote->slot, uses);
+        *context = (uint32_t) vote->slot | uses << OMPI_CONTEXT_SLOT_BITS;
+    }
+    *rc = MPI_SUCCESS;
+    return true;
+}
+
 static int agree(const ompi_comm_agreement_t *agreement, bool member, int failure, uint32_t *context)
 {
-    int64_t values[VALUES];
-    uint32_t uses = 0;
-    int64_t slot = -1;
-    if (member && failure == MPI_SUCCESS && (slot = reserve_from(0, &uses)) < 0) {
-        failure = ompi_error(MPI_ERR_OTHER, "there are no more contexts for communicators");
-    }
-    for (int round = 0;; round++) {
-        int rc = vote(agreement, slot, uses, failure, values);
-        if (rc == MPI_SUCCESS) {
-            rc = verdict(values, failure);
-        }
+    ompi_comm_vote_t vote;
+    int rc;
+    ompi_comm_vote_start(&vote, member, failure);
+    do {
+        rc = ompi_comm_allmax(agreement, vote.values, OMPI_COMM_VALUES);
         if (rc != MPI_SUCCESS) {
-            unreserve(slot);
+            ompi_comm_vote_abandon(&vote);
             return rc;
         }
-        int64_t highest = values[HIGHEST];
-        if (highest == INT64_MIN || highest == -values[LOWEST_NEGATED]) {
-            break; /* nobody is a member, or all voted for the same */
-        }
-        if (slot >= 0 && slot != highest) {
-            unreserve(slot);
-            slot = reserve_from((uint32_t) highest, &uses);
-            if (slot >= 0 && slot != highest) {
-                unreserve(slot);
-                slot = reserve_from(next_start(agreement, highest, round), &uses);
-            }
-            failure = slot >= 0 ? MPI_SUCCESS : ompi_error(MPI_ERR_OTHER, "there are no more contexts");
-        }
-    }
-    if (slot >= 0) {
-        uint32_t agreed = (uint32_t) values[USES] + 1;
-        set_uses((uint32_t) slot, agreed);
-        *context = (uint32_t) slot | agreed << OMPI_CONTEXT_SLOT_BITS;
-    }
-    return MPI_SUCCESS;
+    } while (!ompi_comm_vote_count(agreement, &vote, &rc, context));
+    return rc;
 }
 
 int ompi_comm_establish(const ompi_comm_agreement_t *agreement, ompi_communicator_t **newcomm, int failure)
@@ -233,108 +253,143 @@ int ompi_comm_establish(const ompi_comm_agreement_t *agreement, ompi_communicato
     return rc;
 }
 
-/* ---- Finding the maximum ---- */
+/* ---- Finding the maximum: up a binomial tree to the first process, over the bridge, and down again ---- */
 
-static int send_values(int64_t *values, int count, ompi_communicator_t *comm, int32_t to, int tag)
+enum { PHASE_UP, PHASE_DOWN, PHASE_TELL };
+
+static void set_step(const ompi_comm_agreement_t *agreement, ompi_comm_step_t *step, ompi_comm_step_kind_t kind,
+                     int32_t i)
 {
-    return mca_pml.send(values, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), to, tag, MCA_PML_STANDARD, comm);
+    step->kind = kind;
+    step->comm = agreement->comm;
+    step->peer = agreement->ranks ? agreement->ranks[i] : i;
+    step->tag = agreement->tag;
 }
 
-static int recv_values(int64_t *values, int count, ompi_communicator_t *comm, int32_t from, int tag)
+/* Each returns false if it has no (more) step: then the next phase begins. */
+static bool step_up(const ompi_comm_agreement_t *agreement, ompi_comm_step_t *step)
 {
-    return mca_pml.recv(values, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), from, tag, comm,
-                        MPI_STATUS_IGNORE);
+    step->bit = step->bit ? step->bit << 1 : 1;
+    for (; step->bit < agreement->size; step->bit <<= 1) {
+        if (agreement->me & step->bit) {
+            set_step(agreement, step, OMPI_COMM_STEP_SEND, agreement->me - step->bit);
+            step->phase = PHASE_DOWN; /* `bit` is what leads to the one above */
+            return true;
+        }
+        if (agreement->me + step->bit < agreement->size) {
+            set_step(agreement, step, OMPI_COMM_STEP_COLLECT, agreement->me + step->bit);
+            return true;
+        }
+    }
+    return false;
 }
 
-static void take_maxima(int64_t *values, const int64_t *others, int count)
+static bool step_bridge(const ompi_comm_agreement_t *agreement, ompi_comm_step_t *step)
+{
+    step->kind = OMPI_COMM_STEP_SWAP;
+    step->comm = agreement->bridge;
+    step->peer = agreement->bridge_peer;
+    step->tag = agreement->bridge_tag;
+    return agreement->bridge != NULL;
+}
+
+static bool step_tell(const ompi_comm_agreement_t *agreement, ompi_comm_step_t *step)
+{
+    for (step->bit >>= 1; step->bit > 0; step->bit >>= 1) {
+        if (agreement->me + step->bit < agreement->size) {
+            set_step(agreement, step, OMPI_COMM_STEP_SEND, agreement->me + step->bit);
+            return true;
+        }
+    }
+    return false;
+}
+
+void ompi_comm_next_step(const ompi_comm_agreement_t *agreement, ompi_comm_step_t *step)
+{
+    if (step->phase == PHASE_UP && step_up(agreement, step)) {
+        return;
+    }
+    if (step->phase == PHASE_UP) { /* only the first process comes here */
+        step->phase = PHASE_TELL;
+        if (step_bridge(agreement, step)) {
+            return;
+        }
+    }
+    if (step->phase == PHASE_DOWN) {
+        set_step(agreement, step, OMPI_COMM_STEP_RECEIVE, agreement->me - step->bit);
+        step->phase = PHASE_TELL;
+        return;
+    }
+    if (!step_tell(agreement, step)) {
+        step->kind = OMPI_COMM_STEP_END;
+    }
+}
+
+void ompi_comm_take_maxima(int64_t *values, const int64_t *others, int count)
 {
     for (int i = 0; i < count; i++) {
         values[i] = others[i] > values[i] ? others[i] : values[i];
     }
 }
 
-static int32_t rank_in_comm(const ompi_comm_agreement_t *agreement, int32_t i)
+static int send_values(const int64_t *values, int count, const ompi_comm_step_t *step)
 {
-    return agreement->ranks ? agreement->ranks[i] : i;
+    return mca_pml.send(values, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer, step->tag,
+                        MCA_PML_STANDARD, step->comm);
 }
 
-/* Up a binomial tree to the first process. */
-static int reduce(const ompi_comm_agreement_t *agreement, int64_t *values, int count)
+static int receive_values(int64_t *values, int count, const ompi_comm_step_t *step)
 {
-    int64_t others[VALUES];
-    for (int32_t bit = 1; bit < agreement->size; bit <<= 1) {
-        int rc;
-        if (agreement->me & bit) {
-            return send_values(values, count, agreement->comm, rank_in_comm(agreement, agreement->me - bit),
-                               agreement->tag);
-        }
-        if (agreement->me + bit >= agreement->size) {
-            continue;
-        }
-        rc = recv_values(others, count, agreement->comm, rank_in_comm(agreement, agreement->me + bit),
-                         agreement->tag);
-        if (rc != MPI_SUCCESS) {
-            return rc;
-        }
-        take_maxima(values, others, count);
-    }
-    return MPI_SUCCESS;
+    return mca_pml.recv(values, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer, step->tag,
+                        step->comm, MPI_STATUS_IGNORE);
 }
 
-/* And down again. */
-static int broadcast(const ompi_comm_agreement_t *agreement, int64_t *values, int count)
+static int swap_values(const int64_t *values, int64_t *others, int count, const ompi_comm_step_t *step)
 {
-    int32_t bit = 1;
-    int rc = MPI_SUCCESS;
-    while (bit < agreement->size && !(agreement->me & bit)) {
-        bit <<= 1;
-    }
-    if (agreement->me != 0) {
-        rc = recv_values(values, count, agreement->comm, rank_in_comm(agreement, agreement->me - bit),
-                         agreement->tag);
-    }
-    for (bit >>= 1; rc == MPI_SUCCESS && bit > 0; bit >>= 1) {
-        if (agreement->me + bit < agreement->size) {
-            rc = send_values(values, count, agreement->comm, rank_in_comm(agreement, agreement->me + bit),
-                             agreement->tag);
-        }
-    }
-    return rc;
-}
-
-static int allmax_tree(const ompi_comm_agreement_t *agreement, int64_t *values, int count)
-{
-    int rc = reduce(agreement, values, count);
-    return rc == MPI_SUCCESS ? broadcast(agreement, values, count) : rc;
-}
-
-static int exchange(const ompi_comm_agreement_t *agreement, int64_t *values, int count)
-{
-    int64_t others[VALUES];
     ompi_request_t *request;
-    int rc = mca_pml.irecv(others, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), agreement->bridge_peer,
-                           agreement->bridge_tag, agreement->bridge, &request);
+    int rc = mca_pml.irecv(others, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer, step->tag,
+                           step->comm, &request);
     if (rc != MPI_SUCCESS) {
         return rc;
     }
-    rc = send_values(values, count, agreement->bridge, agreement->bridge_peer, agreement->bridge_tag);
-    int rc2 = ompi_request_wait(&request, MPI_STATUS_IGNORE);
-    if (rc == MPI_SUCCESS && (rc = rc2) == MPI_SUCCESS) {
-        take_maxima(values, others, count);
+    rc = send_values(values, count, step);
+    int received = ompi_request_wait(&request, MPI_STATUS_IGNORE);
+    return rc != MPI_SUCCESS ? rc : received;
+}
+
+static int do_step(const ompi_comm_step_t *step, int64_t *values, int count)
+{
+    int64_t others[OMPI_COMM_VALUES];
+    int rc;
+    switch (step->kind) {
+    case OMPI_COMM_STEP_SEND:
+        return send_values(values, count, step);
+    case OMPI_COMM_STEP_RECEIVE:
+        return receive_values(values, count, step);
+    case OMPI_COMM_STEP_COLLECT:
+        rc = receive_values(others, count, step);
+        break;
+    default:
+        rc = swap_values(values, others, count, step);
+        break;
+    }
+    if (rc == MPI_SUCCESS) {
+        ompi_comm_take_maxima(values, others, count);
     }
     return rc;
 }
 
-static int allmax_bridged(const ompi_comm_agreement_t *agreement, int64_t *values, int count)
+int ompi_comm_allmax(const ompi_comm_agreement_t *agreement, int64_t *values, int count)
 {
-    int rc = reduce(agreement, values, count);
-    if (rc == MPI_SUCCESS && agreement->me == 0) {
-        rc = exchange(agreement, values, count);
+    ompi_comm_step_t step = {.phase = PHASE_UP};
+    int rc = MPI_SUCCESS;
+    for (ompi_comm_next_step(agreement, &step); rc == MPI_SUCCESS && step.kind != OMPI_COMM_STEP_END;
+         ompi_comm_next_step(agreement, &step)) {
+        rc = do_step(&step, values, count);
     }
-    return rc == MPI_SUCCESS ? broadcast(agreement, values, count) : rc;
+    return rc;
 }
 
-/* Internal tags; INT_MIN itself is the matching's wildcard. */
 int ompi_comm_tag_of_group(int tag)
 {
     return INT_MIN + 1 + (tag & 0x1fffffff);
@@ -350,11 +405,16 @@ int ompi_comm_tag_of_string(int hash)
     return INT_MIN + 1 + 0x40000000 + (hash & 0x1fffffff);
 }
 
+int ompi_comm_tag_of_idup(uint32_t number)
+{
+    return INT_MIN + 0x60000000 + (int) (number & 0xffff);
+}
+
 void ompi_comm_agree_some(ompi_comm_agreement_t *agreement, ompi_communicator_t *comm, const int32_t *ranks,
                           int32_t size, int32_t me, int tag)
 {
     *agreement = (ompi_comm_agreement_t) {
-        .allmax = allmax_tree, .comm = comm, .ranks = ranks, .size = size, .me = me, .tag = tag};
+        .comm = comm, .ranks = ranks, .size = size, .me = me, .tag = tag};
 }
 
 void ompi_comm_agree_bridged(ompi_comm_agreement_t *agreement, ompi_communicator_t *local_comm,
@@ -362,7 +422,6 @@ void ompi_comm_agree_bridged(ompi_comm_agreement_t *agreement, ompi_communicator
 {
     ompi_comm_agree_some(agreement, local_comm, NULL, ompi_comm_size(local_comm), local_comm->my_rank,
                          OMPI_COMM_TAG_AGREE);
-    agreement->allmax = allmax_bridged;
     agreement->bridge = bridge;
     agreement->bridge_peer = bridge_peer;
     agreement->bridge_tag = bridge_tag;

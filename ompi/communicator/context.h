@@ -13,19 +13,61 @@
 
 #include "ompi/communicator/communicator.h"
 
-/* How the processes concerned find the maximum of their values. */
+/* Which processes are concerned, and how they reach each other. */
 typedef struct ompi_comm_agreement {
-    /* values[i] becomes the maximum over all processes; an MPI error class. */
-    int (*allmax)(const struct ompi_comm_agreement *agreement, int64_t *values, int count);
     ompi_communicator_t *comm; /* messages go over it, between its local group */
     const int32_t *ranks;      /* in `comm` of the processes concerned; NULL: all */
     int32_t size, me;          /* number of them, and which we are */
     int tag;
-    /* Two groups: their first processes exchange over `bridge`. */
+    /* Two groups: their first processes exchange over `bridge`; NULL: one group. */
     ompi_communicator_t *bridge;
     int32_t bridge_peer;       /* rank there of the other group's first process */
     int bridge_tag;
 } ompi_comm_agreement_t;
+
+enum { OMPI_COMM_VALUES = 4 }; /* at most, of one agreement */
+
+/* values[i] becomes the maximum over all processes; an MPI error class. */
+int ompi_comm_allmax(const ompi_comm_agreement_t *agreement, int64_t *values, int count);
+
+/* The messages of allmax one after the other: each is to be done before the next is asked for. */
+typedef enum {
+    OMPI_COMM_STEP_END,
+    OMPI_COMM_STEP_SEND,    /* the values */
+    OMPI_COMM_STEP_RECEIVE, /* the values */
+    OMPI_COMM_STEP_COLLECT, /* receive others, take the maxima */
+    OMPI_COMM_STEP_SWAP,    /* with the other group: send the values, receive others, take the maxima */
+} ompi_comm_step_kind_t;
+
+typedef struct ompi_comm_step {
+    ompi_comm_step_kind_t kind;
+    ompi_communicator_t *comm;
+    int32_t peer;
+    int tag;
+    int phase;   /* how far it is; zero at the start */
+    int32_t bit;
+} ompi_comm_step_t;
+
+void ompi_comm_next_step(const ompi_comm_agreement_t *agreement, ompi_comm_step_t *step);
+void ompi_comm_take_maxima(int64_t *values, const int64_t *others, int count);
+
+/* The vote on a context, round by round; see above. */
+typedef struct ompi_comm_vote {
+    bool member;
+    int64_t slot;    /* in reserve; -1: none */
+    uint32_t uses;
+    int failure;     /* MPI error class of this process */
+    int round;
+    int64_t values[OMPI_COMM_VALUES];
+} ompi_comm_vote_t;
+
+void ompi_comm_vote_start(ompi_comm_vote_t *vote, bool member, int failure);
+/* After each allmax of vote->values: true if it was the last one. Then *rc tells how it ended, and *context is the new
+ * one of a member. */
+bool ompi_comm_vote_count(const ompi_comm_agreement_t *agreement, ompi_comm_vote_t *vote, int *rc,
+                          uint32_t *context);
+/* Messages failed. */
+void ompi_comm_vote_abandon(ompi_comm_vote_t *vote);
 
 /* Internal tags of point-to-point messages, apart from those of collectives. */
 enum {
@@ -37,6 +79,7 @@ enum {
 int ompi_comm_tag_of_group(int tag);
 int ompi_comm_tag_of_bridge(int tag);
 int ompi_comm_tag_of_string(int hash);
+int ompi_comm_tag_of_idup(uint32_t number);
 
 /* All of an intracommunicator, a part of one, or both groups of an intercommunicator. */
 void ompi_comm_agree_all(ompi_comm_agreement_t *agreement, ompi_communicator_t *comm);
@@ -52,6 +95,9 @@ void ompi_comm_agree_bridged(ompi_comm_agreement_t *agreement, ompi_communicator
  * released and NULL.
  */
 int ompi_comm_establish(const ompi_comm_agreement_t *agreement, ompi_communicator_t **newcomm, int failure);
+
+/* The poller of MPI_Comm_idup. */
+void ompi_comm_idup_finalize(void);
 
 /* MPI_Intercomm_create with checked arguments. */
 int ompi_comm_connect(ompi_communicator_t *local, int leader, ompi_communicator_t *peer_comm, int remote_leader,

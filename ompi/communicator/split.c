@@ -191,7 +191,7 @@ static int split_unguided(ompi_communicator_t *comm, int key, ompi_info_t *info,
     ompi_comm_agree_all(&agreement, comm);
     for (level = 0; level < LEVELS; level++) {
         int64_t range[2] = {colors[level], colors[level] == OMPI_COLOR_NONE ? INT64_MAX : -colors[level]};
-        rc = agreement.allmax(&agreement, range, 2);
+        rc = ompi_comm_allmax(&agreement, range, 2);
         if (rc != MPI_SUCCESS || range[0] != -range[1]) {
             break;
         }

@@ -74,6 +74,36 @@ static void test_dup(void)
     MPI_Finalize();
 }
 
+/* Several at once, waited for in another order, with blocking ones in between. */
+static void test_idup(void)
+{
+    enum { COUNT = 8 };
+    MPI_Comm comms[COUNT], other;
+    MPI_Request requests[COUNT];
+    int result;
+    start();
+    for (int i = 0; i < COUNT; i++) {
+        MPI_Comm_idup(MPI_COMM_WORLD, &comms[i], &requests[i]);
+        if (i == COUNT / 2) {
+            MPI_Comm_dup(MPI_COMM_WORLD, &other);
+            check_ring(other);
+        }
+    }
+    for (int i = COUNT - 1; i >= 0; i -= 2) {
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        MPI_Comm_compare(comms[i], MPI_COMM_WORLD, &result);
+        MPI_CHECK(result == MPI_CONGRUENT);
+        check_ring(comms[i]);
+    }
+    MPI_Waitall(COUNT, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < COUNT; i++) {
+        check_ring(comms[i]);
+        MPI_Comm_free(&comms[i]);
+    }
+    MPI_Comm_free(&other);
+    MPI_Finalize();
+}
+
 /* Contexts are reused: thousands of communicators one after the other, and messages find the right one. */
 static void test_many(void)
 {
@@ -341,6 +371,8 @@ static const mpi_test_t tests[] = {
     {.name = "world", .np = 4, .fn = test_world},
     {.name = "dup", .np = 3, .fn = test_dup},
     {.name = "dup-alone", .np = 1, .fn = test_dup},
+    {.name = "idup", .np = 5, .fn = test_idup},
+    {.name = "idup-alone", .np = 0, .fn = test_idup},
     {.name = "many", .np = 4, .fn = test_many},
     {.name = "split", .np = 5, .fn = test_split},
     {.name = "split-alone", .np = 0, .fn = test_split},

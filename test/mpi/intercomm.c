@@ -78,6 +78,21 @@ static void test_dup(void)
     finish(&half, &inter);
 }
 
+static void test_idup(void)
+{
+    MPI_Comm half, copies[3], inter = make(&half);
+    MPI_Request requests[3];
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm_idup(inter, &copies[i], &requests[i]);
+    }
+    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < 3; i++) {
+        check_talk(copies[i]);
+        MPI_Comm_free(&copies[i]);
+    }
+    finish(&half, &inter);
+}
+
 static void check_merged(MPI_Comm inter, int high, int expected)
 {
     MPI_Comm all;
@@ -157,7 +172,8 @@ static void test_overlap(void)
 
 static const mpi_test_t tests[] = {
     {.name = "create-2", .np = 2, .fn = test_create},   {.name = "create-5", .np = 5, .fn = test_create},
-    {.name = "dup", .np = 4, .fn = test_dup},           {.name = "merge-2", .np = 2, .fn = test_merge},
+    {.name = "dup", .np = 4, .fn = test_dup},           {.name = "idup", .np = 5, .fn = test_idup},
+    {.name = "merge-2", .np = 2, .fn = test_merge},
     {.name = "merge-5", .np = 5, .fn = test_merge},     {.name = "parts-2", .np = 2, .fn = test_parts},
     {.name = "parts-5", .np = 5, .fn = test_parts},     {.name = "overlap", .np = 2, .fn = test_overlap},
 };
