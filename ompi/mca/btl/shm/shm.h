@@ -54,7 +54,9 @@ enum {
     SHM_MAX_CHUNKS = 1024,
     SHM_DRAIN = 64,           /* messages taken from one ring before the next is looked at */
     SHM_PREFETCH_LINES = 16,
-    SHM_CLEAR_AHEAD = 64,     /* lines whose words are cleared ahead of time, at most */
+    SHM_CLEAR_AHEAD = 288,     /* lines whose words are cleared ahead of time, at most */
+    SHM_NEAR_LINES = 1024,
+    SHM_TELL_LINES = 256,     /* the reader tells after so many at the latest */
     SHM_SLOW_INTERVAL = 64,   /* polls between looks at what is rare */
     SHM_QUIET_LOOKS = 16,     /* such looks without a message after which a ring counts as idle */
     SHM_FEW_RINGS = 4,        /* so many are always polled */
@@ -135,13 +137,19 @@ struct mca_btl_endpoint {
     uint32_t room;                      /* lines that can be written from there on in one piece */
     _Atomic uint32_t special;           /* SHM_SPECIAL_*; the shortest path wants none */
     uint32_t clean;                     /* lines from there on in which no old bytes pass for a word */
-    uint32_t dirt_end;                  /* number of the line from which on none do */
+    uint32_t messages;                  /* written since the last look at turns */
     const _Atomic uint32_t *sleeping;   /* the peer's */
-    unsigned char *ring, *ring_end;
+    unsigned char *ring;
     shm_slot_t *slot;                   /* mine, in the peer's segment */
 
     /* The rest. */
     SHM_ALIGNED shm_module_t *module;
+    uint64_t dirt;                      /* blocks of the ring that may hold any bytes; see shm_ring.h */
+    uint32_t block_shift;               /* lines of a block, as a power of two */
+    uint32_t near_lines, capacity;      /* see shm_ring.c */
+    bool beyond;                        /* behind the near lines */
+    _Atomic uint32_t turns;             /* times that messages came; written by the poller */
+    uint32_t turns_seen;
     void *cookie;
     mca_btl_name_t name;
     uint32_t local_rank;                /* the peer's */
@@ -153,7 +161,8 @@ struct mca_btl_endpoint {
     uint32_t piece;                     /* of the long message under way; 0: none */
     uint32_t last_chunk;                /* sent to this peer */
     uint32_t watch_consumed;            /* slot->consumed when last watched */
-    uint32_t wants_lines, wants_number; /* the refused send's, and ep->number then */
+    uint32_t wants_lines;               /* of the refused send */
+    uint32_t wants_number, wants_capacity; /* of the endpoint then */
     uint32_t keep_quota;                /* of the peer's chunks */
     mca_btl_endpoint_t *next_waiting;   /* under the module's lock */
     mca_btl_endpoint_t *next_ready;     /* the poller's: waits no more, is about to be told */
@@ -254,6 +263,12 @@ int mca_btl_shm_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl
 void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len);
 int mca_btl_shm_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc);
 
+/* ---- shm_ring.c ---- */
+void mca_btl_shm_ring_soil(mca_btl_endpoint_t *ep, uint32_t from, uint32_t to);
+void mca_btl_shm_ring_clear_now(mca_btl_endpoint_t *ep, uint32_t lines);
+void mca_btl_shm_ring_clear_ahead(mca_btl_endpoint_t *ep, uint32_t lines);
+bool mca_btl_shm_ring_make_room(mca_btl_endpoint_t *ep, uint32_t lines);
+
 /* ---- shm_pool.c: this process's chunks ---- */
 int mca_btl_shm_pool_init(shm_module_t *m);
 void mca_btl_shm_pool_free(shm_module_t *m);
@@ -292,11 +307,16 @@ void mca_btl_shm_cma_offer(shm_module_t *m);
 
 /* ---- Small helpers ---- */
 
-/* The longest message that goes through a ring itself: a quarter, so that it fits as long as the reader is at
- * most the quarter behind that it does not tell of. */
+/* The reader tells how far it is after so many lines, and that many are in the longest message that goes
+ * through a ring itself: it fits even if the reader has not told of the last ones. */
+static inline uint32_t shm_tell_lines(uint32_t ring_lines)
+{
+    return ring_lines / 4 < SHM_TELL_LINES ? ring_lines / 4 : SHM_TELL_LINES;
+}
+
 static inline size_t shm_in_ring(const shm_layout_t *layout)
 {
-    return (layout->ring_lines / 4 - 1) * (size_t)SHM_LINE;
+    return (shm_tell_lines(layout->ring_lines) - 1) * (size_t)SHM_LINE;
 }
 
 static inline shm_header_t *shm_header_of(const opal_shmem_segment_t *segment)

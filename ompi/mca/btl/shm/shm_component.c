@@ -27,7 +27,7 @@ static int shm_register_params(const mca_base_services_t *services)
          &mca_btl_shm_params.memory},
         {{.name = "ring", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
           .help = "Size of the ring from one process to another at most",
-          .def.size = 64 << 10, .min = SHM_MIN_RING, .max = 64 << 20},
+          .def.size = 256 << 10, .min = SHM_MIN_RING, .max = 64 << 20},
          &mca_btl_shm_params.ring_max},
         {{.name = "pool", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
           .help = "Room of a process for fragments of long messages under way at most",

@@ -56,10 +56,13 @@ static int shm_open_way(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shme
     }
     ep->slot = shm_slot_at(&ep->segment, &ep->layout, me);
     ep->ring = shm_ring_at(&ep->segment, &ep->layout, me);
-    ep->ring_end = ep->ring + (size_t)ep->layout.ring_lines * SHM_LINE;
     ep->line = ep->ring;
-    ep->number = ep->dirt_end = 1;
-    ep->clean = ep->layout.ring_lines;
+    ep->number = 1;
+    ep->clean = ep->capacity = ep->layout.ring_lines;
+    ep->near_lines = ep->capacity < SHM_NEAR_LINES ? ep->capacity : SHM_NEAR_LINES;
+    while (ep->capacity >> ep->block_shift > 64) {
+        ep->block_shift++;
+    }
     ep->sleeping = &ep->header->sleeping;
     uint32_t others = ep->layout.local_size > 1 ? ep->layout.local_size - 1 : 1;
     ep->keep_quota = ep->layout.chunk_count / 2 / others;

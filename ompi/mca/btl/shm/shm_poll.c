@@ -66,14 +66,15 @@ static bool shm_arrive_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsi
 
 /* A message other than data in the ring. Its lines, 0 if there is none (yet), UINT32_MAX if it is damaged. */
 static uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t word,
-                                           const unsigned char *line, uint32_t rest)
+                                           const unsigned char *line, uint32_t rest, bool *again)
 {
     uint32_t len = (uint32_t)(word >> 32) & 0xffffff;
     switch (word >> 56) {
     case SHM_KIND_NONE: /* a cleared word looks like number 0 */
         return 0;
     case SHM_KIND_SKIP:
-        return len == rest ? len : UINT32_MAX;
+        *again = true;
+        return len > 0 && len <= rest ? len : UINT32_MAX;
     case SHM_KIND_CHUNK:
         return shm_arrive_chunk(m, rx->endpoint, line + SHM_WORD) ? 1 : UINT32_MAX;
     case SHM_KIND_FAR:
@@ -105,7 +106,7 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
     const unsigned char *base = shm_ring_at(&m->segment, &m->layout, rx->slot);
     const unsigned char *end = base + (size_t)m->layout.ring_lines * SHM_LINE;
     mca_btl_endpoint_t *ep = rx->endpoint;
-    uint32_t some = m->layout.ring_lines / 4;
+    uint32_t some = shm_tell_lines(m->layout.ring_lines);
     int count = 0;
     uint64_t word;
     if (OPAL_UNLIKELY(!ep->cookie) && !mca_btl_shm_revive(ep)) {
@@ -114,6 +115,7 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
     while (count < SHM_DRAIN && (uint32_t)(word = shm_load_word(rx->line)) == rx->number) {
         const unsigned char *line = rx->line;
         uint32_t rest = (uint32_t)((size_t)(end - line) / SHM_LINE), lines;
+        bool restart = false;
         if (OPAL_LIKELY(word >> 56 == SHM_KIND_DATA)) {
             uint32_t len = (uint32_t)(word >> 32) & 0xffffff;
             lines = shm_lines(len);
@@ -127,7 +129,7 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
             };
             m->super.upcalls->arrive(ep->cookie, &arrival);
         } else {
-            lines = shm_arrive_other(m, rx, word, line, rest);
+            lines = shm_arrive_other(m, rx, word, line, rest, &restart);
             if (lines == 0) {
                 break;
             }
@@ -137,13 +139,15 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
             }
         }
         rx->number += lines;
-        rx->line = lines < rest ? line + lines * SHM_LINE : base;
+        rx->line = lines < rest && !restart ? line + lines * SHM_LINE : base;
         count++;
         if (OPAL_UNLIKELY(rx->number - rx->published >= some)) {
             shm_tell_consumed(m, rx);
         }
     }
     rx->quiet = 0;
+    atomic_store_explicit(&ep->turns, atomic_load_explicit(&ep->turns, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
     return count;
 }
 
@@ -187,7 +191,7 @@ static bool shm_has_room(shm_module_t *m, mca_btl_endpoint_t *ep)
 {
     uint32_t consumed = atomic_load_explicit(&ep->slot->consumed, memory_order_acquire);
     uint32_t used = ep->wants_number - consumed;
-    if (used >= ep->layout.ring_lines || ep->layout.ring_lines - used - 1 < ep->wants_lines) {
+    if (used >= ep->wants_capacity || ep->wants_capacity - used - 1 < ep->wants_lines) {
         return false;
     }
     return !ep->wants_chunk

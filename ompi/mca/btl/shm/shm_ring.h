@@ -52,51 +52,19 @@ static OPAL_ALWAYS_INLINE void shm_copy_line(unsigned char *to, const void *head
 }
 
 /*
- * Writing a message. The reader spins on the first line, and takes it away from the writer's cache as soon as
- * it sees it change: so all else is written before, and then the first line in one go, its word last.
+ * Writing a message. The reader spins on the first line, and takes it away from the writer's cache as soon
+ * as it sees it change: so all else is written before, and then the first line in one go, its word last.
  *
  * The word behind the message must not look like the next message's. Lines that carried one line each never
- * do, as their numbers are old; those that were inside longer messages may, until dirt_end. Their words are
- * cleared some lines ahead, after a message is out: that costs no latency, and has the lines in the writer's
- * cache when it needs them. `clean` counts the lines from ep->line on whose words are known to be harmless.
+ * do, as their numbers are old; those that were inside longer messages may: their blocks are marked in
+ * `dirt`. Their words are cleared some lines ahead, after a message is out: that costs no latency, and has
+ * the lines in the writer's cache when it needs them. `clean` counts the lines from ep->line on whose words
+ * are known to be harmless.
  */
-static inline void shm_ring_clear(mca_btl_endpoint_t *ep, uint32_t from, uint32_t to)
-{
-    for (uint32_t i = from; i < to; i++) {
-        unsigned char *line = ep->line + (size_t)i * SHM_LINE;
-        shm_store_word(line < ep->ring_end ? line : line - (ep->ring_end - ep->ring), 0, memory_order_relaxed);
-    }
-    ep->clean = to;
-}
-
-/* The line behind the next `lines`, which the message fills, is not yet known to be clean. */
-static OPAL_COLD void shm_ring_clear_now(mca_btl_endpoint_t *ep, uint32_t lines)
-{
-    if ((int32_t)(ep->dirt_end - (ep->number + lines)) <= 0) {
-        ep->clean = ep->layout.ring_lines; /* all there is: nothing long has been written for a lap */
-    } else {
-        shm_ring_clear(ep, lines, lines + 1);
-    }
-}
-
 static OPAL_ALWAYS_INLINE void shm_ring_clear_next(mca_btl_endpoint_t *ep, uint32_t lines)
 {
     if (OPAL_UNLIKELY(ep->clean <= lines)) {
-        shm_ring_clear_now(ep, lines);
-    }
-}
-
-/* After a message of several lines: they are dirty for the next lap. Clear twice as many as it had ahead. */
-static inline void shm_ring_clear_ahead(mca_btl_endpoint_t *ep, uint32_t lines)
-{
-    uint32_t want = 2 * lines < SHM_CLEAR_AHEAD ? 2 * lines : SHM_CLEAR_AHEAD;
-    ep->dirt_end = ep->number + ep->layout.ring_lines;
-    if (ep->clean > ep->layout.ring_lines - lines) {
-        ep->clean = ep->layout.ring_lines - lines;
-    }
-    want = want < ep->room ? want : ep->room;
-    if (ep->clean < want) {
-        shm_ring_clear(ep, ep->clean, want);
+        mca_btl_shm_ring_clear_now(ep, lines);
     }
 }
 
@@ -107,6 +75,7 @@ static OPAL_ALWAYS_INLINE void shm_ring_publish(mca_btl_endpoint_t *ep, uint32_t
     ep->number += lines;
     ep->room -= lines;
     ep->clean -= lines;
+    ep->messages++;
 }
 
 /* A message of one line. */
@@ -137,43 +106,7 @@ static inline void shm_ring_put_lines(mca_btl_endpoint_t *ep, const void *header
         memcpy(to, header, header_len);
     }
     shm_ring_publish(ep, lines, shm_word(ep->number, header_len + len, SHM_KIND_DATA));
-    shm_ring_clear_ahead(ep, lines);
-}
-
-/* The rest of the lap is too short: leave it out. The caller has made sure that the reader is past it. */
-static inline void shm_ring_skip(mca_btl_endpoint_t *ep, uint32_t rest)
-{
-    if (rest > 0) {
-        shm_store_word(ep->ring, 0, memory_order_relaxed);
-        shm_store_word(ep->line, shm_word(ep->number, rest, SHM_KIND_SKIP), memory_order_release);
-        ep->number += rest;
-        ep->clean = 1;
-        ep->dirt_end = ep->number + ep->layout.ring_lines; /* they keep the bytes of the last lap */
-    }
-    ep->line = ep->ring;
-}
-
-/* Bring ep->room up to date; true if `lines` lines fit. One line stays free: the one whose word is cleared. */
-static inline bool shm_ring_make_room(mca_btl_endpoint_t *ep, uint32_t lines)
-{
-    uint32_t consumed = atomic_load_explicit(&ep->slot->consumed, memory_order_acquire);
-    uint32_t used = ep->number - consumed;
-    uint32_t rest = (uint32_t)((size_t)(ep->ring_end - ep->line) / SHM_LINE);
-    ep->room = 0;
-    if (used >= ep->layout.ring_lines) { /* full, or nonsense */
-        return false;
-    }
-    uint32_t free_lines = ep->layout.ring_lines - used - 1;
-    if (rest < lines) {
-        if (free_lines < rest) {
-            return false;
-        }
-        shm_ring_skip(ep, rest);
-        free_lines -= rest;
-        rest = ep->layout.ring_lines;
-    }
-    ep->room = free_lines < rest ? free_lines : rest;
-    return ep->room >= lines;
+    mca_btl_shm_ring_clear_ahead(ep, lines);
 }
 
 static OPAL_ALWAYS_INLINE void shm_wake_reader(mca_btl_endpoint_t *ep)

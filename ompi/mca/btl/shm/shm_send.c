@@ -24,13 +24,14 @@ static void shm_unlock(mca_btl_endpoint_t *ep)
 static int shm_refuse(mca_btl_endpoint_t *ep, uint32_t lines, bool chunk)
 {
     shm_module_t *m = ep->module;
-    uint32_t some = ep->layout.ring_lines / 4; /* one by one would cost a look per message */
+    uint32_t some = shm_tell_lines(ep->layout.ring_lines); /* one by one would cost a look per message */
     bool threads = m->services->threads;
     if (threads) {
         pthread_mutex_lock(&m->lock);
     }
     ep->wants_lines = lines > some ? lines : some;
     ep->wants_number = ep->number;
+    ep->wants_capacity = ep->capacity;
     ep->wants_chunk = chunk;
     if (!ep->waiting) {
         ep->watched = true;
@@ -79,7 +80,7 @@ static OPAL_COLD int shm_send_short_special(mca_btl_endpoint_t *ep, const void *
     }
     shm_lock(ep);
     int rc = shm_ready(ep);
-    if (rc == MCA_SUCCESS && lines > ep->room && !shm_ring_make_room(ep, lines)) {
+    if (rc == MCA_SUCCESS && lines > ep->room && !mca_btl_shm_ring_make_room(ep, lines)) {
         rc = shm_refuse(ep, lines, false);
     }
     if (rc == MCA_SUCCESS) {
@@ -115,7 +116,7 @@ int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t he
 static int shm_reserve_ring(mca_btl_endpoint_t *ep, size_t len, mca_btl_room_t *room)
 {
     uint32_t lines = 1 + shm_lines_far(len);
-    if (lines > ep->room && !shm_ring_make_room(ep, lines)) {
+    if (lines > ep->room && !mca_btl_shm_ring_make_room(ep, lines)) {
         return shm_refuse(ep, lines, false);
     }
     room->ptr = ep->line + SHM_LINE;
@@ -149,7 +150,7 @@ static size_t shm_next_piece(mca_btl_endpoint_t *ep, size_t min, size_t want, bo
 static int shm_reserve_chunk(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
 {
     shm_module_t *m = ep->module;
-    if (ep->room == 0 && !shm_ring_make_room(ep, 1)) {
+    if (ep->room == 0 && !mca_btl_shm_ring_make_room(ep, 1)) {
         return shm_refuse(ep, 1, false);
     }
     bool waits = mca_btl_shm_chunk_returned(m, ep->last_chunk);
@@ -170,7 +171,7 @@ static int shm_reserve_room(mca_btl_endpoint_t *ep, size_t min, size_t want, mca
 {
     shm_module_t *m = ep->module;
     size_t in_ring = shm_in_ring(&ep->layout);
-    size_t cheap = ep->layout.ring_lines * (size_t)SHM_LINE / 16 + MCA_BTL_HEADER_MAX;
+    size_t cheap = ep->layout.ring_lines * (size_t)SHM_LINE / 32 + MCA_BTL_HEADER_MAX;
     if (want <= cheap && want <= in_ring) { /* dearer in a chunk than in the ring */
         return shm_reserve_ring(ep, want, room);
     }
@@ -213,13 +214,14 @@ static void shm_commit_ring(mca_btl_endpoint_t *ep, uint32_t lent, size_t len)
 {
     uint32_t lines = len > 0 ? 1 + shm_lines_far(len) : 0;
     if (lines < lent) { /* any bytes may have been written where nothing is sent */
+        uint32_t at = (uint32_t)((size_t)(ep->line - ep->ring) / SHM_LINE);
         ep->clean = ep->clean > 0 ? 1 : 0;
-        ep->dirt_end = ep->number + ep->layout.ring_lines;
+        mca_btl_shm_ring_soil(ep, at + 1, at + lent);
     }
     if (lines > 0) {
         shm_ring_clear_next(ep, lines);
         shm_ring_publish(ep, lines, shm_word(ep->number, len, SHM_KIND_FAR));
-        shm_ring_clear_ahead(ep, lines);
+        mca_btl_shm_ring_clear_ahead(ep, lines);
     }
 }
 

@@ -1,0 +1,147 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The rarer parts of writing a ring: finding room, and keeping the words ahead clean.
+ *
+ * A sender that waits for answers needs few lines, and is fastest with the same ones again and again; one
+ * that streams is fastest with lines that the reader has long left. So a lap may be short: at the end of
+ * the ring's first part, its near lines, a writer that has sent about one message per answer goes back to
+ * the start, and else on through the rest. After a short lap of n lines not more than n - 1 may be unread
+ * (`capacity`), until the writer goes beyond the near lines and all that is unread lies behind it.
+ */
+#include "ompi/mca/btl/shm/shm.h"
+#include "ompi/mca/btl/shm/shm_ring.h"
+
+static uint32_t shm_ring_at_line(const mca_btl_endpoint_t *ep)
+{
+    return (uint32_t)((size_t)(ep->line - ep->ring) / SHM_LINE);
+}
+
+/* ---- Words ahead ---- */
+
+static void shm_ring_clear(mca_btl_endpoint_t *ep, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++) {
+        shm_store_word(ep->ring + (size_t)i * SHM_LINE, 0, memory_order_relaxed);
+    }
+}
+
+/* Lines [from, to) may hold any bytes. */
+void mca_btl_shm_ring_soil(mca_btl_endpoint_t *ep, uint32_t from, uint32_t to)
+{
+    if (from < to) {
+        uint32_t first = from >> ep->block_shift, last = (to - 1) >> ep->block_shift;
+        ep->dirt |= UINT64_MAX << first & UINT64_MAX >> (63 - last);
+    }
+}
+
+/* The line behind the next `lines`, which the message fills, is not known to be clean. */
+void mca_btl_shm_ring_clear_now(mca_btl_endpoint_t *ep, uint32_t lines)
+{
+    uint32_t at = shm_ring_at_line(ep), next = at + lines, size = ep->layout.ring_lines;
+    if (next == size) {
+        shm_ring_clear(ep, 0, 1);
+        ep->clean = lines + 1;
+        return;
+    }
+    uint32_t block = next >> ep->block_shift, block_lines = 1u << ep->block_shift, to;
+    uint64_t dirt = ep->dirt >> block;
+    if (!(dirt & 1)) { /* clean up to the next block that is not, or the ring's end */
+        to = dirt ? (block + (uint32_t)__builtin_ctzll(dirt)) << ep->block_shift : size;
+    } else {
+        uint32_t room_end = at + ep->room + 1; /* behind the line that make_room() keeps free */
+        uint32_t most = next + (lines > 1 ? 1 : SHM_CLEAR_AHEAD); /* long ones clear ahead, later */
+        to = (block + 1) << ep->block_shift;
+        to = to < room_end ? to : room_end;
+        to = to < most ? to : most;
+        shm_ring_clear(ep, next, to);
+        if (to - next == block_lines) {
+            ep->dirt &= ~(1ull << block);
+        }
+    }
+    ep->clean = to - at;
+}
+
+/* After a message of several lines: clear twice as many as it had. */
+void mca_btl_shm_ring_clear_ahead(mca_btl_endpoint_t *ep, uint32_t lines)
+{
+    uint32_t at = shm_ring_at_line(ep);
+    uint32_t want = 2 * lines < SHM_CLEAR_AHEAD ? 2 * lines : SHM_CLEAR_AHEAD;
+    mca_btl_shm_ring_soil(ep, at - lines + 1, at);
+    want = want < ep->room ? want : ep->room;
+    if (ep->clean < want) {
+        shm_ring_clear(ep, at + ep->clean, at + want);
+        ep->clean = want;
+    }
+}
+
+/* ---- Room ---- */
+
+/* Go on at the ring's start; the reader takes what is left out for `count` lines. The caller has made sure
+ * that the reader is past the first line. */
+static void shm_ring_restart(mca_btl_endpoint_t *ep, uint32_t count)
+{
+    shm_ring_clear(ep, 0, 1);
+    if (count > 0) {
+        shm_store_word(ep->line, shm_word(ep->number, count, SHM_KIND_SKIP), memory_order_release);
+        ep->number += count;
+    }
+    ep->line = ep->ring;
+    ep->clean = 1;
+    ep->beyond = false;
+}
+
+/* At the end of the near lines: has there been about an answer to each message? */
+static bool shm_ring_answered(mca_btl_endpoint_t *ep)
+{
+    uint32_t turns = atomic_load_explicit(&ep->turns, memory_order_relaxed);
+    bool answered = ep->messages <= 2 * (turns - ep->turns_seen);
+    ep->messages = 0;
+    ep->turns_seen = turns;
+    return answered;
+}
+
+/* Decide where to go behind the near lines; false: the reader has not got far enough for either. */
+static bool shm_ring_turn(mca_btl_endpoint_t *ep, uint32_t at, uint32_t used)
+{
+    if (used < at && shm_ring_answered(ep)) {
+        shm_ring_restart(ep, 1);
+        ep->capacity = at + 1;
+        return true;
+    }
+    if (used > at && ep->capacity < ep->layout.ring_lines) {
+        return false;
+    }
+    ep->capacity = ep->layout.ring_lines;
+    ep->beyond = true;
+    return true;
+}
+
+/* Bring ep->room up to date; true if `lines` lines fit. One line stays free: the one whose word is cleared. */
+bool mca_btl_shm_ring_make_room(mca_btl_endpoint_t *ep, uint32_t lines)
+{
+    const uint32_t size = ep->layout.ring_lines, near = ep->near_lines;
+    uint32_t consumed = atomic_load_explicit(&ep->slot->consumed, memory_order_acquire);
+    uint32_t used = ep->number - consumed, at = shm_ring_at_line(ep);
+    ep->room = 0;
+    if (used >= ep->capacity) { /* full, or nonsense */
+        return false;
+    }
+    if (!ep->beyond && near < size && at + lines > near) {
+        if (used + 1 == ep->capacity || !shm_ring_turn(ep, at, used)) {
+            return false;
+        }
+    } else if (at + lines > size) {
+        if (ep->capacity - used - 1 < size - at) {
+            return false;
+        }
+        shm_ring_restart(ep, size - at);
+    }
+    used = ep->number - consumed;
+    at = shm_ring_at_line(ep);
+    if (used >= ep->capacity) {
+        return false;
+    }
+    uint32_t free_lines = ep->capacity - used - 1, rest = (ep->beyond ? size : near) - at;
+    ep->room = free_lines < rest ? free_lines : rest;
+    return ep->room >= lines;
+}
