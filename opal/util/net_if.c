@@ -75,10 +75,11 @@ static void describe(opal_net_if_t *nif, const struct ifaddrs *ifa)
 {
     snprintf(nif->name, sizeof(nif->name), "%s", ifa->ifa_name);
     nif->index = if_nametoindex(ifa->ifa_name);
-    nif->flags = ((ifa->ifa_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING) ? OPAL_NET_UP : 0) |
-                 (ifa->ifa_flags & IFF_LOOPBACK ? OPAL_NET_LOOPBACK : 0) |
-                 (ifa->ifa_flags & IFF_POINTOPOINT ? OPAL_NET_POINTOPOINT : 0) |
-                 (is_local_bridge(ifa->ifa_name) ? OPAL_NET_LOCAL_BRIDGE : 0);
+    nif->flags =
+        ((ifa->ifa_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING) ? OPAL_NET_UP : 0) |
+        (ifa->ifa_flags & IFF_LOOPBACK ? OPAL_NET_LOOPBACK : 0) |
+        (ifa->ifa_flags & IFF_POINTOPOINT ? OPAL_NET_POINTOPOINT : 0) |
+        (is_local_bridge(ifa->ifa_name) ? OPAL_NET_LOCAL_BRIDGE : 0);
     nif->mbps = link_speed(ifa->ifa_name);
 }
 
@@ -159,7 +160,8 @@ static int parse_block(const char *text, const char *slash, opal_net_addr_t *blo
         char *end;
         unsigned long bits = strtoul(slash + 1, &end, 10);
         if (!isdigit((unsigned char) slash[1]) || *end || bits > max) {
-            snprintf(why, why_len, "the prefix length in \"%.60s\" is not a number from 0 to %u", text, max);
+            snprintf(why, why_len, "the prefix length in \"%.60s\" is not a number from 0 to %u",
+                     text, max);
             return OPAL_ERR_BAD_PARAM;
         }
         block->prefix = (uint8_t) bits;
@@ -192,8 +194,8 @@ static int parse_entry(char *text, struct opal_net_filter_entry *entry, char *wh
         return parse_block(text, slash, &entry->block, why, why_len);
     }
     if (!is_name(text)) {
-        snprintf(why, why_len, "\"%.60s\" is neither an interface's name nor a block such as 10.1.0.0/16",
-                 text);
+        snprintf(why, why_len,
+                 "\"%.60s\" is neither an interface's name nor a block such as 10.1.0.0/16", text);
         return OPAL_ERR_BAD_PARAM;
     }
     snprintf(entry->name, sizeof(entry->name), "%s", text);
@@ -318,7 +320,8 @@ bool opal_net_addr_in_block(const opal_net_addr_t *addr, const opal_net_addr_t *
 bool opal_net_addr_is_link_local(const opal_net_addr_t *addr)
 {
     const uint8_t *b = addr->bytes;
-    return addr->family == AF_INET ? b[0] == 169 && b[1] == 254 : b[0] == 0xfe && (b[1] & 0xc0) == 0x80;
+    return addr->family == AF_INET ? b[0] == 169 && b[1] == 254
+                                   : b[0] == 0xfe && (b[1] & 0xc0) == 0x80;
 }
 
 bool opal_net_addr_is_private(const opal_net_addr_t *addr)
@@ -402,13 +405,15 @@ static int register_list(const mca_base_services_t *services, const char *name, 
 int opal_net_params(const mca_base_services_t *services, const opal_net_params_t **params)
 {
     static opal_net_params_t shared;
-    int rc = register_list(services, "net_include",
-                           "Interfaces to use for launching, control and data: names or CIDR blocks",
-                           MCA_VAR_LIST, &shared.include);
+    int rc =
+        register_list(services, "net_include",
+                      "Interfaces to use for launching, control and data: names or CIDR blocks",
+                      MCA_VAR_LIST, &shared.include);
     if (rc == OPAL_SUCCESS) {
-        rc = register_list(services, "net_exclude",
-                           "Interfaces not to use for launching, control and data: names or CIDR blocks",
-                           MCA_VAR_LIST, &shared.exclude);
+        rc = register_list(
+            services, "net_exclude",
+            "Interfaces not to use for launching, control and data: names or CIDR blocks",
+            MCA_VAR_LIST, &shared.exclude);
     }
     if (rc == OPAL_SUCCESS) {
         rc = register_list(services, "net_ports", "Ports to listen on, as LOW-HIGH (empty: any)",
@@ -425,7 +430,8 @@ int opal_net_ports_parse(const char *text, uint16_t *lo, uint16_t *hi, char *why
         return OPAL_SUCCESS;
     }
     char *end;
-    unsigned long first = isdigit((unsigned char) *text) ? strtoul(text, &end, 10) : 0, last = first;
+    unsigned long first = isdigit((unsigned char) *text) ? strtoul(text, &end, 10) : 0,
+                  last = first;
     bool ok = first > 0;
     if (ok && *end == '-') {
         ok = isdigit((unsigned char) end[1]);

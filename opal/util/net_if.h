@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Network interfaces: what this machine has, which of it the user wants (names and CIDR blocks), and how two
- * addresses relate. Used by the launcher and by every network BTL, so that net_include, net_exclude and
- * net_ports mean the same everywhere.
+ * Network interfaces: what this machine has, which of it the user wants (names and CIDR blocks),
+ * and how two addresses relate. Used by the launcher and by every network BTL, so that net_include,
+ * net_exclude and net_ports mean the same everywhere.
  */
 #ifndef OPAL_UTIL_NET_IF_H
 #define OPAL_UTIL_NET_IF_H
@@ -42,7 +42,8 @@ typedef struct opal_net_if {
     opal_net_addr_t addr[OPAL_NET_ADDRS_MAX];
 } opal_net_if_t;
 
-/* All interfaces in the kernel's order, to be freed by the caller. OPAL_ERR_IN_ERRNO, OPAL_ERR_OUT_OF_RESOURCE. */
+/* All interfaces in the kernel's order, to be freed by the caller. OPAL_ERR_IN_ERRNO,
+ * OPAL_ERR_OUT_OF_RESOURCE. */
 OPAL_DECLSPEC int opal_net_if_list(opal_net_if_t **list, size_t *count);
 
 /* ---- Filters: a comma-separated list of interface names and CIDR blocks ---- */
@@ -56,15 +57,17 @@ typedef struct opal_net_filter {
     } entry[];
 } opal_net_filter_t;
 
-/* NULL or empty text gives an empty filter, which matches nothing. An entry that is neither a possible name nor
- * a block is OPAL_ERR_BAD_PARAM with a sentence for the user in `why`. Free with free(). */
+/* NULL or empty text gives an empty filter, which matches nothing. An entry that is neither a
+ * possible name nor a block is OPAL_ERR_BAD_PARAM with a sentence for the user in `why`. Free with
+ * free(). */
 OPAL_DECLSPEC int opal_net_filter_parse(const char *text, opal_net_filter_t **filter, char *why,
                                         size_t why_len);
 /* By name, or by any of the interface's addresses. */
 OPAL_DECLSPEC bool opal_net_filter_match(const opal_net_filter_t *filter, const opal_net_if_t *nif);
 
 /* What the user wants of an interface: "", or why not (a static clause). */
-OPAL_DECLSPEC const char *opal_net_if_unwanted(const opal_net_if_t *nif, const opal_net_filter_t *include,
+OPAL_DECLSPEC const char *opal_net_if_unwanted(const opal_net_if_t *nif,
+                                               const opal_net_filter_t *include,
                                                const opal_net_filter_t *exclude);
 
 /* ---- Addresses ---- */
@@ -72,17 +75,20 @@ OPAL_DECLSPEC const char *opal_net_if_unwanted(const opal_net_if_t *nif, const o
 OPAL_DECLSPEC bool opal_net_addr_equal(const opal_net_addr_t *a, const opal_net_addr_t *b);
 /* Are they in one network, as both see it? */
 OPAL_DECLSPEC bool opal_net_addr_same_net(const opal_net_addr_t *a, const opal_net_addr_t *b);
-OPAL_DECLSPEC bool opal_net_addr_in_block(const opal_net_addr_t *addr, const opal_net_addr_t *block);
+OPAL_DECLSPEC bool opal_net_addr_in_block(const opal_net_addr_t *addr,
+                                          const opal_net_addr_t *block);
 OPAL_DECLSPEC bool opal_net_addr_is_link_local(const opal_net_addr_t *addr);
 /* Not routed in the Internet: RFC 1918, RFC 6598, RFC 4193. */
 OPAL_DECLSPEC bool opal_net_addr_is_private(const opal_net_addr_t *addr);
-OPAL_DECLSPEC const char *opal_net_addr_text(const opal_net_addr_t *addr, char text[OPAL_NET_TEXT_MAX]);
+OPAL_DECLSPEC const char *opal_net_addr_text(const opal_net_addr_t *addr,
+                                             char text[OPAL_NET_TEXT_MAX]);
 
 /* `scope`: the local interface's index, used for link-local addresses only. Returns the length. */
-OPAL_DECLSPEC socklen_t opal_net_addr_to_sock(const opal_net_addr_t *addr, unsigned scope, uint16_t port,
-                                              struct sockaddr_storage *sock);
+OPAL_DECLSPEC socklen_t opal_net_addr_to_sock(const opal_net_addr_t *addr, unsigned scope,
+                                              uint16_t port, struct sockaddr_storage *sock);
 /* IPv4-mapped addresses become IPv4. False: neither IPv4 nor IPv6. The prefix is full. */
-OPAL_DECLSPEC bool opal_net_addr_from_sock(const struct sockaddr_storage *sock, opal_net_addr_t *addr);
+OPAL_DECLSPEC bool opal_net_addr_from_sock(const struct sockaddr_storage *sock,
+                                           opal_net_addr_t *addr);
 
 /* ---- The shared parameters ---- */
 
@@ -90,10 +96,13 @@ typedef struct opal_net_params {
     char *include, *exclude, *ports;
 } opal_net_params_t;
 
-/* Registers net_include, net_exclude and net_ports on first use; the values live as long as the process. */
-OPAL_DECLSPEC int opal_net_params(const mca_base_services_t *services, const opal_net_params_t **params);
+/* Registers net_include, net_exclude and net_ports on first use; the values live as long as the
+ * process. */
+OPAL_DECLSPEC int opal_net_params(const mca_base_services_t *services,
+                                  const opal_net_params_t **params);
 
 /* "lo-hi" or "port"; empty gives 0, 0 (any). OPAL_ERR_BAD_PARAM with a sentence in `why`. */
-OPAL_DECLSPEC int opal_net_ports_parse(const char *text, uint16_t *lo, uint16_t *hi, char *why, size_t why_len);
+OPAL_DECLSPEC int opal_net_ports_parse(const char *text, uint16_t *lo, uint16_t *hi, char *why,
+                                       size_t why_len);
 
 #endif

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104), for proving knowledge of a job's secret. Small and
- * portable rather than fast: a handshake hashes some hundred bytes.
+ * SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104), for proving knowledge of a job's secret. Small
+ * and portable rather than fast: a handshake hashes some hundred bytes.
  */
 #ifndef OPAL_UTIL_SHA256_H
 #define OPAL_UTIL_SHA256_H

@@ -1,9 +1,10 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fuzzing of everything btl/tcp and net_if parse: greetings, frames, business cards (and the pairing they lead
- * to), lists of interfaces, ranges of ports. The first byte of the input chooses. Built with
- * -fsanitize=fuzzer -DHAWSER_LIBFUZZER it is a libFuzzer target; otherwise it runs the corpus given as
- * arguments (or found in the source tree) and a fixed number of mutations of it, always the same ones.
+ * Fuzzing of everything btl/tcp and net_if parse: greetings, frames, business cards (and the
+ * pairing they lead to), lists of interfaces, ranges of ports. The first byte of the input chooses.
+ * Built with -fsanitize=fuzzer -DHAWSER_LIBFUZZER it is a libFuzzer target; otherwise it runs the
+ * corpus given as arguments (or found in the source tree) and a fixed number of mutations of it,
+ * always the same ones.
  */
 #include "ompi/mca/btl/tcp/btl_tcp_pair.h"
 #include "ompi/mca/btl/tcp/btl_tcp_wire.h"
@@ -56,7 +57,8 @@ static void fuzz_frame(const uint8_t *data, size_t size)
 
 static void fuzz_card(const uint8_t *data, size_t size)
 {
-    static uint8_t again[BTL_TCP_CARD_HEAD + BTL_TCP_IFS_MAX * (BTL_TCP_CARD_IF + 8 * BTL_TCP_CARD_ADDR)];
+    static uint8_t
+        again[BTL_TCP_CARD_HEAD + BTL_TCP_IFS_MAX * (BTL_TCP_CARD_IF + 8 * BTL_TCP_CARD_ADDR)];
     static const uint64_t domains[2] = {1, 2};
     btl_tcp_card_t card, own;
     btl_tcp_route_t routes[BTL_TCP_ROUTES_MAX];
@@ -99,7 +101,8 @@ static void fuzz_text(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const target[])(const uint8_t *, size_t) = {fuzz_greeting, fuzz_frame, fuzz_card, fuzz_text};
+    static void (*const target[])(const uint8_t *, size_t) = {fuzz_greeting, fuzz_frame, fuzz_card,
+                                                              fuzz_text};
     if (size == 0) {
         return 0;
     }
@@ -165,7 +168,8 @@ int main(void)
     TAP_REQUIRE(dir != NULL, "the corpus is there");
     for (struct dirent *entry; (entry = readdir(dir));) {
         if (entry->d_name[0] != '.') {
-            snprintf(path, sizeof(path), "%s/test/fuzz/btl_tcp/%.255s", top ? top : ".", entry->d_name);
+            snprintf(path, sizeof(path), "%s/test/fuzz/btl_tcp/%.255s", top ? top : ".",
+                     entry->d_name);
             TAP_OK(run_file(path), "%s and %d mutations", entry->d_name, MUTATIONS);
             count++;
         }

@@ -1,20 +1,22 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * btl/tcp: fragments over TCP connections. One module per usable interface and link, one connection per
- * endpoint (peer and module).
+ * btl/tcp: fragments over TCP connections. One module per usable interface and link, one connection
+ * per endpoint (peer and module).
  *
- * Who touches what. An endpoint's sending half (state, fd, the queue of entries) is under its lock. Everything
- * else, the receiving half included, belongs to the thread that polls. Sockets are opened, failed and closed
- * by that thread alone; other threads ask for it by a kick (btl_tcp_kick). Upcalls are made by it alone, and
- * never under a lock. In a single-threaded process the locks are not taken.
+ * Who touches what. An endpoint's sending half (state, fd, the queue of entries) is under its lock.
+ * Everything else, the receiving half included, belongs to the thread that polls. Sockets are
+ * opened, failed and closed by that thread alone; other threads ask for it by a kick
+ * (btl_tcp_kick). Upcalls are made by it alone, and never under a lock. In a single-threaded
+ * process the locks are not taken.
  *
  * The queue of an endpoint holds entries in the order of their frames:
  *
  *      head                    cursor                       tail
  *       |  sent, unconfirmed     |  (partly) unsent           |
  *
- * An entry is a frame kept in a chunk of ours (send_short, commit), or a descriptor, whose entry lives in its
- * btl_private. Confirmations pop entries from the head; a failure hands back all of them.
+ * An entry is a frame kept in a chunk of ours (send_short, commit), or a descriptor, whose entry
+ * lives in its btl_private. Confirmations pop entries from the head; a failure hands back all of
+ * them.
  */
 #ifndef BTL_TCP_H
 #define BTL_TCP_H
@@ -28,15 +30,15 @@
 #include "opal/class/list.h"
 
 enum {
-    BTL_TCP_CHUNK_BYTES = 128 * 1024 + 4096, /* takes an eager frame of the default limit, with room to spare */
+    BTL_TCP_CHUNK_BYTES = 132 * 1024, /* room for an eager frame of the default limit */
     BTL_TCP_RBUF_BYTES = 128 * 1024,
     BTL_TCP_POOL_MAX = 16,      /* unused buffers of each kind that are kept */
-    BTL_TCP_RBUF_PINNED_MAX = 256, /* receive buffers held by kept fragments; beyond it, keep() copies */
+    BTL_TCP_RBUF_PINNED_MAX = 256, /* receive buffers there are; with more, keep() copies */
     BTL_TCP_PLACE_MIN = 4096,   /* smaller frames are not worth asking place() */
-    BTL_TCP_READ_AHEAD = 4096,  /* read behind a placed payload: the next header, and little to copy */
+    BTL_TCP_READ_AHEAD = 4096,  /* read behind a placed payload: little to copy */
     BTL_TCP_HOT_MAX = 4,        /* sockets read directly; with more, one epoll_wait is cheaper */
     BTL_TCP_SHORT_MAX = 32 * 1024, /* longer ones are better packed into reserved room */
-    BTL_TCP_LENT_WINDOWS = 4,   /* windows of descriptors that are taken, whatever the scheduler does */
+    BTL_TCP_LENT_WINDOWS = 4,   /* windows full of descriptors that are taken at most */
     BTL_TCP_GUESTS_MAX = 128,   /* connections accepted, not yet authenticated */
     BTL_TCP_PEER_BUCKETS = 256,
     BTL_TCP_WHY_MAX = 160,
@@ -58,7 +60,8 @@ typedef struct btl_tcp_chunk {
     uint8_t data[];
 } btl_tcp_chunk_t;
 
-/* Receive buffer: its holder (an endpoint or the component) and every kept fragment count as one reference. */
+/* Receive buffer: its holder (an endpoint or the component) and every kept fragment count as one
+ * reference. */
 typedef struct btl_tcp_rbuf {
     struct btl_tcp_rbuf *next;   /* in the pool */
     _Atomic uint32_t refs;
@@ -79,7 +82,7 @@ typedef struct btl_tcp_entry {
     uint8_t wire[BTL_TCP_FRAME_HEADER]; /* the frame's header; in a chunk its bytes follow */
 } btl_tcp_entry_t;
 
-_Static_assert(sizeof(btl_tcp_entry_t) <= sizeof(((mca_btl_descriptor_t *) 0)->btl_private), "fits");
+_Static_assert(sizeof(btl_tcp_entry_t) <= sizeof(((mca_btl_descriptor_t *) 0)->btl_private), "");
 _Static_assert(sizeof(btl_tcp_entry_t) % 8 == 0, "frames stay aligned");
 
 /* ---- Modules and endpoints ---- */
@@ -152,7 +155,7 @@ struct mca_btl_endpoint {
     btl_tcp_chunk_t *chunk;          /* being filled */
     size_t kept;                     /* bytes of the queue's entries in chunks */
     size_t lent;                     /* bytes of the queue's descriptors */
-    size_t unasked;                  /* bytes queued since the peer was last asked for a confirmation */
+    size_t unasked;                  /* bytes queued since a confirmation was asked for */
     uint64_t told;                   /* confirmation sent last */
     unsigned ctl_want;               /* BTL_TCP_WANT_* */
     unsigned ctl_left;               /* bytes of `ctl` still to send */
@@ -191,7 +194,8 @@ struct mca_btl_endpoint {
 typedef struct btl_tcp_params {
     char *if_include, *if_exclude, *congestion;
     int64_t family, links, port_min, port_range, latency_ns, exclusivity;
-    int64_t keepalive_s, user_timeout_ms, stall_timeout_ms, connect_timeout_ms, handshake_timeout_ms;
+    int64_t keepalive_s, user_timeout_ms, stall_timeout_ms, connect_timeout_ms,
+        handshake_timeout_ms;
     int64_t reconnect_attempts, reconnect_max_ms;
     uint64_t sndbuf, rcvbuf, eager_limit, max_frag, min_frag, send_min, window, keep_limit;
     uint64_t bandwidth, loopback_bandwidth;
@@ -266,8 +270,8 @@ int btl_tcp_make_modules(btl_tcp_component_t *component);
 
 /* btl_tcp_socket.c */
 void btl_tcp_socket_options(int fd, bool loopback);
-/* With two interfaces in one subnet routing would use one of them for both. Refused without privilege on old
- * kernels: then routing decides. */
+/* With two interfaces in one subnet routing would use one of them for both. Refused without
+ * privilege on old kernels: then routing decides. */
 void btl_tcp_bind_device(const btl_tcp_module_t *module, int fd);
 
 /* btl_tcp_listen.c */
@@ -280,7 +284,8 @@ void btl_tcp_connect(mca_btl_endpoint_t *ep);
 void btl_tcp_connect_abort(mca_btl_endpoint_t *ep);
 /* Has it come so far that the peer may have accepted it? */
 bool btl_tcp_connect_is_greeting(const mca_btl_endpoint_t *ep);
-/* Bytes of a greeting that are to be read from fd. 1: complete; 0: more to come; negative: failed (errno, or 0 for the end). */
+/* Bytes of a greeting that are to be read from fd. 1: complete; 0: more to come; negative: failed
+ * (errno, or 0 for the end). */
 int btl_tcp_greeting_receive(int fd, uint8_t *buf, size_t *have, size_t need);
 bool btl_tcp_greeting_send(int fd, const uint8_t *buf, size_t len);
 bool btl_tcp_random(void *buf, size_t len);
@@ -303,8 +308,8 @@ void btl_tcp_reap(void);
 void btl_tcp_watchdog_start(void);
 
 /* btl_tcp_send.c; the flush and the queue need the lock */
-int btl_tcp_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload,
-                       size_t len);
+int btl_tcp_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
+                       const void *payload, size_t len);
 int btl_tcp_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room);
 void btl_tcp_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len);
 int btl_tcp_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc);

@@ -10,7 +10,7 @@
 enum {
     EVENTS_PER_ROUND = 64,
     EPOLL_INTERVAL = 64,     /* rounds between looks at the sockets that are not hot */
-    WARM_POLLS = 512,        /* empty reads after which a hot socket is read every WARM_SKIP-th round only */
+    WARM_POLLS = 512,        /* empty reads after which it is read every WARM_SKIP-th round */
     WARM_SKIP = 8,
     COOL_POLLS = 4096,       /* empty reads after which it is hot no more */
 };
@@ -50,7 +50,8 @@ int btl_tcp_watch(int fd, btl_tcp_watch_t *watch, uint32_t events, bool is_new)
 {
     struct epoll_event event = {.events = events, .data.ptr = watch};
     int op = is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-    return epoll_ctl(mca_btl_tcp.epoll_fd, op, fd, &event) == 0 ? MCA_SUCCESS : MCA_ERR_OUT_OF_RESOURCE;
+    return epoll_ctl(mca_btl_tcp.epoll_fd, op, fd, &event) == 0 ? MCA_SUCCESS
+                                                                : MCA_ERR_OUT_OF_RESOURCE;
 }
 
 void btl_tcp_unwatch_close(int fd)
@@ -210,7 +211,8 @@ int btl_tcp_poll(void *context)
         done += blocked_retry(c);
     }
     done += hot_poll(c);
-    if (OPAL_UNLIKELY(!c->active || c->hot_count == BTL_TCP_HOT_MAX || c->tick % EPOLL_INTERVAL == 0)) {
+    if (OPAL_UNLIKELY(!c->active || c->hot_count == BTL_TCP_HOT_MAX ||
+                      c->tick % EPOLL_INTERVAL == 0)) {
         done += epoll_round(c);
     }
     if (OPAL_UNLIKELY(atomic_load_explicit(&c->kicked, memory_order_acquire))) {
@@ -221,7 +223,8 @@ int btl_tcp_poll(void *context)
     return done;
 }
 
-/* Asleep, libevent looks at the epoll set; what it must see besides arrivals is room in a full socket. */
+/* Asleep, libevent looks at the epoll set; what it must see besides arrivals is room in a full
+ * socket. */
 static void arm_blocked(btl_tcp_component_t *c, bool on)
 {
     opal_list_item_t *item, *tmp;
@@ -274,7 +277,8 @@ static int start_polling(btl_tcp_component_t *c)
     static const mca_btl_poller_t poller = {btl_tcp_poll, poller_arm, poller_disarm};
     int rc = c->services->poller_add(&poller, c, &c->poller);
     if (rc == MCA_SUCCESS) {
-        rc = c->services->event_add(c->epoll_fd, MCA_BTL_EVENT_READ, epoll_ready, c, &c->epoll_event);
+        rc = c->services->event_add(c->epoll_fd, MCA_BTL_EVENT_READ, epoll_ready, c,
+                                    &c->epoll_event);
     }
     if (rc == MCA_SUCCESS) {
         c->services->poller_active(c->poller, false);
@@ -312,11 +316,13 @@ void btl_tcp_component_end(void)
     *c = (btl_tcp_component_t){.params = params, .epoll_fd = -1};
 }
 
-static int component_init(const mca_btl_services_t *services, mca_btl_module_t ***modules, size_t *count)
+static int component_init(const mca_btl_services_t *services, mca_btl_module_t ***modules,
+                          size_t *count)
 {
     btl_tcp_component_t *c = &mca_btl_tcp;
     btl_tcp_params_t params = c->params;
-    *c = (btl_tcp_component_t){.params = params, .services = services, .threads = services->threads};
+    *c =
+        (btl_tcp_component_t){.params = params, .services = services, .threads = services->threads};
     opal_list_init(&c->blocked);
     opal_list_init(&c->up);
     pthread_mutex_init(&c->kick_lock, NULL);

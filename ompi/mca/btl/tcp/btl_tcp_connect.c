@@ -68,8 +68,8 @@ static void route_failed(mca_btl_endpoint_t *ep, const char *why)
 {
     btl_tcp_attempt_t *a = ep->attempt;
     char to[OPAL_NET_TEXT_MAX];
-    snprintf(a->why, sizeof(a->why), "%.60s port %u: %.80s", opal_net_addr_text(&route_of(ep)->to, to),
-             ep->port, why);
+    snprintf(a->why, sizeof(a->why), "%.60s port %u: %.80s",
+             opal_net_addr_text(&route_of(ep)->to, to), ep->port, why);
     BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: no connection to rank %u at %s", ep->module->super.name,
                 (uint32_t) ep->name, a->why);
     if (a->fd >= 0) {
@@ -83,7 +83,8 @@ static void route_failed(mca_btl_endpoint_t *ep, const char *why)
 static void timed_out(void *context)
 {
     mca_btl_endpoint_t *ep = context;
-    route_failed(ep, ep->attempt->phase == REACHING ? "no answer in time" : "the greeting took too long");
+    route_failed(ep, ep->attempt->phase == REACHING ? "no answer in time"
+                                                    : "the greeting took too long");
 }
 
 static void timer_restart(mca_btl_endpoint_t *ep, int64_t ms)
@@ -93,7 +94,8 @@ static void timer_restart(mca_btl_endpoint_t *ep, int64_t ms)
         mca_btl_tcp.services->timer_del(a->timer);
         a->timer = NULL;
     }
-    if (mca_btl_tcp.services->timer_add((uint64_t) ms * 1000, timed_out, ep, &a->timer) != MCA_SUCCESS) {
+    if (mca_btl_tcp.services->timer_add((uint64_t) ms * 1000, timed_out, ep, &a->timer) !=
+        MCA_SUCCESS) {
         a->timer = NULL; /* the kernel's own, longer limit holds */
     }
 }
@@ -153,7 +155,8 @@ static void take_verdict(mca_btl_endpoint_t *ep)
     if (btl_tcp_verdict_read(a->in, &verdict) != MCA_SUCCESS) {
         route_failed(ep, "an unknown verdict");
     } else if (verdict == BTL_TCP_REFUSED_CROSSED) {
-        /* The peer's own attempt is under way. Should it fail, a later one of ours will be taken. */
+        /* The peer's own attempt is under way. Should it fail, a later one of ours will be taken.
+         */
         attempt_end(ep); /* the state stays: we are being connected */
         btl_tcp_endpoint_retry(ep, CROSSED_PAUSE_MS);
     } else if (verdict != BTL_TCP_ACCEPTED) {
@@ -173,13 +176,14 @@ static void greeting_ready(mca_btl_endpoint_t *ep)
     btl_tcp_attempt_t *a = ep->attempt;
     btl_tcp_greeting_type_t type;
     size_t len;
-    int rc = btl_tcp_greeting_receive(a->fd, a->in, &a->have,
-                                      a->have < BTL_TCP_GREETING_HEAD ? BTL_TCP_GREETING_HEAD : a->have);
+    int rc = btl_tcp_greeting_receive(
+        a->fd, a->in, &a->have, a->have < BTL_TCP_GREETING_HEAD ? BTL_TCP_GREETING_HEAD : a->have);
     if (rc > 0) {
         rc = btl_tcp_greeting_check(a->in, &type, &len);
         if (rc != MCA_SUCCESS) {
-            route_failed(ep, rc == MCA_ERR_NOT_SUPPORTED ? "the peer speaks another version of the protocol"
-                                                         : "who answers there is not our peer");
+            route_failed(ep, rc == MCA_ERR_NOT_SUPPORTED
+                                 ? "the peer speaks another version of the protocol"
+                                 : "who answers there is not our peer");
             return;
         }
         rc = btl_tcp_greeting_receive(a->fd, a->in, &a->have, len);

@@ -130,15 +130,18 @@ static int add_peer(mca_btl_module_t *super, const mca_btl_peer_t *peer, void *c
     btl_tcp_card_t card;
     btl_tcp_pair_t pair = {.peer_if = -1};
     if (module->closed || peer->name == mca_btl_tcp.services->job->self) {
-        *why = module->closed ? "this module has ended" : "btl/tcp does not talk to its own process";
+        *why =
+            module->closed ? "this module has ended" : "btl/tcp does not talk to its own process";
         return MCA_ERR_UNREACHABLE;
     }
     if (!peer->card || btl_tcp_card_read(peer->card, peer->card_len, &card) != MCA_SUCCESS) {
-        *why = peer->card ? "the peer's address is malformed or of another version" : "the peer does not use btl/tcp";
+        *why = peer->card ? "the peer's address is malformed or of another version"
+                          : "the peer does not use btl/tcp";
     } else if (module->link >= card.links) {
         *why = "the peer uses fewer links per interface";
     } else {
-        pair = btl_tcp_pair(&mca_btl_tcp.card, mca_btl_tcp.services->job->self, &card, peer->name, module->nif);
+        pair = btl_tcp_pair(&mca_btl_tcp.card, mca_btl_tcp.services->job->self, &card, peer->name,
+                            module->nif);
         *why = pair.why;
     }
     /* Who has reached us is reachable, whatever the cards say. */
@@ -215,7 +218,8 @@ void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd)
     ep->told_down = false;
     bool writable = connection_reset(ep, fd);
     btl_tcp_unlock(&ep->lock);
-    BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: connected to rank %u", ep->module->super.name, (uint32_t) ep->name);
+    BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: connected to rank %u", ep->module->super.name,
+                (uint32_t) ep->name);
     btl_tcp_heat(ep);
     btl_tcp_watchdog_start();
     if (was_down && !ep->deleted) {
@@ -274,7 +278,8 @@ void btl_tcp_endpoint_retry(mca_btl_endpoint_t *ep, uint64_t pause_ms)
                     (uint32_t) ep->name);
         return;
     }
-    if (mca_btl_tcp.services->timer_add(pause_ms * 1000, retry_fired, ep, &ep->timer) != MCA_SUCCESS) {
+    if (mca_btl_tcp.services->timer_add(pause_ms * 1000, retry_fired, ep, &ep->timer) !=
+        MCA_SUCCESS) {
         ep->timer = NULL;
     }
 }
@@ -313,14 +318,16 @@ void btl_tcp_endpoint_closed(mca_btl_endpoint_t *ep)
         btl_tcp_endpoint_fail(ep, "the peer ended before it took all that was sent");
         return;
     }
-    BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: rank %u said goodbye", ep->module->super.name, (uint32_t) ep->name);
+    BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: rank %u said goodbye", ep->module->super.name,
+                (uint32_t) ep->name);
     connection_take(ep, BTL_TCP_IDLE);
     btl_tcp_receive_reset(ep);
 }
 
 /* ---- The end ---- */
 
-/* Say goodbye if that is possible at once, and leave nothing unread: closing would then reset the connection. */
+/* Say goodbye if that is possible at once, and leave nothing unread: closing would then reset the
+ * connection. */
 static void farewell(mca_btl_endpoint_t *ep)
 {
     uint8_t scrap[4096];
@@ -329,7 +336,8 @@ static void farewell(mca_btl_endpoint_t *ep)
         ep->ctl_want |= BTL_TCP_WANT_GOODBYE;
         btl_tcp_flush(ep);
         shutdown(ep->fd, SHUT_WR);
-        for (int i = 0; i < FAREWELL_READS && recv(ep->fd, scrap, sizeof(scrap), MSG_DONTWAIT) > 0; i++) {
+        for (int i = 0; i < FAREWELL_READS && recv(ep->fd, scrap, sizeof(scrap), MSG_DONTWAIT) > 0;
+             i++) {
         }
     }
     btl_tcp_unlock(&ep->lock);
@@ -405,8 +413,9 @@ static void finalize(mca_btl_module_t *super)
 
 /* ---- The watchdog: a peer whose kernel acknowledges nothing ---- */
 
-/* Milliseconds since anything was acknowledged, while something waits for it. A peer that computes with full
- * buffers still acknowledges the kernel's probes, so it is not taken for dead, unlike with TCP_USER_TIMEOUT. */
+/* Milliseconds since anything was acknowledged, while something waits for it. A peer that computes
+ * with full buffers still acknowledges the kernel's probes, so it is not taken for dead, unlike
+ * with TCP_USER_TIMEOUT. */
 static uint32_t silent_ms(int fd)
 {
     struct tcp_info info = {0};
@@ -451,14 +460,16 @@ static void watchdog_fired(void *context)
 void btl_tcp_watchdog_start(void)
 {
     btl_tcp_component_t *c = &mca_btl_tcp;
-    if (!c->watchdog && c->services->timer_add(WATCHDOG_US, watchdog_fired, c, &c->watchdog) != MCA_SUCCESS) {
+    if (!c->watchdog &&
+        c->services->timer_add(WATCHDOG_US, watchdog_fired, c, &c->watchdog) != MCA_SUCCESS) {
         c->watchdog = NULL;
     }
 }
 
 /* ---- Operations ---- */
 
-static int no_put_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key)
+static int no_put_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote,
+                      const void *key)
 {
     (void) ep;
     (void) desc;
@@ -467,8 +478,9 @@ static int no_put_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64
     return MCA_ERR_NOT_SUPPORTED;
 }
 
-static int no_register(mca_btl_module_t *module, void *addr, size_t len, uint8_t key[MCA_BTL_KEY_MAX],
-                       size_t *key_len, mca_btl_registration_t **registration)
+static int no_register(mca_btl_module_t *module, void *addr, size_t len,
+                       uint8_t key[MCA_BTL_KEY_MAX], size_t *key_len,
+                       mca_btl_registration_t **registration)
 {
     (void) module;
     (void) addr;

@@ -80,12 +80,15 @@ static int filters(opal_net_filter_t **include, opal_net_filter_t **exclude, con
         return rc;
     }
     bool own = (p->if_include && *p->if_include) || (p->if_exclude && *p->if_exclude);
-    const char *in = own ? p->if_include : shared->include, *ex = own ? p->if_exclude : shared->exclude;
+    const char *in = own ? p->if_include : shared->include,
+               *ex = own ? p->if_exclude : shared->exclude;
     *origin = own ? "btl_tcp_if_include and btl_tcp_if_exclude" : "net_include and net_exclude";
     if (in && *in && ex && *ex) {
         base->report("btl-tcp:both-lists",
-                     "The parameters %s are both set (\"%s\" and \"%s\"). They exclude each other: say which "
-                     "interfaces to use, or which not to.", *origin, in, ex);
+                     "The parameters %s are both set (\"%s\" and \"%s\"). They exclude each other: "
+                     "say which "
+                     "interfaces to use, or which not to.",
+                     *origin, in, ex);
         return MCA_ERR_BAD_PARAM;
     }
     rc = parse_filter(own ? "btl_tcp_if_include" : "net_include", in, include);
@@ -104,7 +107,8 @@ static void limits(mca_btl_limits_t *l, const btl_tcp_card_if_t *nif)
     l->eager_limit = p->eager_limit + MCA_BTL_HEADER_MAX;
     l->short_max = l->eager_limit < BTL_TCP_SHORT_MAX ? l->eager_limit : BTL_TCP_SHORT_MAX;
     l->min_frag = p->min_frag;
-    /* A fragment that occupies the link for long leaves the scheduler nothing to balance links with. */
+    /* A fragment that occupies the link for long leaves the scheduler nothing to balance links
+     * with. */
     uint64_t two_ms = bandwidth / 500;
     l->max_frag = p->max_frag < two_ms ? p->max_frag : two_ms;
     l->max_frag = l->max_frag > l->eager_limit ? l->max_frag : l->eager_limit;
@@ -114,11 +118,12 @@ static void limits(mca_btl_limits_t *l, const btl_tcp_card_if_t *nif)
     l->window = p->window;
     l->latency_ns = nif->loopback ? 4000 : (uint32_t) p->latency_ns;
     l->exclusivity = (int32_t) p->exclusivity;
-    l->caps = MCA_BTL_CAP_RELIABLE | MCA_BTL_CAP_ORDERED | MCA_BTL_CAP_CAN_FAIL | MCA_BTL_CAP_PLACE |
-              (nif->loopback ? MCA_BTL_CAP_LOCAL : 0);
+    l->caps = MCA_BTL_CAP_RELIABLE | MCA_BTL_CAP_ORDERED | MCA_BTL_CAP_CAN_FAIL |
+              MCA_BTL_CAP_PLACE | (nif->loopback ? MCA_BTL_CAP_LOCAL : 0);
 }
 
-/* Do two of our interfaces stand in one subnet? Then routing alone would send everything through one of them. */
+/* Do two of our interfaces stand in one subnet? Then routing alone would send everything through
+ * one of them. */
 static bool shares_subnet(const btl_tcp_card_t *card, unsigned index)
 {
     for (unsigned k = 0; k < card->if_count; k++) {
@@ -224,10 +229,12 @@ int btl_tcp_make_modules(btl_tcp_component_t *c)
     c->card = (btl_tcp_card_t){.domain = network_domain(), .links = (uint16_t) c->params.links};
     choose(&c->card, list, count, include, exclude);
     if (c->card.if_count == 0) {
-        c->services->base->report("btl-tcp:no-interface",
-                                  "No network interface is left for btl/tcp on host %s: of %zu interfaces none is "
-                                  "up and admitted by the parameters %s (and btl_tcp_family). Change them, or "
-                                  "leave btl/tcp out (--mca btl ^tcp).", c->services->job->host, count, origin);
+        c->services->base->report(
+            "btl-tcp:no-interface",
+            "No network interface is left for btl/tcp on host %s: of %zu interfaces none is "
+            "up and admitted by the parameters %s (and btl_tcp_family). Change them, or "
+            "leave btl/tcp out (--mca btl ^tcp).",
+            c->services->job->host, count, origin);
         rc = MCA_ERR_NOT_AVAILABLE;
     } else {
         rc = make_modules(c);

@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The listening socket, one for all interfaces, and its guests: connections that have not yet proved that
- * they belong to the job. A guest has a fixed small buffer and a deadline; there are at most BTL_TCP_GUESTS_MAX,
- * and when all places are taken the oldest loses its own, once it has had a fair while.
+ * The listening socket, one for all interfaces, and its guests: connections that have not yet
+ * proved that they belong to the job. A guest has a fixed small buffer and a deadline; there are at
+ * most BTL_TCP_GUESTS_MAX, and when all places are taken the oldest loses its own, once it has had
+ * a fair while.
  */
 #include "ompi/mca/btl/tcp/btl_tcp.h"
 
@@ -101,7 +102,8 @@ static void guest_hello(guest_t *guest)
     }
     memcpy(guest->hello_bytes, guest->in, sizeof(guest->hello_bytes));
     btl_tcp_challenge_write(guest->challenge_bytes, &challenge);
-    btl_tcp_mac(job->secret, 'A', job->job_id, guest->hello_bytes, guest->challenge_bytes, challenge.mac);
+    btl_tcp_mac(job->secret, 'A', job->job_id, guest->hello_bytes, guest->challenge_bytes,
+                challenge.mac);
     btl_tcp_challenge_write(guest->challenge_bytes, &challenge);
     guest->have = 0;
     guest->phase = BTL_TCP_PROOF;
@@ -110,7 +112,8 @@ static void guest_hello(guest_t *guest)
     }
 }
 
-/* Both sides may connect at once: the attempt of the lower name goes on, if the peer may know of it. */
+/* Both sides may connect at once: the attempt of the lower name goes on, if the peer may know of
+ * it. */
 static bool is_crossed(const mca_btl_endpoint_t *ep)
 {
     return mca_btl_tcp.services->job->self < ep->name && btl_tcp_connect_is_greeting(ep);
@@ -185,7 +188,8 @@ static void guest_ready(btl_tcp_watch_t *watch, uint32_t events)
     btl_tcp_greeting_type_t type;
     size_t len;
     int rc = btl_tcp_greeting_receive(guest->fd, guest->in, &guest->have,
-                                      guest->have < BTL_TCP_GREETING_HEAD ? BTL_TCP_GREETING_HEAD : guest->have);
+                                      guest->have < BTL_TCP_GREETING_HEAD ? BTL_TCP_GREETING_HEAD
+                                                                          : guest->have);
     if (rc <= 0) {
         if (rc < 0) {
             guest_end(guest, "it left before it was known");
@@ -239,7 +243,8 @@ static bool is_ours(int fd)
     socklen_t len = sizeof(sock);
     opal_net_addr_t addr;
     const btl_tcp_card_t *card = &mca_btl_tcp.card;
-    if (getsockname(fd, (struct sockaddr *) &sock, &len) != 0 || !opal_net_addr_from_sock(&sock, &addr)) {
+    if (getsockname(fd, (struct sockaddr *) &sock, &len) != 0 ||
+        !opal_net_addr_from_sock(&sock, &addr)) {
         return false;
     }
     for (unsigned i = 0; i < card->if_count; i++) {
@@ -285,10 +290,11 @@ static void listener_ready(btl_tcp_watch_t *watch, uint32_t events)
         int fd = accept4(listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-                mca_btl_tcp.services->base->report("btl-tcp:no-descriptor",
-                                                   "btl/tcp can't accept connections on host %s: %s. Raise the "
-                                                   "limit on open files (ulimit -n).",
-                                                   mca_btl_tcp.services->job->host, strerror(errno));
+                mca_btl_tcp.services->base->report(
+                    "btl-tcp:no-descriptor",
+                    "btl/tcp can't accept connections on host %s: %s. Raise the "
+                    "limit on open files (ulimit -n).",
+                    mca_btl_tcp.services->job->host, strerror(errno));
                 pause_accepting();
             } else if (errno == ECONNABORTED || errno == EINTR) {
                 continue;
@@ -329,7 +335,9 @@ static void timer_fired(void *context)
 
 static void timer_set(void)
 {
-    uint64_t us = listener.paused ? PAUSE_US : (uint64_t) mca_btl_tcp.params.handshake_timeout_ms * 1000 / 4 + 1;
+    uint64_t us = listener.paused
+                      ? PAUSE_US
+                      : (uint64_t) mca_btl_tcp.params.handshake_timeout_ms * 1000 / 4 + 1;
     if (listener.timer || (!listener.paused && opal_list_is_empty(&listener.guests))) {
         return;
     }
@@ -388,7 +396,8 @@ static int port_range(unsigned *lo, unsigned *hi)
     if (rc == OPAL_SUCCESS) {
         rc = opal_net_ports_parse(shared->ports, &first, &last, why, sizeof(why));
         if (rc != OPAL_SUCCESS) {
-            mca_btl_tcp.services->base->report("btl-tcp:bad-ports", "Parameter net_ports: %s.", why);
+            mca_btl_tcp.services->base->report("btl-tcp:bad-ports", "Parameter net_ports: %s.",
+                                               why);
             return rc;
         }
         *lo = first;
@@ -428,10 +437,11 @@ int btl_tcp_listen(void)
     listener.watch.ready = listener_ready;
     listener.fd = open_in_range(lo, hi);
     if (listener.fd < 0) {
-        mca_btl_tcp.services->base->report("btl-tcp:no-port",
-                                           "btl/tcp can't listen on any port from %u to %u on host %s: %s. Change "
-                                           "btl_tcp_port_min, btl_tcp_port_range or net_ports.",
-                                           lo, hi, mca_btl_tcp.services->job->host, strerror(errno));
+        mca_btl_tcp.services->base->report(
+            "btl-tcp:no-port",
+            "btl/tcp can't listen on any port from %u to %u on host %s: %s. Change "
+            "btl_tcp_port_min, btl_tcp_port_range or net_ports.",
+            lo, hi, mca_btl_tcp.services->job->host, strerror(errno));
         return MCA_ERR_NOT_AVAILABLE;
     }
     listener.listening = true;

@@ -35,7 +35,8 @@ static btl_tcp_way_t way_between(const opal_net_addr_t *a, const opal_net_addr_t
                                                                       : BTL_TCP_WAY_MIXED;
 }
 
-/* The same address on two machines is that of a bridge inside each (docker0), not a way between them. */
+/* The same address on two machines is that of a bridge inside each (docker0), not a way between
+ * them. */
 static bool is_duplicate(const btl_tcp_card_if_t *a, const btl_tcp_card_if_t *b)
 {
     for (unsigned i = 0; i < a->addr_count; i++) {
@@ -62,7 +63,8 @@ static bool may_pair(const btl_tcp_card_t *x, unsigned i, const btl_tcp_card_t *
     return a->loopback || !has_loopback(x) || !has_loopback(y);
 }
 
-static btl_tcp_way_t best_way(const btl_tcp_card_t *x, unsigned i, const btl_tcp_card_t *y, unsigned k)
+static btl_tcp_way_t best_way(const btl_tcp_card_t *x, unsigned i, const btl_tcp_card_t *y,
+                              unsigned k)
 {
     btl_tcp_way_t best = BTL_TCP_WAY_NONE;
     if (!may_pair(x, i, y, k)) {
@@ -100,7 +102,8 @@ static int compare_candidates(const void *left, const void *right)
     return a->k < b->k ? -1 : a->k > b->k;
 }
 
-/* The pairing seen from the process with the lower name: partner[i] of x's interface i, and its way. */
+/* The pairing seen from the process with the lower name: partner[i] of x's interface i, and its
+ * way. */
 static void pair_all(const btl_tcp_card_t *x, const btl_tcp_card_t *y, int partner[BTL_TCP_IFS_MAX],
                      btl_tcp_way_t way[BTL_TCP_IFS_MAX])
 {
@@ -128,7 +131,8 @@ static void pair_all(const btl_tcp_card_t *x, const btl_tcp_card_t *y, int partn
     }
 }
 
-static const char *why_alone(const btl_tcp_card_t *ours, const btl_tcp_card_t *peers, unsigned index)
+static const char *why_alone(const btl_tcp_card_t *ours, const btl_tcp_card_t *peers,
+                             unsigned index)
 {
     bool one_stack = ours->domain == peers->domain;
     if (peers->if_count == 0) {
@@ -148,8 +152,8 @@ static const char *why_alone(const btl_tcp_card_t *ours, const btl_tcp_card_t *p
     return "no interface of the peer is left that this one could reach";
 }
 
-btl_tcp_pair_t btl_tcp_pair(const btl_tcp_card_t *ours, mca_btl_name_t our_name, const btl_tcp_card_t *peers,
-                            mca_btl_name_t peer_name, unsigned index)
+btl_tcp_pair_t btl_tcp_pair(const btl_tcp_card_t *ours, mca_btl_name_t our_name,
+                            const btl_tcp_card_t *peers, mca_btl_name_t peer_name, unsigned index)
 {
     int partner[BTL_TCP_IFS_MAX];
     btl_tcp_way_t way[BTL_TCP_IFS_MAX];
@@ -181,7 +185,8 @@ unsigned btl_tcp_routes(const btl_tcp_card_t *ours, unsigned our_if, const btl_t
     for (int wanted = BTL_TCP_WAY_LOOPBACK; wanted > BTL_TCP_WAY_NONE; wanted--) {
         for (unsigned i = 0; i < a->addr_count; i++) {
             for (unsigned k = 0; k < b->addr_count && count < BTL_TCP_ROUTES_MAX; k++) {
-                btl_tcp_way_t way = way_between(&a->addr[i], &b->addr[k], ours->domain == peers->domain);
+                btl_tcp_way_t way =
+                    way_between(&a->addr[i], &b->addr[k], ours->domain == peers->domain);
                 if ((int) way == wanted) {
                     routes[count++] = (btl_tcp_route_t){a->addr[i], b->addr[k], way};
                 }

@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which interface of ours talks to which of a peer's. Both sides compute the same one-to-one pairing from the
- * same two business cards, so that both give the same name to a connection. Pure functions.
+ * Which interface of ours talks to which of a peer's. Both sides compute the same one-to-one
+ * pairing from the same two business cards, so that both give the same name to a connection. Pure
+ * functions.
  */
 #ifndef BTL_TCP_PAIR_H
 #define BTL_TCP_PAIR_H
@@ -25,8 +26,8 @@ typedef struct btl_tcp_pair {
 } btl_tcp_pair_t;
 
 /* The partner of our interface `index`. */
-btl_tcp_pair_t btl_tcp_pair(const btl_tcp_card_t *ours, mca_btl_name_t our_name, const btl_tcp_card_t *peers,
-                            mca_btl_name_t peer_name, unsigned index);
+btl_tcp_pair_t btl_tcp_pair(const btl_tcp_card_t *ours, mca_btl_name_t our_name,
+                            const btl_tcp_card_t *peers, mca_btl_name_t peer_name, unsigned index);
 
 /* Ways between two interfaces, best first; how many. */
 typedef struct btl_tcp_route {

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receiving half of an endpoint: few large reads into a shared buffer, frames handed up from there;
- * payload that has a place is read straight into it.
+ * The receiving half of an endpoint: few large reads into a shared buffer, frames handed up from
+ * there; payload that has a place is read straight into it.
  */
 #include "ompi/mca/btl/tcp/btl_tcp.h"
 
@@ -184,8 +184,8 @@ static void copy_to_place(btl_tcp_placing_t *placing, const uint8_t *data, size_
 static bool place_is_sane(const mca_btl_place_t *place, size_t head_len, size_t len)
 {
     size_t sum = place->header_len;
-    if (place->iov_count == 0 || place->iov_count > MCA_BTL_IOV_MAX || place->header_len > head_len ||
-        place->header_len > MCA_BTL_HEADER_MAX) {
+    if (place->iov_count == 0 || place->iov_count > MCA_BTL_IOV_MAX ||
+        place->header_len > head_len || place->header_len > MCA_BTL_HEADER_MAX) {
         return false;
     }
     for (uint32_t i = 0; i < place->iov_count; i++) {
@@ -194,7 +194,8 @@ static bool place_is_sane(const mca_btl_place_t *place, size_t head_len, size_t 
     return sum == len;
 }
 
-/* The frame at rpos is not complete. Ask where its payload should go, and move there what we have. */
+/* The frame at rpos is not complete. Ask where its payload should go, and move there what we have.
+ */
 static bool try_place(mca_btl_endpoint_t *ep, const btl_tcp_frame_t *frame)
 {
     const uint8_t *head = ep->rbuf->data + ep->rpos + BTL_TCP_FRAME_HEADER;
@@ -222,7 +223,8 @@ static bool try_place(mca_btl_endpoint_t *ep, const btl_tcp_frame_t *frame)
     return true;
 }
 
-/* From here on the buffer takes what follows the payload: its padding first, so that the next frame is aligned. */
+/* From here on the buffer takes what follows the payload: its padding first, so that the next frame
+ * is aligned. */
 static void placing_begin(mca_btl_endpoint_t *ep, const btl_tcp_frame_t *frame)
 {
     size_t padding = btl_tcp_padding(frame->len);
@@ -246,7 +248,8 @@ static inline bool skip_padding(mca_btl_endpoint_t *ep)
     return ep->rskip == 0;
 }
 
-/* A frame that is not complete: what to do with it. *need: bytes from rpos on that must be had to go on. */
+/* A frame that is not complete: what to do with it. *need: bytes from rpos on that must be had to
+ * go on. */
 static parse_t parse_partial(mca_btl_endpoint_t *ep, const btl_tcp_frame_t *frame, size_t *need)
 {
     size_t have = ep->rend - ep->rpos;
@@ -343,7 +346,8 @@ static void confirm(mca_btl_endpoint_t *ep)
 {
     ep->owe_confirm = false;
     btl_tcp_lock(&ep->lock);
-    if (ep->state == BTL_TCP_UP && ep->told < atomic_load_explicit(&ep->handed, memory_order_relaxed)) {
+    if (ep->state == BTL_TCP_UP &&
+        ep->told < atomic_load_explicit(&ep->handed, memory_order_relaxed)) {
         ep->ctl_want |= BTL_TCP_WANT_CONFIRM;
         if (!ep->blocked) {
             btl_tcp_flush(ep);

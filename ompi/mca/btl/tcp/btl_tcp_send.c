@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* The sending half of an endpoint: queueing frames, writing them, popping what the peer confirmed. */
+/* The sending half of an endpoint: queueing frames, writing them, popping what the peer confirmed.
+ */
 #include "ompi/mca/btl/tcp/btl_tcp.h"
 
 #include <errno.h>
@@ -7,10 +8,10 @@
 #include <sys/socket.h>
 
 enum {
-    SEND_PIECES = 64,         /* of one sendmsg() */
-    SEND_BYTES = 1 << 20,     /* of one sendmsg(), about */
-    /* What is long enough for the receiver to copy while we copy, and too short for the kernel to see to that
-     * itself, goes in two parts: 64 KiB over loopback then take 12 us instead of 14. */
+    SEND_PIECES = 64,     /* of one sendmsg() */
+    SEND_BYTES = 1 << 20, /* of one sendmsg(), about */
+    /* What is long enough for the receiver to copy while we copy, and too short for the kernel to
+     * see to that itself, goes in two parts: 64 KiB over loopback then take 12 us instead of 14. */
     SPLIT_MIN = 48 * 1024,
     SPLIT_MAX = 128 * 1024,
     SPLIT_FIRST = 32 * 1024,
@@ -51,7 +52,8 @@ static OPAL_COLD bool chunk_renew(mca_btl_endpoint_t *ep, size_t size)
     return true;
 }
 
-/* Room for an entry with `bytes` behind its header at the end of the current chunk, not yet taken. */
+/* Room for an entry with `bytes` behind its header at the end of the current chunk, not yet taken.
+ */
 static inline btl_tcp_entry_t *entry_room(mca_btl_endpoint_t *ep, size_t bytes)
 {
     size_t size = entry_size(bytes);
@@ -82,7 +84,8 @@ static inline void append(mca_btl_endpoint_t *ep, btl_tcp_entry_t *entry)
     ep->frames_out++;
 }
 
-/* Should this frame ask for a confirmation? Often enough that the peer's answer comes before we must stop. */
+/* Should this frame ask for a confirmation? Often enough that the peer's answer comes before we
+ * must stop. */
 static inline uint8_t frame_flags(mca_btl_endpoint_t *ep, size_t size, bool descriptor)
 {
     ep->unasked += size;
@@ -259,8 +262,9 @@ void btl_tcp_flush(mca_btl_endpoint_t *ep)
         }
         first = false;
         struct msghdr msg = {.msg_iov = iov, .msg_iovlen = count};
-        ssize_t n = count == 1 ? send(ep->fd, iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
-                               : sendmsg(ep->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+        ssize_t n = count == 1
+                        ? send(ep->fd, iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
+                        : sendmsg(ep->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0) {
             if (errno == EINTR) {
                 continue;
@@ -293,11 +297,12 @@ static inline void push(mca_btl_endpoint_t *ep)
 
 /* ---- The module's operations ---- */
 
-int btl_tcp_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload,
-                       size_t len)
+int btl_tcp_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
+                       const void *payload, size_t len)
 {
     int rc = MCA_SUCCESS;
-    if (OPAL_UNLIKELY(header_len + len == 0 || header_len + len > ep->module->super.limits.short_max)) {
+    if (OPAL_UNLIKELY(header_len + len == 0 ||
+                      header_len + len > ep->module->super.limits.short_max)) {
         return MCA_ERR_BAD_PARAM;
     }
     btl_tcp_lock(&ep->lock);
@@ -379,7 +384,8 @@ int btl_tcp_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
         rc = not_up(ep);
         goto out;
     }
-    if (OPAL_UNLIKELY(ep->lent > 0 && ep->lent + len > BTL_TCP_LENT_WINDOWS * mca_btl_tcp.params.window)) {
+    if (OPAL_UNLIKELY(ep->lent > 0 &&
+                      ep->lent + len > BTL_TCP_LENT_WINDOWS * mca_btl_tcp.params.window)) {
         ep->want_writable = true;
         rc = MCA_ERR_AGAIN;
         goto out;
@@ -414,8 +420,8 @@ bool btl_tcp_idle(mca_btl_module_t *module, mca_btl_endpoint_t *ep)
 
 /* ---- Confirmation and failure ---- */
 
-/* Pop entries of which the peer says that it has them; those of descriptors are returned. NULL and false in
- * *valid if it can't have them. */
+/* Pop entries of which the peer says that it has them; those of descriptors are returned. NULL and
+ * false in *valid if it can't have them. */
 static btl_tcp_entry_t *pop_confirmed(mca_btl_endpoint_t *ep, uint64_t count, bool *valid)
 {
     btl_tcp_entry_t *done = NULL, **end = &done;

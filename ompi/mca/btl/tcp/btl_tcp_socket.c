@@ -18,8 +18,8 @@ static void set_int(int fd, int level, int option, int64_t value, const char *na
     }
 }
 
-/* The congestion control that sockets of the loopback interface get unless the user says otherwise: a model of
- * the path, as of bbr, costs half of the bandwidth where the path is a memory copy. */
+/* The congestion control that sockets of the loopback interface get unless the user says otherwise:
+ * a model of the path, as of bbr, costs half of the bandwidth where the path is a memory copy. */
 static const char *congestion_control(bool loopback)
 {
     const char *asked = mca_btl_tcp.params.congestion;

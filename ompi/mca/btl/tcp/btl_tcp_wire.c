@@ -6,8 +6,10 @@
 
 static const uint8_t greeting_magic[8] = {'H', 'A', 'W', 'S', 'E', 'R', 'T', 'C'};
 
-_Static_assert(BTL_TCP_HELLO_BYTES == BTL_TCP_GREETING_HEAD + 8 + 8 + BTL_TCP_NONCE_BYTES + 8, "layout");
-_Static_assert(BTL_TCP_CHALLENGE_MAC_AT == BTL_TCP_GREETING_HEAD + 8 + BTL_TCP_NONCE_BYTES, "layout");
+_Static_assert(BTL_TCP_HELLO_BYTES == BTL_TCP_GREETING_HEAD + 8 + 8 + BTL_TCP_NONCE_BYTES + 8,
+               "layout");
+_Static_assert(BTL_TCP_CHALLENGE_MAC_AT == BTL_TCP_GREETING_HEAD + 8 + BTL_TCP_NONCE_BYTES,
+               "layout");
 _Static_assert(BTL_TCP_CHALLENGE_BYTES == BTL_TCP_CHALLENGE_MAC_AT + OPAL_SHA256_BYTES, "layout");
 _Static_assert(BTL_TCP_PROOF_BYTES == BTL_TCP_GREETING_HEAD + OPAL_SHA256_BYTES, "layout");
 
@@ -53,7 +55,8 @@ int btl_tcp_greeting_check(const uint8_t head[BTL_TCP_GREETING_HEAD], btl_tcp_gr
     if (version != BTL_TCP_VERSION && kind != BTL_TCP_VERDICT) {
         return MCA_ERR_NOT_SUPPORTED;
     }
-    if (kind < BTL_TCP_HELLO || kind > BTL_TCP_VERDICT || btl_tcp_get32(head + 12) != length[kind]) {
+    if (kind < BTL_TCP_HELLO || kind > BTL_TCP_VERDICT ||
+        btl_tcp_get32(head + 12) != length[kind]) {
         return MCA_ERR_BAD_PARAM;
     }
     *type = (btl_tcp_greeting_type_t) kind;
@@ -85,7 +88,8 @@ int btl_tcp_hello_read(const uint8_t in[BTL_TCP_HELLO_BYTES], btl_tcp_hello_t *h
     return ok ? MCA_SUCCESS : MCA_ERR_BAD_PARAM;
 }
 
-void btl_tcp_challenge_write(uint8_t out[BTL_TCP_CHALLENGE_BYTES], const btl_tcp_challenge_t *challenge)
+void btl_tcp_challenge_write(uint8_t out[BTL_TCP_CHALLENGE_BYTES],
+                             const btl_tcp_challenge_t *challenge)
 {
     greeting_head_write(out, BTL_TCP_CHALLENGE, BTL_TCP_CHALLENGE_BYTES);
     btl_tcp_put64(out + 16, challenge->from);
@@ -93,7 +97,8 @@ void btl_tcp_challenge_write(uint8_t out[BTL_TCP_CHALLENGE_BYTES], const btl_tcp
     memcpy(out + BTL_TCP_CHALLENGE_MAC_AT, challenge->mac, OPAL_SHA256_BYTES);
 }
 
-void btl_tcp_challenge_read(const uint8_t in[BTL_TCP_CHALLENGE_BYTES], btl_tcp_challenge_t *challenge)
+void btl_tcp_challenge_read(const uint8_t in[BTL_TCP_CHALLENGE_BYTES],
+                            btl_tcp_challenge_t *challenge)
 {
     challenge->from = btl_tcp_get64(in + 16);
     memcpy(challenge->nonce, in + 24, BTL_TCP_NONCE_BYTES);

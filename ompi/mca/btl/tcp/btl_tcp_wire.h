@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Everything that btl/tcp puts on the wire: the handshake, the frames, the business card. All numbers are
- * little-endian, all sizes fixed; nothing received is used before its validator here has passed it.
+ * Everything that btl/tcp puts on the wire: the handshake, the frames, the business card. All
+ * numbers are little-endian, all sizes fixed; nothing received is used before its validator here
+ * has passed it.
  *
  * Handshake (I: who connects, A: who accepts), version 1:
  *
@@ -10,16 +11,17 @@
  *   I -> A  PROOF      HMAC(secret, "I" job HELLO CHALLENGE)
  *   A -> I  VERDICT    accepted, or why not; may also stand in place of the CHALLENGE
  *
- * Both nonces are in both codes and the roles differ, so nothing can be replayed or reflected. The secret
- * itself never travels.
+ * Both nonces are in both codes and the roles differ, so nothing can be replayed or reflected. The
+ * secret itself never travels.
  *
- * Frames, after an accepting VERDICT: a 16-byte header, `len` bytes, and padding to a multiple of 8, so that
- * every frame stands aligned in the stream:
+ * Frames, after an accepting VERDICT: a 16-byte header, `len` bytes, and padding to a multiple of
+ * 8, so that every frame stands aligned in the stream:
  *
  *     0        4     5      6        8               16          16+len
  *   | len u32 | type | flags | marker | confirmed u64 | bytes ... | 0..7 zero bytes |
  *
- * `confirmed` is the number of DATA frames that the sender of this frame has handed up on this connection.
+ * `confirmed` is the number of DATA frames that the sender of this frame has handed up on this
+ * connection.
  */
 #ifndef BTL_TCP_WIRE_H
 #define BTL_TCP_WIRE_H
@@ -90,18 +92,21 @@ typedef enum {
 
 const char *btl_tcp_verdict_text(btl_tcp_verdict_t verdict);
 
-/* What the first 16 bytes announce. MCA_ERR_BAD_PARAM: not ours. MCA_ERR_NOT_SUPPORTED: ours, but another version. */
+/* What the first 16 bytes announce. MCA_ERR_BAD_PARAM: not ours. MCA_ERR_NOT_SUPPORTED: ours, but
+ * another version. */
 int btl_tcp_greeting_check(const uint8_t head[BTL_TCP_GREETING_HEAD], btl_tcp_greeting_type_t *type,
                            size_t *len);
 
 void btl_tcp_hello_write(uint8_t out[BTL_TCP_HELLO_BYTES], const btl_tcp_hello_t *hello);
-void btl_tcp_challenge_write(uint8_t out[BTL_TCP_CHALLENGE_BYTES], const btl_tcp_challenge_t *challenge);
+void btl_tcp_challenge_write(uint8_t out[BTL_TCP_CHALLENGE_BYTES],
+                             const btl_tcp_challenge_t *challenge);
 void btl_tcp_proof_write(uint8_t out[BTL_TCP_PROOF_BYTES], const uint8_t mac[OPAL_SHA256_BYTES]);
 void btl_tcp_verdict_write(uint8_t out[BTL_TCP_VERDICT_BYTES], btl_tcp_verdict_t verdict);
 
 /* Of messages that btl_tcp_greeting_check() passed. MCA_ERR_BAD_PARAM: a field is out of bounds. */
 int btl_tcp_hello_read(const uint8_t in[BTL_TCP_HELLO_BYTES], btl_tcp_hello_t *hello);
-void btl_tcp_challenge_read(const uint8_t in[BTL_TCP_CHALLENGE_BYTES], btl_tcp_challenge_t *challenge);
+void btl_tcp_challenge_read(const uint8_t in[BTL_TCP_CHALLENGE_BYTES],
+                            btl_tcp_challenge_t *challenge);
 int btl_tcp_verdict_read(const uint8_t in[BTL_TCP_VERDICT_BYTES], btl_tcp_verdict_t *verdict);
 
 /* The code by which `role` ('A' or 'I') shows that it knows the secret. */
@@ -164,7 +169,8 @@ static inline uint64_t btl_tcp_get64(const uint8_t *p)
     return btl_tcp_get32(p) | (uint64_t) btl_tcp_get32(p + 4) << 32;
 }
 
-static inline void btl_tcp_frame_write(uint8_t out[BTL_TCP_FRAME_HEADER], const btl_tcp_frame_t *frame)
+static inline void btl_tcp_frame_write(uint8_t out[BTL_TCP_FRAME_HEADER],
+                                       const btl_tcp_frame_t *frame)
 {
     btl_tcp_put32(out, frame->len);
     out[4] = frame->type;
@@ -180,14 +186,16 @@ static inline void btl_tcp_frame_stamp(uint8_t out[BTL_TCP_FRAME_HEADER], uint64
 }
 
 /* False: damaged, or not a frame of this version. */
-static inline bool btl_tcp_frame_read(const uint8_t in[BTL_TCP_FRAME_HEADER], btl_tcp_frame_t *frame)
+static inline bool btl_tcp_frame_read(const uint8_t in[BTL_TCP_FRAME_HEADER],
+                                      btl_tcp_frame_t *frame)
 {
     frame->len = btl_tcp_get32(in);
     frame->type = in[4];
     frame->flags = in[5];
     frame->confirmed = btl_tcp_get64(in + 8);
-    bool len_ok = frame->type == BTL_TCP_DATA ? frame->len > 0 && frame->len <= BTL_TCP_FRAME_LEN_MAX
-                                              : frame->len == 0;
+    bool len_ok = frame->type == BTL_TCP_DATA
+                      ? frame->len > 0 && frame->len <= BTL_TCP_FRAME_LEN_MAX
+                      : frame->len == 0;
     return len_ok && frame->type >= BTL_TCP_DATA && frame->type <= BTL_TCP_GOODBYE &&
            !(frame->flags & ~BTL_TCP_FLAG_CONFIRM) && btl_tcp_get16(in + 6) == BTL_TCP_FRAME_MARKER;
 }

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* btl/tcp between real processes over loopback: every way to send, all sizes, both families, several links,
- * kept and placed arrivals, sleeping, threads, orderly end. */
+/* btl/tcp between real processes over loopback: every way to send, all sizes, both families,
+ * several links, kept and placed arrivals, sleeping, threads, orderly end. */
 #include "test/unit/ompi/btl_tcp/world.h"
 
 #include <pthread.h>
@@ -55,8 +55,11 @@ static int check_peers(uint32_t rank)
         bad += want_order && p->out_of_order > 0;
         bad += want_placed && p->placed == 0;
         if (bad) {
-            fprintf(stderr, "# rank %u from %u: received %lu damaged %lu repeats %lu out of order %lu downs %lu (%s)\n",
-                    rank, r, p->received, p->damaged, p->repeats, p->out_of_order, p->downs, p->last_why);
+            fprintf(stderr,
+                    "# rank %u from %u: received %lu damaged %lu repeats %lu out of order %lu "
+                    "downs %lu (%s)\n",
+                    rank, r, p->received, p->damaged, p->repeats, p->out_of_order, p->downs,
+                    p->last_why);
         }
     }
     return bad;
@@ -161,7 +164,8 @@ static void *thread_main(void *arg)
 {
     uint32_t t = (uint32_t) (uintptr_t) arg, peer = 1 - (uint32_t) world.job.self;
     uint8_t payload[600];
-    mca_btl_endpoint_t *ep = world.peer[peer].ep[0] ? world.peer[peer].ep[0] : world.peer[peer].ep[1];
+    mca_btl_endpoint_t *ep =
+        world.peer[peer].ep[0] ? world.peer[peer].ep[0] : world.peer[peer].ep[1];
     mca_btl_module_t *module = &ep->module->super;
     for (uint64_t i = 0; i < PER_THREAD; i++) {
         uint64_t s = t * PER_THREAD + i;
@@ -173,7 +177,8 @@ static void *thread_main(void *arg)
             mca_btl_room_t room;
             if (s % 2) {
                 rc = module->ops->send_short(ep, &h, sizeof(h), payload, h.len);
-            } else if ((rc = module->ops->reserve(ep, sizeof(h) + h.len, 1000, &room)) == MCA_SUCCESS) {
+            } else if ((rc = module->ops->reserve(ep, sizeof(h) + h.len, 1000, &room)) ==
+                       MCA_SUCCESS) {
                 memcpy(room.ptr, &h, sizeof(h));
                 memcpy((uint8_t *) room.ptr + sizeof(h), payload, h.len);
                 module->ops->commit(ep, &room, sizeof(h) + h.len);
@@ -218,7 +223,8 @@ static bool closed(void)
     return true;
 }
 
-/* Rank 1 leaves in order: rank 0 must not take it for a failure, and finds out when it sends again. */
+/* Rank 1 leaves in order: rank 0 must not take it for a failure, and finds out when it sends again.
+ */
 static int farewell(uint32_t rank)
 {
     bool sent = world_send(1 - rank, 0, 100, WORLD_SHORT);
@@ -255,7 +261,8 @@ int main(void)
     run(2, "if_include=lo", exchange_kept, "kept arrivals");
     want_placed = true;
     run(2, "if_include=lo", exchange_placed, "placed payload");
-    run(2, "if_include=lo sndbuf=4096 rcvbuf=262144", exchange_placed, "placed payload, tiny buffers");
+    run(2, "if_include=lo sndbuf=4096 rcvbuf=262144", exchange_placed,
+        "placed payload, tiny buffers");
     want_order = want_placed = false;
     run(2, "if_include=lo links=2", exchange, "two links");
     run(3, "if_include=lo links=3", exchange_placed, "three links");

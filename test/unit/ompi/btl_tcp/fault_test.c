@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* btl/tcp when connections break: cut in mid-stream by a proxy, peers killed, peers connecting at once. What was sent
- * arrives, once the user resends what came back and drops repeats. */
+/* btl/tcp when connections break: cut in mid-stream by a proxy, peers killed, peers connecting at
+ * once. What was sent arrives, once the user resends what came back and drops repeats. */
 #include "test/unit/ompi/btl_tcp/world.h"
 
 #include <arpa/inet.h>
@@ -61,7 +61,8 @@ static void open_line(line_t lines[LINES_MAX], int listener, uint32_t rank)
     while (line < lines + LINES_MAX && line->fd[0] >= 0) {
         line++;
     }
-    if (in < 0 || line == lines + LINES_MAX || connect(out, (struct sockaddr *) &to, sizeof(to)) != 0) {
+    if (in < 0 || line == lines + LINES_MAX ||
+        connect(out, (struct sockaddr *) &to, sizeof(to)) != 0) {
         close(in);
         close(out);
         return;
@@ -69,7 +70,9 @@ static void open_line(line_t lines[LINES_MAX], int listener, uint32_t rank)
     line->fd[0] = in;
     line->fd[1] = out;
     /* Some are cut already in the greeting. */
-    line->budget = board->cuts >= CUTS ? -1 : rand_r(&seed) % 4 ? rand_r(&seed) % 1500000 : rand_r(&seed) % 300;
+    line->budget = board->cuts >= CUTS ? -1
+                   : rand_r(&seed) % 4 ? rand_r(&seed) % 1500000
+                                       : rand_r(&seed) % 300;
 }
 
 static void forward(line_t *line, int side)
@@ -156,8 +159,8 @@ static int exchange_through_cuts(uint32_t rank)
     }
     bool ok = world_wait(all_received, 40000) && world_wait(world_idle, 20000);
     if (!ok || p->damaged || p->received != MESSAGES || p->downs == 0 || p->ups == 0) {
-        fprintf(stderr, "# rank %u: received %lu damaged %lu downs %lu ups %lu (%s)\n", rank, p->received,
-                p->damaged, p->downs, p->ups, p->last_why);
+        fprintf(stderr, "# rank %u: received %lu damaged %lu downs %lu ups %lu (%s)\n", rank,
+                p->received, p->damaged, p->downs, p->ups, p->last_why);
         return 3;
     }
     return 0;
@@ -179,7 +182,8 @@ static void test_cuts(const char *settings)
     world_card_filter = through_proxy;
     int good = world_run(2, settings, exchange_through_cuts);
     world_card_filter = NULL;
-    TAP_OK(good == 2 && board->cuts >= CUTS, "every byte arrives through %u cuts, \"%s\"", board->cuts, settings);
+    TAP_OK(good == 2 && board->cuts >= CUTS, "every byte arrives through %u cuts, \"%s\"",
+           board->cuts, settings);
     kill(proxy, SIGKILL);
     waitpid(proxy, NULL, 0);
     close(listener[0]);
@@ -224,8 +228,8 @@ static int survivor(uint32_t rank)
     int rc = module->ops->send_short(ep, "12345678", 8, NULL, 0);
     bad += rc != MCA_ERR_UNREACHABLE || ep->head || !module->ops->idle(module, ep);
     if (bad) {
-        fprintf(stderr, "# downs %lu ups %lu rc %d returned %lu why %s\n", p->downs, p->ups, rc, p->returned,
-                p->last_why);
+        fprintf(stderr, "# downs %lu ups %lu rc %d returned %lu why %s\n", p->downs, p->ups, rc,
+                p->returned, p->last_why);
     }
     world_stop();
     exit(bad); /* nobody is left for the barrier */

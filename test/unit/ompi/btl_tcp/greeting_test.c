@@ -62,7 +62,8 @@ static btl_tcp_hello_t good_hello(void)
     return hello;
 }
 
-/* The door's answer to a HELLO: a verdict, or BTL_TCP_VERDICT_COUNT for a challenge (then in `out`), or -1. */
+/* The door's answer to a HELLO: a verdict, or BTL_TCP_VERDICT_COUNT for a challenge (then in
+ * `out`), or -1. */
 static int ask(int fd, const uint8_t *hello, size_t len, uint8_t out[BTL_TCP_CHALLENGE_BYTES])
 {
     btl_tcp_greeting_type_t type;
@@ -94,9 +95,11 @@ static void test_strangers(void)
 {
     btl_tcp_hello_t hello = good_hello();
     uint8_t bytes[BTL_TCP_HELLO_BYTES], out[BTL_TCP_CHALLENGE_BYTES];
-    TAP_OK(ask_with(hello) == BTL_TCP_VERDICT_COUNT, "a proper greeting is answered by a challenge");
+    TAP_OK(ask_with(hello) == BTL_TCP_VERDICT_COUNT,
+           "a proper greeting is answered by a challenge");
     hello.to += 2;
-    TAP_OK(ask_with(hello) == BTL_TCP_REFUSED_STRANGER, "a greeting for another process is refused");
+    TAP_OK(ask_with(hello) == BTL_TCP_REFUSED_STRANGER,
+           "a greeting for another process is refused");
     hello = good_hello();
     hello.from ^= 1ull << 40;
     TAP_OK(ask_with(hello) == BTL_TCP_REFUSED_STRANGER, "a process of another job is refused");
@@ -114,7 +117,8 @@ static void test_strangers(void)
     hello = good_hello();
     btl_tcp_hello_write(bytes, &hello);
     bytes[8] = 99;
-    TAP_OK(ask(fd, bytes, sizeof(bytes), out) == BTL_TCP_REFUSED_VERSION, "another version is told so");
+    TAP_OK(ask(fd, bytes, sizeof(bytes), out) == BTL_TCP_REFUSED_VERSION,
+           "another version is told so");
     close(fd);
     fd = door_open();
     send(fd, "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL);
@@ -131,7 +135,8 @@ static void test_strangers(void)
 /* Go through the greeting with a secret. The verdict, or -1. */
 static int prove(int fd, const uint8_t key[32], const char *job, const btl_tcp_hello_t *hello)
 {
-    uint8_t bytes[BTL_TCP_HELLO_BYTES], challenge[BTL_TCP_CHALLENGE_BYTES], mac[32], out[BTL_TCP_PROOF_BYTES];
+    uint8_t bytes[BTL_TCP_HELLO_BYTES], challenge[BTL_TCP_CHALLENGE_BYTES], mac[32],
+        out[BTL_TCP_PROOF_BYTES];
     btl_tcp_verdict_t verdict;
     btl_tcp_hello_write(bytes, hello);
     if (ask(fd, bytes, sizeof(bytes), challenge) != BTL_TCP_VERDICT_COUNT) {
@@ -166,14 +171,16 @@ static void test_proofs(void)
     btl_tcp_hello_write(bytes, &hello);
     ask(fd, bytes, sizeof(bytes), challenge);
     btl_tcp_mac(secret, 'A', job_id, bytes, challenge, mac);
-    TAP_OK(opal_equal_const_time(mac, challenge + BTL_TCP_CHALLENGE_MAC_AT, 32), "the door proves itself");
+    TAP_OK(opal_equal_const_time(mac, challenge + BTL_TCP_CHALLENGE_MAC_AT, 32),
+           "the door proves itself");
     uint8_t proof[BTL_TCP_PROOF_BYTES], verdict[BTL_TCP_VERDICT_BYTES];
     btl_tcp_proof_write(proof, mac);
     send(fd, proof, sizeof(proof), MSG_NOSIGNAL);
     door_read(fd, verdict, sizeof(verdict), 3000);
     TAP_OK(verdict[16] == BTL_TCP_REFUSED_PROOF, "a reflected code is refused");
     close(fd);
-    TAP_OK(world.peer[1].ep[0] == NULL && !btl_tcp_endpoint_find(&mca_btl_tcp.modules[0], hello.from),
+    TAP_OK(world.peer[1].ep[0] == NULL &&
+               !btl_tcp_endpoint_find(&mca_btl_tcp.modules[0], hello.from),
            "none of them has become a peer");
 }
 
@@ -212,9 +219,11 @@ static void test_frames(void)
     unsigned marker = BTL_TCP_FRAME_MARKER;
     bad_frame(&(btl_tcp_frame_t){.len = 0xffffffff, .type = BTL_TCP_DATA}, marker, "a huge length");
     bad_frame(&(btl_tcp_frame_t){.len = 0, .type = BTL_TCP_DATA}, marker, "an empty fragment");
-    bad_frame(&(btl_tcp_frame_t){.len = 8, .type = BTL_TCP_CONFIRM}, marker, "a confirmation with a length");
+    bad_frame(&(btl_tcp_frame_t){.len = 8, .type = BTL_TCP_CONFIRM}, marker,
+              "a confirmation with a length");
     bad_frame(&(btl_tcp_frame_t){.len = 0, .type = 77}, marker, "an unknown type");
-    bad_frame(&(btl_tcp_frame_t){.len = 8, .type = BTL_TCP_DATA, .flags = 0x80}, marker, "an unknown flag");
+    bad_frame(&(btl_tcp_frame_t){.len = 8, .type = BTL_TCP_DATA, .flags = 0x80}, marker,
+              "an unknown flag");
     bad_frame(&(btl_tcp_frame_t){.type = BTL_TCP_CONFIRM, .confirmed = 1}, marker,
               "confirming what was never sent");
     bad_frame(&(btl_tcp_frame_t){.type = BTL_TCP_CONFIRM}, 0x1111, "a wrong marker");
@@ -270,8 +279,8 @@ static void test_descriptors(void)
         world_sleep(20);
         rounds++;
     }
-    TAP_OK(world.reports > 0 && world.reports < 50 && strstr(world.last_report, "ulimit"), "no descriptor left: %s",
-           world.last_report);
+    TAP_OK(world.reports > 0 && world.reports < 50 && strstr(world.last_report, "ulimit"),
+           "no descriptor left: %s", world.last_report);
     TAP_OK(rounds < 200, "and not spun on (%u rounds)", rounds);
     setrlimit(RLIMIT_NOFILE, &limit);
     while (count > 0) {
@@ -295,7 +304,8 @@ static void test_fuzz(void)
         }
         if (i % 2 && len >= BTL_TCP_HELLO_BYTES) {
             btl_tcp_hello_write(bytes, &hello);
-            bytes[(unsigned) rand_r(&seed) % BTL_TCP_HELLO_BYTES] ^= (uint8_t) (1 << rand_r(&seed) % 8);
+            bytes[(unsigned) rand_r(&seed) % BTL_TCP_HELLO_BYTES] ^=
+                (uint8_t) (1 << rand_r(&seed) % 8);
         }
         send(fd, bytes, len, MSG_NOSIGNAL);
         for (int k = 0; k < 10; k++) {
@@ -305,7 +315,8 @@ static void test_fuzz(void)
     }
     btl_tcp_hello_t hello = good_hello();
     int fd = door_open();
-    TAP_OK(prove(fd, secret, job_id, &hello) == BTL_TCP_ACCEPTED, "alive after 300 random greetings");
+    TAP_OK(prove(fd, secret, job_id, &hello) == BTL_TCP_ACCEPTED,
+           "alive after 300 random greetings");
     close(fd);
 }
 
@@ -326,16 +337,20 @@ int main(void)
     TAP_OK(!world_start(0, 2, "if_include=nosuch0", &rc) && rc == MCA_ERR_NOT_AVAILABLE &&
                strstr(world.last_report, "No network interface is left"),
            "no interface left: %s", world.last_report);
-    TAP_OK(!world_start(0, 2, "if_include=lo if_exclude=eth0", &rc) && rc == MCA_ERR_BAD_PARAM && world.reports == 1,
+    TAP_OK(!world_start(0, 2, "if_include=lo if_exclude=eth0", &rc) && rc == MCA_ERR_BAD_PARAM &&
+               world.reports == 1,
            "both lists: %s", world.last_report);
     TAP_OK(!world_start(0, 2, "if_include=10.0.0.0/77", &rc) && world.reports == 1, "bad block: %s",
            world.last_report);
-    TAP_OK(!world_start(0, 2, "net_ports=7-x", &rc) && world.reports == 1, "bad ports: %s", world.last_report);
-    TAP_OK(world_start(0, 2, "net_include=lo net_ports=41000-41999", &rc) && mca_btl_tcp.card.port >= 41000 &&
-               mca_btl_tcp.card.port <= 41999 && mca_btl_tcp.card.if_count == 1,
+    TAP_OK(!world_start(0, 2, "net_ports=7-x", &rc) && world.reports == 1, "bad ports: %s",
+           world.last_report);
+    TAP_OK(world_start(0, 2, "net_include=lo net_ports=41000-41999", &rc) &&
+               mca_btl_tcp.card.port >= 41000 && mca_btl_tcp.card.port <= 41999 &&
+               mca_btl_tcp.card.if_count == 1,
            "the shared parameters hold (port %u)", mca_btl_tcp.card.port);
     world_stop();
-    TAP_OK(world_start(0, 2, "net_exclude=lo net_include= if_exclude=eth0", &rc) || world.reports == 1,
+    TAP_OK(world_start(0, 2, "net_exclude=lo net_include= if_exclude=eth0", &rc) ||
+               world.reports == 1,
            "own lists go before the shared ones");
     if (world.module_count) {
         world_stop();

@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* btl/tcp between two hosts (network namespaces) with two links and, in each, an interface with the same address as
- * the other's, as docker0 is. A link is cut and mended under traffic. Needs root. */
+/* btl/tcp between two hosts (network namespaces) with two links and, in each, an interface with the
+ * same address as the other's, as docker0 is. A link is cut and mended under traffic. Needs root.
+ */
 #include "test/unit/ompi/btl_tcp/world.h"
 
 #include <errno.h>
@@ -42,7 +43,8 @@ static bool hosts_up(void)
         bad += command("ip netns add %s", name[h]);
     }
     for (int l = 0; l < 2 && !bad; l++) {
-        bad += command("ip link add eth%d netns %s type veth peer name eth%d netns %s", l, name[0], l, name[1]);
+        bad += command("ip link add eth%d netns %s type veth peer name eth%d netns %s", l, name[0],
+                       l, name[1]);
     }
     for (int h = 0; h < 2 && !bad; h++) {
         bad += command("ip -n %s link set lo up", name[h]);
@@ -52,14 +54,17 @@ static bool hosts_up(void)
         bad += command("ip -n %s link set docker0 up", name[h]);
         for (int l = 0; l < 2; l++) {
             bad += command("ip -n %s addr add 10.7.%d.%d/24 dev eth%d", name[h], l, h + 1, l);
-            bad += command("ip -n %s addr add fd00:7:%d::%d/64 dev eth%d nodad", name[h], l, h + 1, l);
+            bad +=
+                command("ip -n %s addr add fd00:7:%d::%d/64 dev eth%d nodad", name[h], l, h + 1, l);
             bad += command("ip -n %s link set eth%d up", name[h], l);
         }
     }
     for (int h = 0; h < 2 && !bad; h++) {
         for (int l = 0; l < 2; l++) { /* the kernel notices the carrier after a while */
-            bad += command("for i in 1 2 3 4 5 6 7 8 9; do ip -n %s link show eth%d | grep -q 'state UP' && exit 0; "
-                           "sleep 0.5; done; exit 1", name[h], l);
+            bad += command("for i in 1 2 3 4 5 6 7 8 9; do ip -n %s link show eth%d | grep -q "
+                           "'state UP' && exit 0; "
+                           "sleep 0.5; done; exit 1",
+                           name[h], l);
         }
     }
     return bad == 0;
@@ -150,8 +155,8 @@ static int through_cut(uint32_t rank)
     if (rank == 0) {
         world_peer_t *p = &world.peer[1];
         bad += p->downs == 0 || !world_wait(mended, 15000);
-        fprintf(stderr, "# %lu sent, link down %lu times (%s), up %lu times, %lu came back\n", board->sent,
-                p->downs, p->last_why, p->ups, p->returned + p->unconfirmed);
+        fprintf(stderr, "# %lu sent, link down %lu times (%s), up %lu times, %lu came back\n",
+                board->sent, p->downs, p->last_why, p->ups, p->returned + p->unconfirmed);
     }
     return bad;
 }
@@ -189,8 +194,8 @@ int main(void)
     run("family=4", two_links, "IPv4 alone");
     run("family=6", two_links, "IPv6 alone");
     world_bystander = cut_and_mend;
-    run("stall_timeout=1000 connect_timeout=500 reconnect_max=500 reconnect_attempts=1000", through_cut,
-        "a link is cut and mended");
+    run("stall_timeout=1000 connect_timeout=500 reconnect_max=500 reconnect_attempts=1000",
+        through_cut, "a link is cut and mended");
     hosts_down();
     return tap_end();
 }

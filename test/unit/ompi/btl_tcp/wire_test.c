@@ -10,7 +10,11 @@
 static void test_frames(void)
 {
     uint8_t bytes[BTL_TCP_FRAME_HEADER];
-    btl_tcp_frame_t in = {.len = 0x123456, .type = BTL_TCP_DATA, .flags = 1, .confirmed = 0x1122334455667788}, out;
+    btl_tcp_frame_t in = {.len = 0x123456,
+                          .type = BTL_TCP_DATA,
+                          .flags = 1,
+                          .confirmed = 0x1122334455667788},
+                    out;
     btl_tcp_frame_write(bytes, &in);
     static const uint8_t expected[] = {0x56, 0x34, 0x12, 0, 1, 1, 0xa5, 0x7c,
                                        0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
@@ -22,7 +26,8 @@ static void test_frames(void)
     for (size_t at = 0; at < 8; at++) {
         for (int bit = 0; bit < 8; bit++) {
             bytes[at] ^= (uint8_t) (1 << bit);
-            if (btl_tcp_frame_read(bytes, &out) && (out.len == 0 || out.len > BTL_TCP_FRAME_LEN_MAX)) {
+            if (btl_tcp_frame_read(bytes, &out) &&
+                (out.len == 0 || out.len > BTL_TCP_FRAME_LEN_MAX)) {
                 TAP_OK(false, "bit %d of byte %zu passes", bit, at);
             }
             bytes[at] ^= (uint8_t) (1 << bit);
@@ -37,7 +42,8 @@ static void test_frames(void)
 
 /* ---- Cards and pairing ---- */
 
-static void add_if(btl_tcp_card_t *card, const char *name, uint32_t mbps, const char *text, unsigned prefix)
+static void add_if(btl_tcp_card_t *card, const char *name, uint32_t mbps, const char *text,
+                   unsigned prefix)
 {
     btl_tcp_card_if_t *nif = card->if_count > 0 ? &card->nif[card->if_count - 1] : NULL;
     if (!nif || strcmp(nif->name, name) != 0) {
@@ -60,8 +66,10 @@ static btl_tcp_card_t card(uint64_t domain)
     return c;
 }
 
-/* Is our interface `name` paired with the peer's interface `with` (NULL: with none), seen from both sides? */
-static bool paired(const btl_tcp_card_t *a, const btl_tcp_card_t *b, const char *name, const char *with)
+/* Is our interface `name` paired with the peer's interface `with` (NULL: with none), seen from both
+ * sides? */
+static bool paired(const btl_tcp_card_t *a, const btl_tcp_card_t *b, const char *name,
+                   const char *with)
 {
     for (unsigned i = 0; i < a->if_count; i++) {
         if (strcmp(a->nif[i].name, name) != 0) {
@@ -90,15 +98,18 @@ static void test_pairs(void)
     add_if(&b, "eth0", 1000, "10.0.1.2", 24); /* the cables are crossed */
     add_if(&b, "eth1", 1000, "10.0.0.2", 24);
     add_if(&b, "docker0", 0, "172.17.0.1", 16);
-    TAP_OK(paired(&a, &b, "eth0", "eth1") && paired(&a, &b, "eth1", "eth0"), "subnets decide, not names");
+    TAP_OK(paired(&a, &b, "eth0", "eth1") && paired(&a, &b, "eth1", "eth0"),
+           "subnets decide, not names");
     TAP_OK(paired(&a, &b, "docker0", NULL), "a bridge in each machine is no link");
     TAP_OK(paired(&a, &b, "lo", NULL), "loopback does not leave the machine");
     add_if(&same, "eth0", 1000, "10.0.0.1", 24);
-    TAP_OK(paired(&a, &same, "lo", "lo") && paired(&a, &same, "eth0", NULL), "on one machine loopback alone");
+    TAP_OK(paired(&a, &same, "lo", "lo") && paired(&a, &same, "eth0", NULL),
+           "on one machine loopback alone");
     TAP_OK(btl_tcp_routes(&a, 0, &same, 0, routes) == 2 && routes[0].way == BTL_TCP_WAY_LOOPBACK,
            "both its families");
 
-    btl_tcp_card_t c = {.domain = 5, .port = 1, .links = 1}, d = {.domain = 5, .port = 2, .links = 1};
+    btl_tcp_card_t c = {.domain = 5, .port = 1, .links = 1},
+                   d = {.domain = 5, .port = 2, .links = 1};
     add_if(&c, "eth0", 1000, "10.0.0.1", 24);
     add_if(&d, "eth0", 1000, "10.0.0.1", 24);
     TAP_OK(paired(&c, &d, "eth0", "eth0"), "on one machine without loopback any interface does");
@@ -108,12 +119,14 @@ static void test_pairs(void)
     add_if(&e, "fast0", 10000, "10.0.0.2", 24);
     add_if(&f, "fast9", 10000, "10.0.0.3", 24);
     add_if(&f, "slow9", 1000, "10.0.0.4", 24);
-    TAP_OK(paired(&e, &f, "fast0", "fast9") && paired(&e, &f, "slow0", "slow9"), "in one subnet fast with fast");
+    TAP_OK(paired(&e, &f, "fast0", "fast9") && paired(&e, &f, "slow0", "slow9"),
+           "in one subnet fast with fast");
 
     btl_tcp_card_t g = {.domain = 8, .links = 1}, h = {.domain = 9, .links = 1};
     add_if(&g, "eth0", 1000, "10.7.0.1", 24);
     add_if(&h, "eth0", 1000, "10.8.0.1", 24);
-    TAP_OK(paired(&g, &h, "eth0", "eth0") && btl_tcp_pair(&g, 1, &h, 2, 0).way == BTL_TCP_WAY_ROUTED,
+    TAP_OK(paired(&g, &h, "eth0", "eth0") &&
+               btl_tcp_pair(&g, 1, &h, 2, 0).way == BTL_TCP_WAY_ROUTED,
            "other subnets may be routed");
     add_if(&g, "eth0", 0, "fe80::1", 64);
     add_if(&g, "eth0", 0, "fd00::1", 64);
@@ -144,10 +157,12 @@ static void test_cards(void)
         free(exact);
     }
     TAP_OK(refused, "a truncated card is refused");
-    TAP_OK(btl_tcp_card_read(bytes, len + 1, &out) != MCA_SUCCESS, "a card with something behind it is refused");
+    TAP_OK(btl_tcp_card_read(bytes, len + 1, &out) != MCA_SUCCESS,
+           "a card with something behind it is refused");
     TAP_OK(btl_tcp_card_read(NULL, 0, &out) != MCA_SUCCESS, "no card is refused");
     bytes[4] = 99;
-    TAP_OK(btl_tcp_card_read(bytes, len, &out) != MCA_SUCCESS, "a card of another version is refused");
+    TAP_OK(btl_tcp_card_read(bytes, len, &out) != MCA_SUCCESS,
+           "a card of another version is refused");
 }
 
 int main(void)

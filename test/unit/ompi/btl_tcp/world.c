@@ -170,8 +170,10 @@ static int var_register(const mca_base_var_desc_t *desc, void *storage)
     return MCA_SUCCESS;
 }
 
-__attribute__((format(printf, 4, 5))) static void log_line(const char *framework, const char *component,
-                                                           mca_log_level_t level, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void log_line(const char *framework,
+                                                           const char *component,
+                                                           mca_log_level_t level,
+                                                           const char *format, ...)
 {
     static int verbose = -1;
     va_list args;
@@ -197,7 +199,8 @@ __attribute__((format(printf, 2, 3))) static void report(const char *topic, cons
     world.reports++;
 }
 
-static const mca_base_services_t base_services = {sizeof(base_services), var_register, log_line, report};
+static const mca_base_services_t base_services = {sizeof(base_services), var_register, log_line,
+                                                  report};
 
 static int timers_run(void)
 {
@@ -324,7 +327,8 @@ static bool is_intact(const uint8_t *data, uint32_t source, uint64_t sequence, s
 
 static void account(world_peer_t *peer, const world_header_t *h, const uint8_t *payload, size_t len)
 {
-    if (h->len != len || h->sequence >= WORLD_WINDOW || !is_intact(payload, h->source, h->sequence, len)) {
+    if (h->len != len || h->sequence >= WORLD_WINDOW ||
+        !is_intact(payload, h->source, h->sequence, len)) {
         peer->damaged++;
         return;
     }
@@ -384,7 +388,8 @@ static void arrive(void *cookie, mca_btl_arrival_t *a)
     }
 }
 
-static bool place(void *cookie, const void *head, size_t head_len, size_t len, mca_btl_place_t *place)
+static bool place(void *cookie, const void *head, size_t head_len, size_t len,
+                  mca_btl_place_t *place)
 {
     (void) cookie;
     (void) head;
@@ -490,7 +495,8 @@ static int send_room(mca_btl_endpoint_t *ep, const mca_btl_module_ops_t *ops, pe
 static int send_desc(mca_btl_endpoint_t *ep, const mca_btl_module_ops_t *ops, pending_t *p)
 {
     size_t len = p->header.len, third = len / 3;
-    p->desc = (mca_btl_descriptor_t){.header = &p->header, .header_len = sizeof(p->header), .user = p};
+    p->desc =
+        (mca_btl_descriptor_t){.header = &p->header, .header_len = sizeof(p->header), .user = p};
     p->desc.event = desc_event;
     p->desc.iov_count = 3;
     p->desc.iov[0] = (struct iovec){p->data, third};
@@ -499,7 +505,8 @@ static int send_desc(mca_btl_endpoint_t *ep, const mca_btl_module_ops_t *ops, pe
     return ops->send(ep, &p->desc);
 }
 
-/* Over the first link that takes it, starting with another one each time. Owns `p` if it was taken. */
+/* Over the first link that takes it, starting with another one each time. Owns `p` if it was taken.
+ */
 static bool dispatch(pending_t *p, world_how_t how)
 {
     static unsigned turn;
@@ -513,10 +520,12 @@ static bool dispatch(pending_t *p, world_how_t how)
         }
         const mca_btl_module_ops_t *ops = world.modules[m]->ops;
         world_how_t way = how == WORLD_ANY ? (world_how_t) (p->header.sequence % 3) : how;
-        if (way == WORLD_SHORT && sizeof(p->header) + p->header.len > world.modules[m]->limits.short_max) {
+        if (way == WORLD_SHORT &&
+            sizeof(p->header) + p->header.len > world.modules[m]->limits.short_max) {
             way = WORLD_DESC;
         }
-        int rc = way == WORLD_SHORT  ? ops->send_short(ep, &p->header, sizeof(p->header), p->data, p->header.len)
+        int rc = way == WORLD_SHORT
+                     ? ops->send_short(ep, &p->header, sizeof(p->header), p->data, p->header.len)
                  : way == WORLD_ROOM ? send_room(ep, ops, p)
                                      : send_desc(ep, ops, p);
         if (rc == 0) {
@@ -629,12 +638,16 @@ void world_stop(void)
 int world_add(uint32_t rank, const void *card, size_t len)
 {
     int count = 0;
-    mca_btl_peer_t peer = {.name = (world.job.self & ~(mca_btl_name_t) 0xffffffff) | rank, .local = true,
-                           .local_rank = rank, .host = "testhost", .card = card, .card_len = len};
+    mca_btl_peer_t peer = {.name = (world.job.self & ~(mca_btl_name_t) 0xffffffff) | rank,
+                           .local = true,
+                           .local_rank = rank,
+                           .host = "testhost",
+                           .card = card,
+                           .card_len = len};
     for (size_t m = 0; m < world.module_count; m++) {
         world_peer_t *p = &world.peer[rank];
-        count += world.modules[m]->ops->add_peer(world.modules[m], &peer, p, &p->ep[m], &p->why[m]) ==
-                 MCA_SUCCESS;
+        count += world.modules[m]->ops->add_peer(world.modules[m], &peer, p, &p->ep[m],
+                                                 &p->why[m]) == MCA_SUCCESS;
     }
     return count;
 }

@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The surroundings of btl/tcp for its tests: services (one poller, events by poll(2), timers), parameters set by
- * the test, and a user of the BTL that resends what a failed link hands back and drops repeats.
+ * The surroundings of btl/tcp for its tests: services (one poller, events by poll(2), timers),
+ * parameters set by the test, and a user of the BTL that resends what a failed link hands back and
+ * drops repeats.
  *
  * Every fragment's header is a world_header_t; payload bytes follow from (source, sequence).
  */
@@ -47,10 +48,12 @@ typedef struct world {
 
 extern world_t world;
 
-/* `settings`: "name=value ..." of btl_tcp parameters and net_*. False: init() said no (its code in *rc). */
+/* `settings`: "name=value ..." of btl_tcp parameters and net_*. False: init() said no (its code in
+ * *rc). */
 bool world_start(uint32_t rank, uint32_t size, const char *settings, int *rc);
 void world_stop(void);
-/* Let the peer's card, as it published it, be known; endpoints on all modules that take it. How many did. */
+/* Let the peer's card, as it published it, be known; endpoints on all modules that take it. How
+ * many did. */
 int world_add(uint32_t rank, const void *card, size_t len);
 
 /* One round of progress. */
@@ -60,16 +63,16 @@ void world_sleep(int ms);
 uint64_t world_now_ns(void);
 bool world_wait(bool (*check)(void), unsigned ms);
 
-/* Send a fragment over some link that is up, in the way that `how` says, progressing until one takes it. False: no
- * link took it in 20 s. */
+/* Send a fragment over some link that is up, in the way that `how` says, progressing until one
+ * takes it. False: no link took it in 20 s. */
 typedef enum { WORLD_SHORT, WORLD_ROOM, WORLD_DESC, WORLD_ANY } world_how_t;
 bool world_send(uint32_t rank, uint64_t sequence, size_t len, world_how_t how);
 /* Nothing is waiting to be sent again, and all links are idle. */
 bool world_idle(void);
 void world_fill(uint8_t *out, uint32_t source, uint64_t sequence, size_t len);
 
-/* Fork `size` processes, with all cards exchanged, running fn(rank) as a TAP-less child; the count of those that
- * returned 0. */
+/* Fork `size` processes, with all cards exchanged, running fn(rank) as a TAP-less child; the count
+ * of those that returned 0. */
 typedef int (*world_fn_t)(uint32_t rank);
 int world_run(uint32_t size, const char *settings, world_fn_t fn);
 /* If set: changes the card of `rank` before another process sees it. */

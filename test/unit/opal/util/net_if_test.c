@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Interfaces: enumeration on this machine, filters and their errors, relations of addresses, port ranges. */
+/* Interfaces: enumeration on this machine, filters and their errors, relations of addresses, port
+ * ranges. */
 #include "opal/util/net_if.h"
 
 #include <arpa/inet.h>
@@ -60,7 +61,8 @@ static void test_filters(void)
     TAP_OK(!matches("fd00:1::/32", "eth0", "fd00:2::3"), "outside an IPv6 block");
     TAP_OK(matches("192.168.1.7", "eth0", "192.168.1.7"), "a single address");
     TAP_OK(!matches("192.168.1.7", "eth0", "192.168.1.8"), "another single address");
-    TAP_OK(!matches("", "eth0", "192.168.1.8") && !matches(NULL, "eth0", "192.168.1.8"), "an empty list");
+    TAP_OK(!matches("", "eth0", "192.168.1.8") && !matches(NULL, "eth0", "192.168.1.8"),
+           "an empty list");
     TAP_OK(refused("10.0.0.0/33", "0 to 32"), "too long a prefix");
     TAP_OK(refused("fd00::/129", "0 to 128"), "too long an IPv6 prefix");
     TAP_OK(refused("10.0.0.0/", "prefix length"), "no prefix");
@@ -91,12 +93,15 @@ static void test_choice(void)
     TAP_OK(strstr(verdict(bare, "", ""), "without an address"), "without an address");
     TAP_OK(strstr(verdict(up, "eth1", ""), "include"), "not included");
     TAP_OK(strstr(verdict(up, "", "10.0.0.0/8"), "exclude"), "excluded");
-    TAP_OK(strstr(verdict(nif("tun0", "10.9.0.1", 32, OPAL_NET_UP | OPAL_NET_POINTOPOINT), "", ""), "point"),
+    TAP_OK(strstr(verdict(nif("tun0", "10.9.0.1", 32, OPAL_NET_UP | OPAL_NET_POINTOPOINT), "", ""),
+                  "point"),
            "point-to-point");
     TAP_OK(!*verdict(nif("tun0", "10.9.0.1", 32, OPAL_NET_UP | OPAL_NET_POINTOPOINT), "tun0", ""),
            "point-to-point, asked for");
-    TAP_OK(strstr(verdict(nif("docker0", "172.17.0.1", 16, OPAL_NET_UP | OPAL_NET_LOCAL_BRIDGE), "", ""),
-                  "bridge"), "a local bridge");
+    TAP_OK(strstr(verdict(nif("docker0", "172.17.0.1", 16, OPAL_NET_UP | OPAL_NET_LOCAL_BRIDGE), "",
+                          ""),
+                  "bridge"),
+           "a local bridge");
 }
 
 static void test_addresses(void)
@@ -113,14 +118,16 @@ static void test_addresses(void)
     a = addr("fd00::1", 64);
     opal_net_addr_to_sock(&a, 7, 99, &sock);
     TAP_OK(((struct sockaddr_in6 *) (void *) &sock)->sin6_scope_id == 0, "another one none");
-    TAP_OK(opal_net_addr_from_sock(&sock, &d) && opal_net_addr_equal(&a, &d), "to a socket address and back");
+    TAP_OK(opal_net_addr_from_sock(&sock, &d) && opal_net_addr_equal(&a, &d),
+           "to a socket address and back");
     a = addr("::ffff:10.1.2.3", 128);
     opal_net_addr_to_sock(&a, 0, 1, &sock);
     TAP_OK(opal_net_addr_from_sock(&sock, &d) && d.family == AF_INET &&
                strcmp(opal_net_addr_text(&d, text), "10.1.2.3") == 0,
            "a mapped address is IPv4");
     a = addr("192.168.3.1", 24), b = addr("172.31.0.1", 24), c = addr("172.32.0.1", 24);
-    TAP_OK(opal_net_addr_is_private(&a) && opal_net_addr_is_private(&b) && !opal_net_addr_is_private(&c),
+    TAP_OK(opal_net_addr_is_private(&a) && opal_net_addr_is_private(&b) &&
+               !opal_net_addr_is_private(&c),
            "private networks");
 }
 
@@ -131,8 +138,8 @@ static void test_machine(void)
     bool loopback = false;
     TAP_REQUIRE(opal_net_if_list(&list, &count) == OPAL_SUCCESS, "enumeration");
     for (size_t i = 0; i < count; i++) {
-        printf("# %s flags %#x, %u Mbit/s, %u addresses\n", list[i].name, list[i].flags, list[i].mbps,
-               list[i].addr_count);
+        printf("# %s flags %#x, %u Mbit/s, %u addresses\n", list[i].name, list[i].flags,
+               list[i].mbps, list[i].addr_count);
         loopback |= list[i].flags & OPAL_NET_LOOPBACK && list[i].index > 0;
         for (size_t k = 0; k < i; k++) {
             TAP_OK(strcmp(list[i].name, list[k].name) != 0, "no interface twice");
@@ -158,7 +165,9 @@ int main(void)
     test_addresses();
     test_machine();
     TAP_OK(ports("", OPAL_SUCCESS, 0, 0) && ports(NULL, OPAL_SUCCESS, 0, 0), "no range of ports");
-    TAP_OK(ports("20000-20999", OPAL_SUCCESS, 20000, 20999) && ports("4444", OPAL_SUCCESS, 4444, 4444), "ranges");
+    TAP_OK(ports("20000-20999", OPAL_SUCCESS, 20000, 20999) &&
+               ports("4444", OPAL_SUCCESS, 4444, 4444),
+           "ranges");
     static const char *const bad[] = {"0", "x", "7-", "7-x", "9-7", "1-70000", "-5", "5 6"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         TAP_OK(ports(bad[i], OPAL_ERR_BAD_PARAM, 0, 0), "not a range: \"%s\"", bad[i]);

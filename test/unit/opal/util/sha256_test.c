@@ -26,7 +26,8 @@ static void check_hash(const char *data, size_t len, size_t step, const char *ex
     TAP_OK(strcmp(text, expected) == 0, "%zu bytes in pieces of %zu", len, step);
 }
 
-static void check_mac(const void *key, size_t key_len, const void *data, size_t len, const char *expected)
+static void check_mac(const void *key, size_t key_len, const void *data, size_t len,
+                      const char *expected)
 {
     uint8_t mac[OPAL_SHA256_BYTES];
     char text[65];
@@ -47,13 +48,17 @@ int main(void)
     tap_start(30);
     check_hash("", 0, 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     check_hash("abc", 3, 3, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    check_hash(two_blocks, 56, 56, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-    check_hash(two_blocks, 56, 1, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    check_hash(two_blocks, 56, 56,
+               "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    check_hash(two_blocks, 56, 1,
+               "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
     memset(million, 'a', sizeof(million));
-    check_hash(million, sizeof(million), 977, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    check_hash(million, sizeof(million), 977,
+               "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 
     memset(key, 0x0b, 20);
-    check_mac(key, 20, "Hi There", 8, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+    check_mac(key, 20, "Hi There", 8,
+              "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
     check_mac("Jefe", 4, "what do ya want for nothing?", 28,
               "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
     memset(key, 0xaa, sizeof(key));
@@ -61,7 +66,8 @@ int main(void)
               "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 
     TAP_OK(opal_equal_const_time("abcd", "abcd", 4), "equal");
-    TAP_OK(!opal_equal_const_time("abcd", "abce", 4) && !opal_equal_const_time("Xbcd", "abcd", 4), "different");
+    TAP_OK(!opal_equal_const_time("abcd", "abce", 4) && !opal_equal_const_time("Xbcd", "abcd", 4),
+           "different");
     TAP_OK(opal_equal_const_time("a", "b", 0), "nothing equals nothing");
     return tap_end();
 }
