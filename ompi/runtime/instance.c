@@ -98,6 +98,7 @@ static const struct {
     {"the publication of addresses", ompi_rte_commit, NULL},
     {"parameters", check_parameters, NULL},
     {"traffic", NULL, quiesce},
+    {"the progress thread", opal_progress_thread_start, opal_progress_thread_stop},
 };
 
 enum { STAGES = sizeof stages / sizeof *stages };

@@ -491,13 +491,13 @@ int opal_progress_poller_add(const opal_poller_ops_t *ops, void *context, opal_p
     p->ops = ops;
     p->context = context;
     p->active = true;
+    *poller = p; /* its poll may run before we return */
     int rc = run_in_owner(place_poller, p);
     if (rc != OPAL_SUCCESS) {
+        *poller = NULL;
         free(p);
-        return rc;
     }
-    *poller = p;
-    return OPAL_SUCCESS;
+    return rc;
 }
 
 void opal_progress_poller_del(opal_poller_t *poller)
@@ -581,15 +581,20 @@ int opal_progress_init(bool threads, bool processes_outnumber)
     if (rc != OPAL_SUCCESS) {
         return rc;
     }
-    if (want_thread) {
-        atomic_store(&helper_stop, false);
-        helper_runs = pthread_create(&helper, NULL, helper_main, NULL) == 0;
-        return helper_runs ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
-    }
     return OPAL_SUCCESS;
 }
 
-void opal_progress_finalize(void)
+int opal_progress_thread_start(void)
+{
+    if (!want_thread) {
+        return OPAL_SUCCESS;
+    }
+    atomic_store(&helper_stop, false);
+    helper_runs = pthread_create(&helper, NULL, helper_main, NULL) == 0;
+    return helper_runs ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
+}
+
+void opal_progress_thread_stop(void)
 {
     if (helper_runs) {
         pthread_mutex_lock(&wait_lock);
@@ -600,6 +605,10 @@ void opal_progress_finalize(void)
         pthread_join(helper, NULL);
         helper_runs = false;
     }
+}
+
+void opal_progress_finalize(void)
+{
     run_deferred();
     while (poller_count > 0) {
         free(pollers[--poller_count]);

@@ -39,6 +39,10 @@ OPAL_DECLSPEC int opal_progress_register_params(void);
 /* Start. `oversubscribed`: processes outnumber processors. */
 OPAL_DECLSPEC int opal_progress_init(bool threads, bool oversubscribed);
 OPAL_DECLSPEC void opal_progress_finalize(void);
+/* The progress thread, if parameter opal_progress_thread asks for one: to be started when all pollers are fully set
+ * up, and stopped before any is taken down. */
+OPAL_DECLSPEC int opal_progress_thread_start(void);
+OPAL_DECLSPEC void opal_progress_thread_stop(void);
 /* Processes outnumber processors (known only after the runtime was asked). */
 OPAL_DECLSPEC void opal_progress_set_oversubscribed(bool oversubscribed);
 OPAL_DECLSPEC bool opal_progress_is_oversubscribed(void);

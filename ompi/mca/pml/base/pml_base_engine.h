@@ -108,6 +108,7 @@ static void engine_queue_raw(mca_pml_peer_t *peer, const void *hdr, size_t hdr_l
         mca_pml_base_out_of_memory("a fragment to be sent again");
     }
     raw->len = hdr_len + len;
+    raw->at = raw->bytes;
     memcpy(raw->bytes, hdr, hdr_len);
     memcpy(raw->bytes + hdr_len, data, len);
     opal_list_append(&peer->control, &raw->item);

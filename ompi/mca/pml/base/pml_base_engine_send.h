@@ -406,6 +406,29 @@ static void engine_complete_sends(opal_list_t *sends, int error)
     }
 }
 
+/* Send a kept fragment, or, if the link takes no such long ones, its first part. The rest gets a header of its own. Only pieces of
+ * matched messages can be too long: first fragments fit on every link. */
+static int engine_put_raw(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_raw_t *raw)
+{
+    size_t hdr_len = mca_pml_hdr_length(raw->at, raw->len), payload = raw->len - hdr_len;
+    size_t max = link->module->limits.max_frag - hdr_len - POLICY_ROOM;
+    size_t len = payload < max ? payload : max;
+    int rc = engine_put_bytes(peer, link, raw->at, hdr_len, raw->at + hdr_len, len);
+    if (rc != MCA_SUCCESS) {
+        return rc;
+    }
+    engine_count(link, hdr_len + len);
+    raw->len = len < payload ? raw->len - len : 0;
+    if (raw->len > 0) {
+        mca_pml_hdr_frag_t hdr;
+        memcpy(&hdr, raw->at, sizeof(hdr));
+        hdr.offset = htole64(le64toh(hdr.offset) + len);
+        raw->at += len;
+        memcpy(raw->at, &hdr, sizeof(hdr));
+    }
+    return MCA_SUCCESS;
+}
+
 static bool engine_flush_control(mca_pml_peer_t *peer)
 {
     opal_list_item_t *i;
@@ -415,15 +438,15 @@ static bool engine_flush_control(mca_pml_peer_t *peer)
         if (!link) {
             return false;
         }
-        size_t hdr_len = mca_pml_hdr_length(raw->bytes, raw->len);
-        int rc = engine_put_bytes(peer, link, raw->bytes, hdr_len, raw->bytes + hdr_len, raw->len - hdr_len);
+        int rc = engine_put_raw(peer, link, raw);
         if (rc != MCA_SUCCESS) {
             link->blocked |= rc == MCA_ERR_AGAIN;
             return false;
         }
-        engine_count(link, raw->len);
-        opal_list_remove(i);
-        free(raw);
+        if (raw->len == 0) {
+            opal_list_remove(i);
+            free(raw);
+        }
     }
     return true;
 }

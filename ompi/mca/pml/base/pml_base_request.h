@@ -101,6 +101,7 @@ typedef struct mca_pml_frag {
 typedef struct mca_pml_raw {
     opal_list_item_t item;
     size_t len;
+    unsigned char *at;           /* the fragment; moves on if it has to be cut */
     unsigned char bytes[];
 } mca_pml_raw_t;
 
