@@ -48,12 +48,12 @@
 enum {
     SHM_VERSION = 1,
     SHM_WORD = 8,             /* bytes before a message's data */
-    SHM_SHORT_MAX = 4096,     /* send_short takes at most */
+    SHM_SHORT_MAX = 8192 + MCA_BTL_HEADER_MAX,     /* send_short takes at most */
     SHM_MIN_RING = 2048,
     SHM_MIN_CHUNK = 4096,
     SHM_MAX_CHUNKS = 1024,
     SHM_DRAIN = 64,           /* messages taken from one ring before the next is looked at */
-    SHM_PREFETCH_LINES = 16,
+    SHM_PREFETCH_LINES = 8,
     SHM_CLEAR_AHEAD = 288,     /* lines whose words are cleared ahead of time, at most */
     SHM_NEAR_LINES = 1024,
     SHM_TELL_LINES = 256,     /* the reader tells after so many at the latest */

@@ -43,7 +43,7 @@ static int shm_register_params(const mca_base_services_t *services)
          &mca_btl_shm_params.piece},
         {{.name = "eager_limit", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
           .help = "Longest message sent before its receiver is known, header included",
-          .def.size = 8 << 10, .min = 256, .max = 8 << 20},
+          .def.size = (8 << 10) + MCA_BTL_HEADER_MAX, .min = 256, .max = 8 << 20},
          &mca_btl_shm_params.eager_limit},
         {{.name = "exclusivity", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_DEVELOPER,
           .help = "Preference over other links to the same peer", .def.i = 500, .min = 0, .max = 65536},
@@ -130,7 +130,7 @@ static mca_btl_limits_t shm_limits(const shm_layout_t *l)
     return (mca_btl_limits_t){
         .short_max = in_ring < SHM_SHORT_MAX ? in_ring : SHM_SHORT_MAX,
         .eager_limit = p->eager_limit < frag ? p->eager_limit : frag,
-        .min_frag = in_ring < SHM_SHORT_MAX ? in_ring : SHM_SHORT_MAX,
+        .min_frag = in_ring < SHM_MIN_CHUNK ? in_ring : SHM_MIN_CHUNK,
         .max_frag = frag,
         .send_min = SIZE_MAX,
         .window = frag * (l->chunk_count > 1 ? l->chunk_count / 2 : 1),

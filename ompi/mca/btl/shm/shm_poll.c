@@ -79,6 +79,7 @@ static uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t w
         return shm_arrive_chunk(m, rx->endpoint, line + SHM_WORD) ? 1 : UINT32_MAX;
     case SHM_KIND_FAR:
         if (shm_lines_far(len) < rest) {
+            shm_prefetch(line + SHM_LINE, shm_lines_far(len));
             mca_btl_arrival_t arrival = {
                 .data = line + SHM_LINE, .len = len, .module = &m->super, .endpoint = rx->endpoint,
             };
