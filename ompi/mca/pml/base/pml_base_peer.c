@@ -39,10 +39,6 @@ int mca_pml_base_register_params(void)
         .framework = "pml", .component = "base", .name = "stripe_min", .type = MCA_VAR_DOUBLE,
         .help = "Least part of the total bandwidth with which a link takes part in pml_base_stripe=auto",
         .def.d = 0.05, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
-    static const mca_base_var_desc_t report = {
-        .framework = "pml", .component = "base", .name = "report_links", .type = MCA_VAR_BOOL,
-        .help = "Print at MPI_Finalize what travelled over which link", .def.b = false,
-        .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_LOCAL};
     int rc = mca_base_var_register(&window, &mca_pml_base_params.eager_window);
     rc = rc ? rc : mca_base_var_register(&first, &mca_pml_base_params.first_frag);
     rc = rc ? rc : mca_base_var_register(&stripe, &mca_pml_base_params.stripe);
@@ -51,8 +47,7 @@ int mca_pml_base_register_params(void)
         .framework = "pml", .component = "base", .name = "path_timeout", .type = MCA_VAR_INT, .unit = "s",
         .help = "How long sends wait for a link to come back when none leads to a peer", .def.i = 10, .min = 0,
         .max = 86400, .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP};
-    rc = rc ? rc : mca_base_var_register(&timeout, &mca_pml_base_params.path_timeout);
-    return rc ? rc : mca_base_var_register(&report, &mca_pml_base_params.report_links);
+    return rc ? rc : mca_base_var_register(&timeout, &mca_pml_base_params.path_timeout);
 }
 
 /* ---- The lists ---- */

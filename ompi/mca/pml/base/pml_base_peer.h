@@ -81,7 +81,6 @@ typedef struct mca_pml_base_params {
     uint64_t first_frag;          /* payload of a rendezvous' first fragment at most */
     int64_t stripe;               /* mca_pml_stripe_t */
     double stripe_min;            /* least share of a link that takes part in STRIPE_AUTO */
-    bool report_links;
     int64_t path_timeout;         /* s */
 } mca_pml_base_params_t;
 

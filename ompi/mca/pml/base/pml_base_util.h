@@ -40,9 +40,6 @@ void mca_pml_base_orphan_add(mca_pml_message_t *message);
 /* Take the next one of a context, oldest first; NULL: no more. */
 mca_pml_message_t *mca_pml_base_orphan_take(uint32_t context);
 
-/* Print what travelled over which link. Collective over the job's processes, uses the PML. */
-void mca_pml_base_report_links(void);
-
 #pragma GCC visibility pop
 
 #endif
