@@ -189,7 +189,7 @@ static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *car
     bool self = peer->proc == ompi_proc_self();
     for (size_t i = 0; i < btls.count && peer->link_count < MCA_PML_LINKS_MAX; i++) {
         mca_btl_module_t *module = btls.modules[i];
-        const char *why = "not for messages to oneself";
+        const char *why = self ? "not for messages to oneself" : "for messages to oneself only";
         mca_pml_link_t *link = &peer->links[peer->link_count];
         int rc = MCA_ERR_UNREACHABLE;
         if (self == !!(module->limits.caps & MCA_BTL_CAP_SELF)) {
