@@ -1,5 +1,6 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 dist_doc_DATA += \
+    docs/btl.md \
     docs/performance.md \
     docs/testing.md
 dist_man1_MANS = \
