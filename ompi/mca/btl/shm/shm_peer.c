@@ -93,6 +93,7 @@ static int shm_find_or_open(shm_module_t *m, mca_btl_name_t name, const shm_card
             SHM_LOG(m, MCA_LOG_INFO, "local rank %" PRIu32 " can't be reached: %s", card->local_rank,
                     m->reason);
             shm_free_endpoint(ep);
+            ep = NULL;
         }
     }
     pthread_mutex_unlock(&m->lock);
