@@ -16,7 +16,8 @@ enum { KEYVAL_BASE = 1024 };
 typedef struct keyval {
     int number;
     uint32_t object_kind; /* ompi_handle_kind_t */
-    int32_t refs;         /* the user's until it is freed, and every attribute; with the lock held */
+    /* The user's until it is freed, and every attribute; with the lock held. */
+    int32_t refs;
     bool freed;
     ompi_copy_attr_fn_t copy;
     ompi_delete_attr_fn_t delete;
@@ -43,7 +44,8 @@ static int keyval_room;
 static keyval_t *find_keyval(int number, uint32_t object_kind)
 {
     int i = number - KEYVAL_BASE;
-    if (number < KEYVAL_BASE || i >= keyval_room || !keyvals[i] || keyvals[i]->object_kind != object_kind) {
+    if (number < KEYVAL_BASE || i >= keyval_room || !keyvals[i] ||
+        keyvals[i]->object_kind != object_kind) {
         return NULL;
     }
     return keyvals[i];
@@ -86,8 +88,12 @@ int ompi_keyval_create(uint32_t object_kind, ompi_copy_attr_fn_t copy, ompi_dele
     pthread_mutex_lock(&lock);
     int place = take_place();
     if (place >= 0) {
-        *keyval = (keyval_t) {.number = KEYVAL_BASE + place, .object_kind = object_kind, .refs = 1, .copy = copy,
-                              .delete = delete, .extra_state = extra_state};
+        *keyval = (keyval_t){.number = KEYVAL_BASE + place,
+                             .object_kind = object_kind,
+                             .refs = 1,
+                             .copy = copy,
+                             .delete = delete,
+                             .extra_state = extra_state};
         keyvals[place] = keyval;
         *number = keyval->number;
     }
@@ -181,7 +187,8 @@ static void unlock_and_release(keyval_t *keyval)
 static int call_delete(void *object, const attribute_t *attribute)
 {
     const keyval_t *k = attribute->keyval;
-    return k->delete ? k->delete(ompi_handle_of(object, NULL), k->number, attribute->value, k->extra_state)
+    return k->delete ? k->delete(ompi_handle_of(object, NULL), k->number, attribute->value,
+                                  k->extra_state)
                      : MPI_SUCCESS;
 }
 
@@ -217,7 +224,8 @@ int ompi_attribute_put(void *object, ompi_attribute_set_t **set, int number, voi
     return rc;
 }
 
-int ompi_attribute_get(void *object, ompi_attribute_set_t *const *set, int number, void **value, int *flag)
+int ompi_attribute_get(void *object, ompi_attribute_set_t *const *set, int number, void **value,
+                       int *flag)
 {
     pthread_mutex_lock(&lock);
     keyval_t *keyval = find_keyval(number, kind_of(object));
@@ -237,8 +245,9 @@ int ompi_attribute_delete(void *object, ompi_attribute_set_t **set, int number)
     attribute_t *attribute = keyval ? find(*set, keyval) : NULL;
     if (!attribute) {
         pthread_mutex_unlock(&lock);
-        return keyval ? ompi_error(MPI_ERR_KEYVAL, "the object has no attribute with key %d", number)
-                      : bad_keyval(number);
+        return keyval
+                   ? ompi_error(MPI_ERR_KEYVAL, "the object has no attribute with key %d", number)
+                   : bad_keyval(number);
     }
     attribute_t present = *attribute;
     keyval->refs++;
@@ -285,7 +294,8 @@ static int copy_one(void *from, const attribute_t *attribute, ompi_attribute_set
         flag = 1;
         value = attribute->value;
     } else if (k->copy) {
-        rc = k->copy(ompi_handle_of(from, NULL), k->number, k->extra_state, attribute->value, &value, &flag);
+        rc = k->copy(ompi_handle_of(from, NULL), k->number, k->extra_state, attribute->value,
+                     &value, &flag);
     }
     if (rc == MPI_SUCCESS && flag) {
         pthread_mutex_lock(&lock);
@@ -295,7 +305,8 @@ static int copy_one(void *from, const attribute_t *attribute, ompi_attribute_set
     return rc;
 }
 
-int ompi_attribute_copy_all(void *from, ompi_attribute_set_t *const *from_set, ompi_attribute_set_t **to_set)
+int ompi_attribute_copy_all(void *from, ompi_attribute_set_t *const *from_set,
+                            ompi_attribute_set_t **to_set)
 {
     attribute_t *attributes;
     size_t count;
@@ -369,7 +380,8 @@ void ompi_attribute_finalize(void)
 {
     ompi_datatype_attr_hooks = (ompi_datatype_attr_hooks_t) {.delete_all = NULL};
     for (int i = 0; i < OMPI_DATATYPE_PREDEFINED_COUNT; i++) {
-        ompi_attribute_drop_all(&ompi_datatype_predefined[i].attrs); /* predefined types are never freed */
+        /* Predefined types are never freed. */
+        ompi_attribute_drop_all(&ompi_datatype_predefined[i].attrs);
     }
     for (int i = 0; i < keyval_room; i++) {
         free(keyvals[i]);

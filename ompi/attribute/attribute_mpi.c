@@ -22,23 +22,26 @@ static int free_keyval(uint32_t object_kind, int *number)
 }
 
 int ompi_mpi_comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn,
-                                MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval,
-                                void *extra_state)
+                                MPI_Comm_delete_attr_function *comm_delete_attr_fn,
+                                int *comm_keyval, void *extra_state)
 {
     return ompi_keyval_create(OMPI_HANDLE_COMM, (ompi_copy_attr_fn_t) comm_copy_attr_fn,
-                              (ompi_delete_attr_fn_t) comm_delete_attr_fn, extra_state, comm_keyval);
+                              (ompi_delete_attr_fn_t) comm_delete_attr_fn, extra_state,
+                              comm_keyval);
 }
 
 int ompi_mpi_type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn,
-                                MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval,
-                                void *extra_state)
+                                MPI_Type_delete_attr_function *type_delete_attr_fn,
+                                int *type_keyval, void *extra_state)
 {
     return ompi_keyval_create(OMPI_HANDLE_DATATYPE, (ompi_copy_attr_fn_t) type_copy_attr_fn,
-                              (ompi_delete_attr_fn_t) type_delete_attr_fn, extra_state, type_keyval);
+                              (ompi_delete_attr_fn_t) type_delete_attr_fn, extra_state,
+                              type_keyval);
 }
 
 int ompi_mpi_win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn,
-                               MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval, void *extra_state)
+                               MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval,
+                               void *extra_state)
 {
     return ompi_keyval_create(OMPI_HANDLE_WIN, (ompi_copy_attr_fn_t) win_copy_attr_fn,
                               (ompi_delete_attr_fn_t) win_delete_attr_fn, extra_state, win_keyval);
@@ -66,7 +69,8 @@ static bool is_predefined(int keyval)
     return keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE;
 }
 
-/* Places that stay, for the user to look at; written with what they hold already, but for LASTUSEDCODE. */
+/* Places that stay, for the user to look at; written with what they hold already, but for
+ * LASTUSEDCODE. */
 static int *predefined_value(int keyval)
 {
     static int tag_ub = INT_MAX, host = MPI_PROC_NULL, io = MPI_ANY_SOURCE, wtime_is_global;
@@ -103,7 +107,8 @@ int ompi_mpi_comm_set_attr(ompi_communicator_t *comm, int comm_keyval, void *att
     return ompi_attribute_put(comm, &comm->attrs, comm_keyval, attribute_val);
 }
 
-int ompi_mpi_comm_get_attr(ompi_communicator_t *comm, int comm_keyval, void *attribute_val, int *flag)
+int ompi_mpi_comm_get_attr(ompi_communicator_t *comm, int comm_keyval, void *attribute_val,
+                           int *flag)
 {
     if (is_predefined(comm_keyval)) {
         int *value = predefined_value(comm_keyval);
@@ -131,7 +136,8 @@ int ompi_mpi_type_set_attr(ompi_datatype_t *datatype, int type_keyval, void *att
     return ompi_attribute_put(datatype, &datatype->attrs, type_keyval, attribute_val);
 }
 
-int ompi_mpi_type_get_attr(ompi_datatype_t *datatype, int type_keyval, void *attribute_val, int *flag)
+int ompi_mpi_type_get_attr(ompi_datatype_t *datatype, int type_keyval, void *attribute_val,
+                           int *flag)
 {
     return ompi_attribute_get(datatype, &datatype->attrs, type_keyval, attribute_val, flag);
 }

@@ -1,13 +1,13 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Attribute keys. The callbacks of all three classes of objects have one shape but for the type of the
- * handle, which is a pointer in the ABI. */
+/* Attribute keys. The callbacks of all three classes of objects have one shape but for the type of
+ * the handle, which is a pointer in the ABI. */
 #ifndef OMPI_ATTRIBUTE_KEYVAL_H
 #define OMPI_ATTRIBUTE_KEYVAL_H
 
 #include "ompi/include/ompi/handles.h"
 
-typedef int (*ompi_copy_attr_fn_t)(void *old, int keyval, void *extra_state, void *value_in, void *value_out,
-                                   int *flag);
+typedef int (*ompi_copy_attr_fn_t)(void *old, int keyval, void *extra_state, void *value_in,
+                                   void *value_out, int *flag);
 typedef int (*ompi_delete_attr_fn_t)(void *object, int keyval, void *value, void *extra_state);
 
 /* MPI_COMM_DUP_FN and its siblings; the null functions are null pointers. */

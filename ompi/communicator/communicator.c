@@ -126,8 +126,8 @@ int ompi_comm_free(ompi_communicator_t *comm)
     return rc;
 }
 
-static int start_predefined(ompi_communicator_t *comm, MPI_Comm handle, const char *name, uint32_t first,
-                            uint32_t size, uint32_t context)
+static int start_predefined(ompi_communicator_t *comm, MPI_Comm handle, const char *name,
+                            uint32_t first, uint32_t size, uint32_t context)
 {
     ompi_group_t *group = ompi_group_new_stride(first, 1, (int32_t) size);
     if (!group) {
@@ -147,7 +147,8 @@ static int start_predefined(ompi_communicator_t *comm, MPI_Comm handle, const ch
 
 int ompi_comm_init(void)
 {
-    int rc = start_predefined(&ompi_comm_world, MPI_COMM_WORLD, "MPI_COMM_WORLD", 0, ompi_rte.size, 0);
+    int rc = start_predefined(&ompi_comm_world, MPI_COMM_WORLD, "MPI_COMM_WORLD", 0, ompi_rte.size,
+                              0);
     if (rc == MPI_SUCCESS) {
         rc = start_predefined(&ompi_comm_self, MPI_COMM_SELF, "MPI_COMM_SELF", ompi_rte.rank, 1, 1);
         if (rc != MPI_SUCCESS) {

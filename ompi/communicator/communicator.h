@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Communicators. A communicator has one context id, the same in all its processes, under which messages match;
- * collectives use negative tags of the same context (MPI_ANY_TAG matches tags >= 0 only). A context id is a small number, reused
- * when the communicator is gone, with a count of its uses above it, so that a late message meets no stranger.
+ * Communicators. A communicator has one context id, the same in all its processes, under which
+ * messages match; collectives use negative tags of the same context (MPI_ANY_TAG matches tags >= 0
+ * only). A context id is a small number, reused when the communicator is gone, with a count of its
+ * uses above it, so that a late message meets no stranger.
  */
 #ifndef OMPI_COMMUNICATOR_COMMUNICATOR_H
 #define OMPI_COMMUNICATOR_COMMUNICATOR_H
@@ -41,7 +42,8 @@ struct ompi_communicator_t {
     _Atomic(ompi_errhandler_t *) errhandler;
     struct ompi_attribute_set *attrs;
     ompi_info_t *info;
-    ompi_communicator_t *local_comm; /* of an intercommunicator: its local group, for the library's own use */
+    /* Of an intercommunicator: its local group, for the library's own use. */
+    ompi_communicator_t *local_comm;
     uint32_t idups;                /* MPI_Comm_idup's started on it */
     void *topo;                    /* process topology, later */
     char name[MPI_MAX_OBJECT_NAME];
@@ -70,22 +72,25 @@ void ompi_comm_release(ompi_communicator_t *comm);
 ompi_communicator_t *ompi_comm_of_context(uint32_t context);
 
 enum {
-    OMPI_CONTEXT_SLOT_BITS = 20, /* lower bits: place in the table of communicators; above: count of its uses */
+    /* Lower bits: place in the table of communicators; above: count of its uses. */
+    OMPI_CONTEXT_SLOT_BITS = 20,
     OMPI_CONTEXT_SLOT_MASK = (1 << OMPI_CONTEXT_SLOT_BITS) - 1,
 };
 
-/* A communicator that is not enabled yet: nobody can send to it. The groups are retained; remote_group is NULL for an
- * intracommunicator. NULL: out of memory. */
+/* A communicator that is not enabled yet: nobody can send to it. The groups are retained;
+ * remote_group is NULL for an intracommunicator. NULL: out of memory. */
 ompi_communicator_t *ompi_comm_new(ompi_group_t *local_group, ompi_group_t *remote_group);
 /* Error handler and info assertions of the parent. */
 void ompi_comm_inherit(ompi_communicator_t *comm, ompi_communicator_t *parent, bool info);
-/* Give it its context, make it known to the PML, choose its collectives. Returns an MPI error class. */
+/* Give it its context, make it known to the PML, choose its collectives. Returns an MPI error
+ * class. */
 int ompi_comm_enable(ompi_communicator_t *comm, uint32_t context);
 /* MPI_Comm_free without asking whether it is allowed: attributes, handle, the user's reference. */
 int ompi_comm_free(ompi_communicator_t *comm);
 
 /* MPI_Comm_create for an intercommunicator. */
-int ompi_comm_create_inter(ompi_communicator_t *comm, ompi_group_t *group, ompi_communicator_t **newcomm);
+int ompi_comm_create_inter(ompi_communicator_t *comm, ompi_group_t *group,
+                           ompi_communicator_t **newcomm);
 
 /* World and self: after the runtime and groups, before the PML's add_comm (called in here). */
 int ompi_comm_init(void);

@@ -18,7 +18,8 @@ enum {
 
 typedef struct chunk {
     _Atomic(ompi_communicator_t *) comms[CHUNK_SLOTS]; /* read without the lock */
-    uint32_t uses[CHUNK_SLOTS];                       /* how often a communicator has had the slot */
+    /* How often a communicator has had the slot. */
+    uint32_t uses[CHUNK_SLOTS];
     bool taken[CHUNK_SLOTS];                          /* by a communicator or a vote */
 } chunk_t;
 
@@ -108,7 +109,8 @@ void ompi_context_finalize(void)
 
 /* ---- Votes ---- */
 
-/* Reserves the lowest free slot from `from` on; -1: there is none, or no memory. *uses is how often it was used before. */
+/* Reserves the lowest free slot from `from` on; -1: there is none, or no memory. *uses is how often
+ * it was used before. */
 static int64_t reserve_from(uint32_t from, uint32_t *uses)
 {
     int64_t found = -1;
@@ -146,12 +148,13 @@ static void set_uses(uint32_t slot, uint32_t uses)
     pthread_mutex_unlock(&lock);
 }
 
-/* Where to look after `highest` could not be agreed on. The steps differ from creation to creation, but not
- * from member to member. */
+/* Where to look after `highest` could not be agreed on. The steps differ from creation to creation,
+ * but not from member to member. */
 static uint32_t next_start(const ompi_comm_agreement_t *agreement, int64_t highest, int round)
 {
     uint32_t spread = round < 3 ? 1 : 1u << (round < 10 ? round - 2 : 8);
-    uint32_t mix = (agreement->comm->context * 2654435761u ^ (uint32_t) agreement->tag * 40503u) + (uint32_t) round;
+    uint32_t mix = (agreement->comm->context * 2654435761u ^ (uint32_t) agreement->tag * 40503u) +
+                   (uint32_t) round;
     return (uint32_t) highest + 1 + (mix >> 7) % spread;
 }
 
@@ -192,7 +195,8 @@ static void vote_again(const ompi_comm_agreement_t *agreement, ompi_comm_vote_t 
             vote->slot = reserve_from(next_start(agreement, highest, vote->round), &vote->uses);
         }
         if (vote->slot < 0) {
-            vote->failure = ompi_error(MPI_ERR_OTHER, "there are no more contexts for communicators");
+            vote->failure = ompi_error(MPI_ERR_OTHER,
+                                       "there are no more contexts for communicators");
         }
     }
     vote->round++;
@@ -206,11 +210,14 @@ bool ompi_comm_vote_count(const ompi_comm_agreement_t *agreement, ompi_comm_vote
         ompi_comm_vote_abandon(vote);
         *rc = vote->failure != MPI_SUCCESS
                   ? vote->failure
-                  : ompi_error(MPI_ERR_OTHER, "another process could not create the communicator (error class %d "
-                               "there)", (int) vote->values[FAILURE]);
+                  : ompi_error(MPI_ERR_OTHER,
+                               "another process could not create the communicator (error class %d "
+                               "there)",
+                               (int) vote->values[FAILURE]);
         return true;
     }
-    if (vote->values[HIGHEST] != INT64_MIN && vote->values[HIGHEST] != -vote->values[LOWEST_NEGATED]) {
+    if (vote->values[HIGHEST] != INT64_MIN &&
+        vote->values[HIGHEST] != -vote->values[LOWEST_NEGATED]) {
         vote_again(agreement, vote);
         return false;
     }
@@ -223,7 +230,8 @@ bool ompi_comm_vote_count(const ompi_comm_agreement_t *agreement, ompi_comm_vote
     return true;
 }
 
-static int agree(const ompi_comm_agreement_t *agreement, bool member, int failure, uint32_t *context)
+static int agree(const ompi_comm_agreement_t *agreement, bool member, int failure,
+                 uint32_t *context)
 {
     ompi_comm_vote_t vote;
     int rc;
@@ -238,7 +246,8 @@ static int agree(const ompi_comm_agreement_t *agreement, bool member, int failur
     return rc;
 }
 
-int ompi_comm_establish(const ompi_comm_agreement_t *agreement, ompi_communicator_t **newcomm, int failure)
+int ompi_comm_establish(const ompi_comm_agreement_t *agreement, ompi_communicator_t **newcomm,
+                        int failure)
 {
     uint32_t context = 0;
     bool member = *newcomm != NULL;
@@ -253,12 +262,13 @@ int ompi_comm_establish(const ompi_comm_agreement_t *agreement, ompi_communicato
     return rc;
 }
 
-/* ---- Finding the maximum: up a binomial tree to the first process, over the bridge, and down again ---- */
+/* ---- Finding the maximum: up a binomial tree to the first process, over the bridge, and down
+ * again ---- */
 
 enum { PHASE_UP, PHASE_DOWN, PHASE_TELL };
 
-static void set_step(const ompi_comm_agreement_t *agreement, ompi_comm_step_t *step, ompi_comm_step_kind_t kind,
-                     int32_t i)
+static void set_step(const ompi_comm_agreement_t *agreement, ompi_comm_step_t *step,
+                     ompi_comm_step_kind_t kind, int32_t i)
 {
     step->kind = kind;
     step->comm = agreement->comm;
@@ -334,21 +344,22 @@ void ompi_comm_take_maxima(int64_t *values, const int64_t *others, int count)
 
 static int send_values(const int64_t *values, int count, const ompi_comm_step_t *step)
 {
-    return mca_pml.send(values, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer, step->tag,
-                        MCA_PML_STANDARD, step->comm);
+    return mca_pml.send(values, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer,
+                        step->tag, MCA_PML_STANDARD, step->comm);
 }
 
 static int receive_values(int64_t *values, int count, const ompi_comm_step_t *step)
 {
-    return mca_pml.recv(values, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer, step->tag,
-                        step->comm, MPI_STATUS_IGNORE);
+    return mca_pml.recv(values, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer,
+                        step->tag, step->comm, MPI_STATUS_IGNORE);
 }
 
-static int swap_values(const int64_t *values, int64_t *others, int count, const ompi_comm_step_t *step)
+static int swap_values(const int64_t *values, int64_t *others, int count,
+                       const ompi_comm_step_t *step)
 {
     ompi_request_t *request;
-    int rc = mca_pml.irecv(others, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer, step->tag,
-                           step->comm, &request);
+    int rc = mca_pml.irecv(others, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer,
+                           step->tag, step->comm, &request);
     if (rc != MPI_SUCCESS) {
         return rc;
     }
@@ -383,7 +394,8 @@ int ompi_comm_allmax(const ompi_comm_agreement_t *agreement, int64_t *values, in
 {
     ompi_comm_step_t step = {.phase = PHASE_UP};
     int rc = MPI_SUCCESS;
-    for (ompi_comm_next_step(agreement, &step); rc == MPI_SUCCESS && step.kind != OMPI_COMM_STEP_END;
+    for (ompi_comm_next_step(agreement, &step);
+         rc == MPI_SUCCESS && step.kind != OMPI_COMM_STEP_END;
          ompi_comm_next_step(agreement, &step)) {
         rc = do_step(&step, values, count);
     }
@@ -410,8 +422,8 @@ int ompi_comm_tag_of_idup(uint32_t number)
     return INT_MIN + 0x60000000 + (int) (number & 0xffff);
 }
 
-void ompi_comm_agree_some(ompi_comm_agreement_t *agreement, ompi_communicator_t *comm, const int32_t *ranks,
-                          int32_t size, int32_t me, int tag)
+void ompi_comm_agree_some(ompi_comm_agreement_t *agreement, ompi_communicator_t *comm,
+                          const int32_t *ranks, int32_t size, int32_t me, int tag)
 {
     *agreement = (ompi_comm_agreement_t) {
         .comm = comm, .ranks = ranks, .size = size, .me = me, .tag = tag};
@@ -420,8 +432,8 @@ void ompi_comm_agree_some(ompi_comm_agreement_t *agreement, ompi_communicator_t 
 void ompi_comm_agree_bridged(ompi_comm_agreement_t *agreement, ompi_communicator_t *local_comm,
                              ompi_communicator_t *bridge, int32_t bridge_peer, int bridge_tag)
 {
-    ompi_comm_agree_some(agreement, local_comm, NULL, ompi_comm_size(local_comm), local_comm->my_rank,
-                         OMPI_COMM_TAG_AGREE);
+    ompi_comm_agree_some(agreement, local_comm, NULL, ompi_comm_size(local_comm),
+                         local_comm->my_rank, OMPI_COMM_TAG_AGREE);
     agreement->bridge = bridge;
     agreement->bridge_peer = bridge_peer;
     agreement->bridge_tag = bridge_tag;
@@ -432,6 +444,7 @@ void ompi_comm_agree_all(ompi_comm_agreement_t *agreement, ompi_communicator_t *
     if (ompi_comm_is_inter(comm)) {
         ompi_comm_agree_bridged(agreement, comm->local_comm, comm, 0, OMPI_COMM_TAG_BRIDGE);
     } else {
-        ompi_comm_agree_some(agreement, comm, NULL, ompi_comm_size(comm), comm->my_rank, OMPI_COMM_TAG_AGREE);
+        ompi_comm_agree_some(agreement, comm, NULL, ompi_comm_size(comm), comm->my_rank,
+                             OMPI_COMM_TAG_AGREE);
     }
 }

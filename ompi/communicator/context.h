@@ -2,11 +2,12 @@
 /*
  * Context ids: which are free here, and how the processes of a new communicator agree on one.
  *
- * Every process holds one free slot in reserve and votes for it; one reduction tells whether all voted for the same.
- * If not, each tries to reserve the highest that was voted for, or else the next free one above it, and they vote again. Nobody ever waits for
- * another creation of a communicator in the same process, so that threads can create communicators in any
- * order. Votes only go up; after some rounds each creation goes up by steps of its own, so that two of them that run
- * into each other part.
+ * Every process holds one free slot in reserve and votes for it; one reduction tells whether all
+ * voted for the same. If not, each tries to reserve the highest that was voted for, or else the
+ * next free one above it, and they vote again. Nobody ever waits for another creation of a
+ * communicator in the same process, so that threads can create communicators in any order. Votes
+ * only go up; after some rounds each creation goes up by steps of its own, so that two of them that
+ * run into each other part.
  */
 #ifndef OMPI_COMMUNICATOR_CONTEXT_H
 #define OMPI_COMMUNICATOR_CONTEXT_H
@@ -36,7 +37,8 @@ typedef enum {
     OMPI_COMM_STEP_SEND,    /* the values */
     OMPI_COMM_STEP_RECEIVE, /* the values */
     OMPI_COMM_STEP_COLLECT, /* receive others, take the maxima */
-    OMPI_COMM_STEP_SWAP,    /* with the other group: send the values, receive others, take the maxima */
+    /* With the other group: send the values, receive others, take the maxima. */
+    OMPI_COMM_STEP_SWAP,
 } ompi_comm_step_kind_t;
 
 typedef struct ompi_comm_step {
@@ -62,8 +64,8 @@ typedef struct ompi_comm_vote {
 } ompi_comm_vote_t;
 
 void ompi_comm_vote_start(ompi_comm_vote_t *vote, bool member, int failure);
-/* After each allmax of vote->values: true if it was the last one. Then *rc tells how it ended, and *context is the new
- * one of a member. */
+/* After each allmax of vote->values: true if it was the last one. Then *rc tells how it ended, and
+ * *context is the new one of a member. */
 bool ompi_comm_vote_count(const ompi_comm_agreement_t *agreement, ompi_comm_vote_t *vote, int *rc,
                           uint32_t *context);
 /* Messages failed. */
@@ -83,25 +85,27 @@ int ompi_comm_tag_of_idup(uint32_t number);
 
 /* All of an intracommunicator, a part of one, or both groups of an intercommunicator. */
 void ompi_comm_agree_all(ompi_comm_agreement_t *agreement, ompi_communicator_t *comm);
-void ompi_comm_agree_some(ompi_comm_agreement_t *agreement, ompi_communicator_t *comm, const int32_t *ranks,
-                          int32_t size, int32_t me, int tag);
-/* `local_comm` and another one's local group; the processes with rank 0 ... of both meet on `bridge`. */
+void ompi_comm_agree_some(ompi_comm_agreement_t *agreement, ompi_communicator_t *comm,
+                          const int32_t *ranks, int32_t size, int32_t me, int tag);
+/* `local_comm` and another one's local group; the processes with rank 0 ... of both meet on
+ * `bridge`. */
 void ompi_comm_agree_bridged(ompi_comm_agreement_t *agreement, ompi_communicator_t *local_comm,
                              ompi_communicator_t *bridge, int32_t bridge_peer, int bridge_tag);
 
 /*
- * Bring new communicators to life, all or none: agree that all have succeeded so far (failure: an MPI error class, or MPI_SUCCESS) and on
- * a context, and enable it. *newcomm is NULL in processes that take part without being members. On failure *newcomm is
- * released and NULL.
+ * Bring new communicators to life, all or none: agree that all have succeeded so far (failure: an
+ * MPI error class, or MPI_SUCCESS) and on a context, and enable it. *newcomm is NULL in processes
+ * that take part without being members. On failure *newcomm is released and NULL.
  */
-int ompi_comm_establish(const ompi_comm_agreement_t *agreement, ompi_communicator_t **newcomm, int failure);
+int ompi_comm_establish(const ompi_comm_agreement_t *agreement, ompi_communicator_t **newcomm,
+                        int failure);
 
 /* The poller of MPI_Comm_idup. */
 void ompi_comm_idup_finalize(void);
 
 /* MPI_Intercomm_create with checked arguments. */
-int ompi_comm_connect(ompi_communicator_t *local, int leader, ompi_communicator_t *peer_comm, int remote_leader,
-                      int tag, ompi_communicator_t **newcomm);
+int ompi_comm_connect(ompi_communicator_t *local, int leader, ompi_communicator_t *peer_comm,
+                      int remote_leader, int tag, ompi_communicator_t **newcomm);
 
 /* ---- The table; used by communicator.c ---- */
 

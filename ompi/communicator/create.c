@@ -12,21 +12,23 @@
 
 /* ---- Duplicates ---- */
 
-/* The hidden communicator of an intercommunicator's local group is duplicated first. All of the group take part,
- * whatever has failed before. */
+/* The hidden communicator of an intercommunicator's local group is duplicated first. All of the
+ * group take part, whatever has failed before. */
 static int dup_local(ompi_communicator_t *comm, ompi_communicator_t *copy, int failure)
 {
     ompi_comm_agreement_t agreement;
     ompi_communicator_t *local = ompi_comm_new(comm->local_comm->local_group, NULL);
     ompi_comm_agree_all(&agreement, comm->local_comm);
-    int rc = ompi_comm_establish(&agreement, &local, local || failure != MPI_SUCCESS ? failure : MPI_ERR_NO_MEM);
+    int rc = ompi_comm_establish(&agreement, &local,
+                                 local || failure != MPI_SUCCESS ? failure : MPI_ERR_NO_MEM);
     if (rc == MPI_SUCCESS) {
         copy->local_comm = local;
     }
     return rc;
 }
 
-/* A copy that is not enabled, but for the attributes and hints. *rc tells what went wrong, for all to hear. */
+/* A copy that is not enabled, but for the attributes and hints. *rc tells what went wrong, for all
+ * to hear. */
 static ompi_communicator_t *copy_of(ompi_communicator_t *comm, int *rc)
 {
     bool inter = ompi_comm_is_inter(comm);
@@ -38,7 +40,8 @@ static ompi_communicator_t *copy_of(ompi_communicator_t *comm, int *rc)
     return copy;
 }
 
-static int duplicate(ompi_communicator_t *comm, ompi_info_t *info, bool inherit_info, ompi_communicator_t **newcomm)
+static int duplicate(ompi_communicator_t *comm, ompi_info_t *info, bool inherit_info,
+                     ompi_communicator_t **newcomm)
 {
     ompi_comm_agreement_t agreement;
     int rc;
@@ -59,7 +62,8 @@ int ompi_mpi_comm_dup(ompi_communicator_t *comm, ompi_communicator_t **newcomm)
     return duplicate(comm, NULL, true, newcomm);
 }
 
-int ompi_mpi_comm_dup_with_info(ompi_communicator_t *comm, ompi_info_t *info, ompi_communicator_t **newcomm)
+int ompi_mpi_comm_dup_with_info(ompi_communicator_t *comm, ompi_info_t *info,
+                                ompi_communicator_t **newcomm)
 {
     return duplicate(comm, info, false, newcomm);
 }
@@ -75,7 +79,8 @@ static int check_subset(const ompi_group_t *group, const ompi_communicator_t *co
     }
     for (int32_t i = 0; rc == MPI_SUCCESS && i < group->size; i++) {
         if (ompi_group_index_find(&index, ompi_group_world_rank(group, i)) == MPI_UNDEFINED) {
-            rc = ompi_error(MPI_ERR_GROUP, "member %d of the group is not in the communicator", (int) i);
+            rc = ompi_error(MPI_ERR_GROUP, "member %d of the group is not in the communicator",
+                            (int) i);
         }
     }
     ompi_group_index_free(&index);
@@ -98,7 +103,8 @@ static int part_of(ompi_communicator_t *comm, ompi_group_t *group, ompi_communic
     return MPI_SUCCESS;
 }
 
-int ompi_mpi_comm_create(ompi_communicator_t *comm, ompi_group_t *group, ompi_communicator_t **newcomm)
+int ompi_mpi_comm_create(ompi_communicator_t *comm, ompi_group_t *group,
+                         ompi_communicator_t **newcomm)
 {
     ompi_comm_agreement_t agreement;
     if (ompi_comm_is_inter(comm)) {
@@ -142,7 +148,8 @@ int ompi_mpi_comm_create_group(ompi_communicator_t *comm, ompi_group_t *group, i
         ompi_comm_release(*newcomm);
         return MPI_ERR_NO_MEM;
     }
-    ompi_comm_agree_some(&agreement, comm, ranks, group->size, group->my_rank, ompi_comm_tag_of_group(tag));
+    ompi_comm_agree_some(&agreement, comm, ranks, group->size, group->my_rank,
+                         ompi_comm_tag_of_group(tag));
     rc = ompi_comm_establish(&agreement, newcomm, MPI_SUCCESS);
     free(ranks);
     return rc;
@@ -152,8 +159,9 @@ int ompi_mpi_comm_create_group(ompi_communicator_t *comm, ompi_group_t *group, i
 
 static int check_freeable(const ompi_communicator_t *comm)
 {
-    return comm->flags & OMPI_COMM_PREDEFINED ? ompi_error(MPI_ERR_COMM, "%s can't be freed", comm->name)
-                                              : MPI_SUCCESS;
+    return comm->flags & OMPI_COMM_PREDEFINED
+               ? ompi_error(MPI_ERR_COMM, "%s can't be freed", comm->name)
+               : MPI_SUCCESS;
 }
 
 int ompi_mpi_comm_free(ompi_communicator_t **comm)

@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Communicators made of groups alone, without a parent. The messages that this needs go over the world, which is
- * there in every instance of the library, under a tag made of the caller's string. */
+/* Communicators made of groups alone, without a parent. The messages that this needs go over the
+ * world, which is there in every instance of the library, under a tag made of the caller's string.
+ */
 #include <stdlib.h>
 
 #include "ompi/communicator/communicator.h"
@@ -56,9 +57,11 @@ int ompi_mpi_comm_create_from_group(ompi_group_t *group, const char *stringtag, 
     return rc;
 }
 
-int ompi_mpi_intercomm_create_from_groups(ompi_group_t *local_group, int local_leader, ompi_group_t *remote_group,
-                                          int remote_leader, const char *stringtag, ompi_info_t *info,
-                                          ompi_errhandler_t *errhandler, ompi_communicator_t **newintercomm)
+int ompi_mpi_intercomm_create_from_groups(ompi_group_t *local_group, int local_leader,
+                                          ompi_group_t *remote_group, int remote_leader,
+                                          const char *stringtag, ompi_info_t *info,
+                                          ompi_errhandler_t *errhandler,
+                                          ompi_communicator_t **newintercomm)
 {
     ompi_communicator_t *local;
     *newintercomm = NULL;
@@ -67,12 +70,18 @@ int ompi_mpi_intercomm_create_from_groups(ompi_group_t *local_group, int local_l
         return rc;
     }
     if (local_leader < 0 || local_leader >= local_group->size) {
-        rc = ompi_error(MPI_ERR_RANK, "the local leader %d is not in the local group", local_leader);
-    } else if (local->my_rank == local_leader && (remote_leader < 0 || remote_leader >= remote_group->size)) {
-        rc = ompi_error(MPI_ERR_RANK, "the remote leader %d is not in the remote group", remote_leader);
+        rc = ompi_error(MPI_ERR_RANK, "the local leader %d is not in the local group",
+                        local_leader);
+    } else if (local->my_rank == local_leader &&
+               (remote_leader < 0 || remote_leader >= remote_group->size)) {
+        rc = ompi_error(MPI_ERR_RANK, "the remote leader %d is not in the remote group",
+                        remote_leader);
     } else {
-        int peer = local->my_rank == local_leader ? (int) ompi_group_world_rank(remote_group, remote_leader) : 0;
-        rc = ompi_comm_connect(local, local_leader, &ompi_comm_world, peer, hash_of(stringtag), newintercomm);
+        int peer = local->my_rank == local_leader
+                       ? (int) ompi_group_world_rank(remote_group, remote_leader)
+                       : 0;
+        rc = ompi_comm_connect(local, local_leader, &ompi_comm_world, peer, hash_of(stringtag),
+                               newintercomm);
     }
     if (rc == MPI_SUCCESS && info) {
         rc = ompi_mpi_comm_set_info(*newintercomm, info);

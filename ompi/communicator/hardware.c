@@ -22,11 +22,13 @@ static hwloc_obj_type_t type_of(const char *name)
 }
 
 /* The first object of a type that holds all processors of the set. */
-static int64_t object_around(hwloc_topology_t topology, const char *type_name, hwloc_const_cpuset_t bound)
+static int64_t object_around(hwloc_topology_t topology, const char *type_name,
+                             hwloc_const_cpuset_t bound)
 {
     hwloc_obj_t object = NULL;
     hwloc_obj_type_t type = type_of(type_name);
-    while (type < HWLOC_OBJ_TYPE_MAX && (object = hwloc_get_next_obj_by_type(topology, type, object)) != NULL) {
+    while (type < HWLOC_OBJ_TYPE_MAX &&
+           (object = hwloc_get_next_obj_by_type(topology, type, object)) != NULL) {
         if (object->cpuset && hwloc_bitmap_isincluded(bound, object->cpuset)) {
             return object->logical_index;
         }

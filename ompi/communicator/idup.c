@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Comm_idup: the agreement of context.h, driven by a poller while anything is under way. An intercommunicator's
- * hidden local communicator is duplicated first, then the communicator itself. */
+/* MPI_Comm_idup: the agreement of context.h, driven by a poller while anything is under way. An
+ * intercommunicator's hidden local communicator is duplicated first, then the communicator itself.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -36,14 +37,14 @@ static opal_poller_t *poller;
 
 static int post_send(idup_t *d, ompi_request_t **request)
 {
-    return mca_pml.isend(d->vote.values, OMPI_COMM_VALUES, ompi_datatype_builtin(MPI_INT64_T), d->step.peer,
-                         d->step.tag, MCA_PML_STANDARD, d->step.comm, request);
+    return mca_pml.isend(d->vote.values, OMPI_COMM_VALUES, ompi_datatype_builtin(MPI_INT64_T),
+                         d->step.peer, d->step.tag, MCA_PML_STANDARD, d->step.comm, request);
 }
 
 static int post_receive(idup_t *d, int64_t *values, ompi_request_t **request)
 {
-    return mca_pml.irecv(values, OMPI_COMM_VALUES, ompi_datatype_builtin(MPI_INT64_T), d->step.peer, d->step.tag,
-                         d->step.comm, request);
+    return mca_pml.irecv(values, OMPI_COMM_VALUES, ompi_datatype_builtin(MPI_INT64_T), d->step.peer,
+                         d->step.tag, d->step.comm, request);
 }
 
 static int post_step(idup_t *d)
@@ -72,11 +73,13 @@ static bool step_is_over(idup_t *d, int *rc)
     }
     *rc = MPI_SUCCESS;
     for (int i = 0; i < MESSAGES; i++) {
-        int one = d->messages[i] ? ompi_request_wait(&d->messages[i], MPI_STATUS_IGNORE) : MPI_SUCCESS;
+        int one = d->messages[i] ? ompi_request_wait(&d->messages[i], MPI_STATUS_IGNORE)
+                                 : MPI_SUCCESS;
         d->messages[i] = NULL;
         *rc = *rc == MPI_SUCCESS ? one : *rc;
     }
-    if (*rc == MPI_SUCCESS && (d->step.kind == OMPI_COMM_STEP_COLLECT || d->step.kind == OMPI_COMM_STEP_SWAP)) {
+    if (*rc == MPI_SUCCESS &&
+        (d->step.kind == OMPI_COMM_STEP_COLLECT || d->step.kind == OMPI_COMM_STEP_SWAP)) {
         ompi_comm_take_maxima(d->vote.values, d->others, OMPI_COMM_VALUES);
     }
     return true;
@@ -126,7 +129,8 @@ static bool agreed(idup_t *d, int rc, uint32_t context)
     return false;
 }
 
-/* One thing after the other until something has to be waited for. Returns the number of things done. */
+/* One thing after the other until something has to be waited for. Returns the number of things
+ * done. */
 static int drive(idup_t *d)
 {
     int done = 0, rc;
@@ -138,7 +142,8 @@ static int drive(idup_t *d)
         if (rc == MPI_SUCCESS && d->step.kind != OMPI_COMM_STEP_END) {
             rc = post_step(d);
         } else if (rc == MPI_SUCCESS) {
-            if (ompi_comm_vote_count(&d->agreement, &d->vote, &rc, &context) && agreed(d, rc, context)) {
+            if (ompi_comm_vote_count(&d->agreement, &d->vote, &rc, &context) &&
+                agreed(d, rc, context)) {
                 return done + 1;
             }
             d->step = (ompi_comm_step_t) {.phase = 0};
@@ -253,13 +258,14 @@ static int start_idup(ompi_communicator_t *comm, ompi_info_t *info, bool inherit
     return add_active(d);
 }
 
-int ompi_mpi_comm_idup(ompi_communicator_t *comm, ompi_communicator_t **newcomm, ompi_request_t **request)
+int ompi_mpi_comm_idup(ompi_communicator_t *comm, ompi_communicator_t **newcomm,
+                       ompi_request_t **request)
 {
     return start_idup(comm, NULL, true, newcomm, request);
 }
 
-int ompi_mpi_comm_idup_with_info(ompi_communicator_t *comm, ompi_info_t *info, ompi_communicator_t **newcomm,
-                                 ompi_request_t **request)
+int ompi_mpi_comm_idup_with_info(ompi_communicator_t *comm, ompi_info_t *info,
+                                 ompi_communicator_t **newcomm, ompi_request_t **request)
 {
     return start_idup(comm, info, false, newcomm, request);
 }

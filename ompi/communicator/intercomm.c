@@ -12,8 +12,8 @@
 #include "ompi/mpi/c/bodies.h"
 
 /* Two processes tell each other something; both sides are 64-bit integers. */
-static int swap(ompi_communicator_t *comm, int32_t peer, int tag, const int64_t *mine, size_t my_count,
-                int64_t *theirs, size_t their_count)
+static int swap(ompi_communicator_t *comm, int32_t peer, int tag, const int64_t *mine,
+                size_t my_count, int64_t *theirs, size_t their_count)
 {
     ompi_datatype_t *type = ompi_datatype_builtin(MPI_INT64_T);
     ompi_request_t *request;
@@ -60,10 +60,10 @@ typedef struct bridge {
     int tag;
 } bridge_t;
 
-/* All processes of both sides learn the other side's group: the leaders swap lists and tell their own. A failure
- * of the leader is told as the other's size, negated. */
-static int learn_remote(ompi_communicator_t *local, int leader, const bridge_t *bridge, const ompi_group_t *group,
-                        ompi_group_t **remote)
+/* All processes of both sides learn the other side's group: the leaders swap lists and tell their
+ * own. A failure of the leader is told as the other's size, negated. */
+static int learn_remote(ompi_communicator_t *local, int leader, const bridge_t *bridge,
+                        const ompi_group_t *group, ompi_group_t **remote)
 {
     int64_t my_size = group->size, size = 0;
     int64_t *mine = NULL, *theirs = NULL;
@@ -82,7 +82,8 @@ static int learn_remote(ompi_communicator_t *local, int leader, const bridge_t *
     mine = leading ? members_of(group) : NULL;
     rc = theirs && (mine || !leading) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (rc == MPI_SUCCESS && leading) {
-        rc = swap(bridge->comm, bridge->peer, bridge->tag, mine, (size_t) my_size, theirs, (size_t) size);
+        rc = swap(bridge->comm, bridge->peer, bridge->tag, mine, (size_t) my_size, theirs,
+                  (size_t) size);
     }
     if (rc == MPI_SUCCESS) {
         rc = tell_all(local, leader, theirs, (size_t) size);
@@ -101,14 +102,17 @@ static int check_disjoint(ompi_group_t *local, ompi_group_t *remote)
     ompi_group_t *both;
     int rc = ompi_mpi_group_intersection(local, remote, &both);
     if (rc == MPI_SUCCESS) {
-        rc = both->size == 0 ? MPI_SUCCESS : ompi_error(MPI_ERR_COMM, "the two groups have %d processes in common",
-                                                        (int) both->size);
+        rc = both->size == 0
+                 ? MPI_SUCCESS
+                 : ompi_error(MPI_ERR_COMM, "the two groups have %d processes in common",
+                              (int) both->size);
         ompi_group_release(both);
     }
     return rc;
 }
 
-/* The first process of the local communicator need not be the leader: the agreement's tree is turned so that it is. */
+/* The first process of the local communicator need not be the leader: the agreement's tree is
+ * turned so that it is. */
 static int32_t *ranks_from(int32_t leader, int32_t size)
 {
     int32_t *ranks = malloc((size_t) size * sizeof *ranks);
@@ -171,28 +175,32 @@ static int connect_groups(ompi_communicator_t *local, int leader, const bridge_t
     return agree_and_enable(local, leader, bridge, newcomm, rc);
 }
 
-int ompi_comm_connect(ompi_communicator_t *local, int leader, ompi_communicator_t *peer_comm, int remote_leader,
-                      int tag, ompi_communicator_t **newcomm)
+int ompi_comm_connect(ompi_communicator_t *local, int leader, ompi_communicator_t *peer_comm,
+                      int remote_leader, int tag, ompi_communicator_t **newcomm)
 {
-    bridge_t bridge = {.comm = peer_comm, .peer = remote_leader, .tag = ompi_comm_tag_of_bridge(tag)};
+    bridge_t bridge = {
+        .comm = peer_comm, .peer = remote_leader, .tag = ompi_comm_tag_of_bridge(tag)};
     return connect_groups(local, leader, &bridge, newcomm);
 }
 
-int ompi_mpi_intercomm_create(ompi_communicator_t *local_comm, int local_leader, ompi_communicator_t *peer_comm,
-                              int remote_leader, int tag, ompi_communicator_t **newintercomm)
+int ompi_mpi_intercomm_create(ompi_communicator_t *local_comm, int local_leader,
+                              ompi_communicator_t *peer_comm, int remote_leader, int tag,
+                              ompi_communicator_t **newintercomm)
 {
     if (ompi_comm_is_inter(local_comm)) {
         return ompi_error(MPI_ERR_COMM, "the local communicator is an intercommunicator");
     }
     if (local_leader < 0 || local_leader >= ompi_comm_size(local_comm)) {
-        return ompi_error(MPI_ERR_RANK, "the local leader %d is not in the local communicator", local_leader);
+        return ompi_error(MPI_ERR_RANK, "the local leader %d is not in the local communicator",
+                          local_leader);
     }
     if (local_comm->my_rank == local_leader) { /* the other arguments count for the leader alone */
         if (!peer_comm) {
             return ompi_error(MPI_ERR_COMM, "the peer communicator is MPI_COMM_NULL");
         }
         if (remote_leader < 0 || remote_leader >= peer_comm->remote_size) {
-            return ompi_error(MPI_ERR_RANK, "the remote leader %d is not in the peer communicator", remote_leader);
+            return ompi_error(MPI_ERR_RANK, "the remote leader %d is not in the peer communicator",
+                              remote_leader);
         }
     }
     return ompi_comm_connect(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
@@ -200,14 +208,15 @@ int ompi_mpi_intercomm_create(ompi_communicator_t *local_comm, int local_leader,
 
 /* ---- Merging ---- */
 
-/* Does the local group come first? The one with `high` false does; if both say the same, the one whose first process
- * has the lower rank in the world. */
+/* Does the local group come first? The one with `high` false does; if both say the same, the one
+ * whose first process has the lower rank in the world. */
 static bool local_first(const ompi_communicator_t *comm, bool my_high, bool their_high)
 {
     if (my_high != their_high) {
         return !my_high;
     }
-    return ompi_group_world_rank(comm->local_group, 0) < ompi_group_world_rank(comm->remote_group, 0);
+    return ompi_group_world_rank(comm->local_group, 0) <
+           ompi_group_world_rank(comm->remote_group, 0);
 }
 
 static int learn_high(ompi_communicator_t *comm, int high, bool *their_high)
@@ -223,7 +232,8 @@ static int learn_high(ompi_communicator_t *comm, int high, bool *their_high)
     return rc == MPI_SUCCESS && theirs < 0 ? (int) -theirs : rc;
 }
 
-int ompi_mpi_intercomm_merge(ompi_communicator_t *intercomm, int high, ompi_communicator_t **newintracomm)
+int ompi_mpi_intercomm_merge(ompi_communicator_t *intercomm, int high,
+                             ompi_communicator_t **newintracomm)
 {
     ompi_comm_agreement_t agreement;
     ompi_group_t *all = NULL;
@@ -252,8 +262,8 @@ int ompi_mpi_intercomm_merge(ompi_communicator_t *intercomm, int high, ompi_comm
 
 /* ---- Parts ---- */
 
-/* The part of an intercommunicator with these groups; `hidden` is that of the local one, or NULL if this process is
- * not in it. If one side is empty there is no new communicator. */
+/* The part of an intercommunicator with these groups; `hidden` is that of the local one, or NULL if
+ * this process is not in it. If one side is empty there is no new communicator. */
 static int establish_part(ompi_communicator_t *comm, ompi_group_t *local, ompi_group_t *remote,
                           ompi_communicator_t *hidden, ompi_communicator_t **newcomm, int failure)
 {
@@ -273,7 +283,8 @@ static int establish_part(ompi_communicator_t *comm, ompi_group_t *local, ompi_g
     return ompi_comm_establish(&agreement, newcomm, failure);
 }
 
-int ompi_comm_create_inter(ompi_communicator_t *comm, ompi_group_t *group, ompi_communicator_t **newcomm)
+int ompi_comm_create_inter(ompi_communicator_t *comm, ompi_group_t *group,
+                           ompi_communicator_t **newcomm)
 {
     bridge_t bridge = {.comm = comm, .peer = 0, .tag = OMPI_COMM_TAG_EXCHANGE};
     ompi_communicator_t *hidden = NULL;

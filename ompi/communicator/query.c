@@ -161,7 +161,8 @@ int ompi_mpi_comm_get_info(ompi_communicator_t *comm, ompi_info_t **info_used)
         return MPI_ERR_NO_MEM;
     }
     for (size_t i = 0; rc == MPI_SUCCESS && i < ASSERTIONS; i++) {
-        rc = ompi_info_put(info, assertions[i].key, comm->flags & assertions[i].flag ? "true" : "false");
+        rc = ompi_info_put(info, assertions[i].key,
+                           comm->flags & assertions[i].flag ? "true" : "false");
     }
     if (rc == MPI_SUCCESS) {
         rc = ompi_info_put(info, "mpi_memory_alloc_kinds", "system,mpi");

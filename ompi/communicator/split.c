@@ -44,7 +44,8 @@ static member_t *choose(const ompi_comm_wish_t *wishes, int32_t size, int64_t co
     return members;
 }
 
-ompi_group_t *ompi_comm_group_of_color(const ompi_group_t *from, const ompi_comm_wish_t *wishes, int64_t color)
+ompi_group_t *ompi_comm_group_of_color(const ompi_group_t *from, const ompi_comm_wish_t *wishes,
+                                       int64_t color)
 {
     int32_t count;
     member_t *members = choose(wishes, from->size, color, &count);
@@ -61,22 +62,26 @@ ompi_group_t *ompi_comm_group_of_color(const ompi_group_t *from, const ompi_comm
     return ompi_group_new_list(ranks, count);
 }
 
-int ompi_comm_gather_wishes(ompi_communicator_t *comm, const ompi_comm_wish_t *mine, ompi_comm_wish_t *wishes)
+int ompi_comm_gather_wishes(ompi_communicator_t *comm, const ompi_comm_wish_t *mine,
+                            ompi_comm_wish_t *wishes)
 {
     ompi_datatype_t *type = ompi_datatype_builtin(MPI_INT64_T);
-    int rc = comm->coll->allgather.fn(mine, 3, type, wishes, 3, type, comm, comm->coll->allgather.module);
+    int rc = comm->coll->allgather.fn(mine, 3, type, wishes, 3, type, comm,
+                                      comm->coll->allgather.module);
     for (int32_t i = 0; rc == MPI_SUCCESS && i < ompi_comm_size(comm); i++) {
         if (wishes[i].failure != MPI_SUCCESS) {
             rc = mine->failure != MPI_SUCCESS
                      ? (int) mine->failure
-                     : ompi_error(MPI_ERR_OTHER, "rank %d could not take part (error class %d there)", (int) i,
+                     : ompi_error(MPI_ERR_OTHER,
+                                  "rank %d could not take part (error class %d there)", (int) i,
                                   (int) wishes[i].failure);
         }
     }
     return rc;
 }
 
-static ompi_communicator_t *new_part(ompi_communicator_t *comm, const ompi_comm_wish_t *wishes, int64_t color)
+static ompi_communicator_t *new_part(ompi_communicator_t *comm, const ompi_comm_wish_t *wishes,
+                                     int64_t color)
 {
     ompi_group_t *group = ompi_comm_group_of_color(comm->local_group, wishes, color);
     ompi_communicator_t *part = group ? ompi_comm_new(group, NULL) : NULL;
@@ -112,7 +117,8 @@ int ompi_comm_split(ompi_communicator_t *comm, int64_t color, int64_t key, int f
     return rc;
 }
 
-int ompi_mpi_comm_split(ompi_communicator_t *comm, int color, int key, ompi_communicator_t **newcomm)
+int ompi_mpi_comm_split(ompi_communicator_t *comm, int color, int key,
+                        ompi_communicator_t **newcomm)
 {
     int failure = MPI_SUCCESS;
     if (color < 0 && color != MPI_UNDEFINED) {
@@ -132,7 +138,8 @@ static int64_t node_color(void)
 }
 
 /* Split by node first, then by the colour inside it. */
-static int split_in_node(ompi_communicator_t *comm, int64_t color, int key, ompi_communicator_t **newcomm)
+static int split_in_node(ompi_communicator_t *comm, int64_t color, int key,
+                         ompi_communicator_t **newcomm)
 {
     ompi_communicator_t *node;
     int rc = ompi_comm_split(comm, node_color(), key, MPI_SUCCESS, &node);
@@ -144,9 +151,10 @@ static int split_in_node(ompi_communicator_t *comm, int64_t color, int key, ompi
     return rc;
 }
 
-/* MPI_COMM_TYPE_HW_GUIDED. Who does not say what, or is not bound inside one such object, is in no new
- * communicator (MPI-5.0 section 7.4.2). */
-static int split_guided(ompi_communicator_t *comm, int key, ompi_info_t *info, ompi_communicator_t **newcomm)
+/* MPI_COMM_TYPE_HW_GUIDED. Who does not say what, or is not bound inside one such object, is in no
+ * new communicator (MPI-5.0 section 7.4.2). */
+static int split_guided(ompi_communicator_t *comm, int key, ompi_info_t *info,
+                        ompi_communicator_t **newcomm)
 {
     int64_t color = OMPI_COLOR_NONE;
     char *type = ompi_info_value(info, "mpi_hw_resource_type");
@@ -160,7 +168,8 @@ static int split_guided(ompi_communicator_t *comm, int key, ompi_info_t *info, o
 }
 
 /* MPI_COMM_TYPE_RESOURCE_GUIDED: by hardware, or by the name of a process set. */
-static int split_resource(ompi_communicator_t *comm, int key, ompi_info_t *info, ompi_communicator_t **newcomm)
+static int split_resource(ompi_communicator_t *comm, int key, ompi_info_t *info,
+                          ompi_communicator_t **newcomm)
 {
     char *pset = ompi_info_value(info, "mpi_pset_name");
     if (!pset) {
@@ -176,12 +185,14 @@ static int split_resource(ompi_communicator_t *comm, int key, ompi_info_t *info,
     return ompi_comm_split(comm, color, key, MPI_SUCCESS, newcomm);
 }
 
-/* MPI_COMM_TYPE_HW_UNGUIDED: the first level of the hardware on which the processes are not all in the same
- * place. If there is none, nobody is in a new communicator. */
-static int split_unguided(ompi_communicator_t *comm, int key, ompi_info_t *info, ompi_communicator_t **newcomm)
+/* MPI_COMM_TYPE_HW_UNGUIDED: the first level of the hardware on which the processes are not all in
+ * the same place. If there is none, nobody is in a new communicator. */
+static int split_unguided(ompi_communicator_t *comm, int key, ompi_info_t *info,
+                          ompi_communicator_t **newcomm)
 {
-    static const char *const types[] = {"mpi_shared_memory", "hwloc://Package", "hwloc://NUMANode", "hwloc://L3Cache",
-                                        "hwloc://L2Cache",   "hwloc://Core",    "hwloc://PU"};
+    static const char *const types[] = {"mpi_shared_memory", "hwloc://Package", "hwloc://NUMANode",
+                                        "hwloc://L3Cache",   "hwloc://L2Cache", "hwloc://Core",
+                                        "hwloc://PU"};
     enum { LEVELS = sizeof types / sizeof *types };
     ompi_comm_agreement_t agreement;
     int64_t colors[LEVELS];
@@ -190,24 +201,29 @@ static int split_unguided(ompi_communicator_t *comm, int key, ompi_info_t *info,
     ompi_comm_hardware_colors(types + 1, LEVELS - 1, colors + 1);
     ompi_comm_agree_all(&agreement, comm);
     for (level = 0; level < LEVELS; level++) {
-        int64_t range[2] = {colors[level], colors[level] == OMPI_COLOR_NONE ? INT64_MAX : -colors[level]};
+        int64_t range[2] = {colors[level],
+                            colors[level] == OMPI_COLOR_NONE ? INT64_MAX : -colors[level]};
         rc = ompi_comm_allmax(&agreement, range, 2);
-        if (rc != MPI_SUCCESS || range[0] != -range[1]) {
+        bool nowhere = range[0] == OMPI_COLOR_NONE; /* nobody: no such hardware, or not bound */
+        if (rc != MPI_SUCCESS || (!nowhere && range[0] != -range[1])) {
             break;
         }
     }
     if (rc != MPI_SUCCESS) {
         return rc;
     }
-    rc = ompi_comm_split(comm, level < LEVELS ? colors[level] : OMPI_COLOR_NONE, key, MPI_SUCCESS, newcomm);
+    rc = ompi_comm_split(comm, level < LEVELS ? colors[level] : OMPI_COLOR_NONE, key, MPI_SUCCESS,
+                         newcomm);
     if (rc == MPI_SUCCESS && *newcomm && info && !info->read_only) {
         rc = ompi_info_put(info, "mpi_hw_resource_type", types[level]);
     }
     return rc;
 }
 
-/* The processes of both groups that are on one node; the kinds of hardware below that divide one group only. */
-static int split_type_inter(ompi_communicator_t *comm, int split_type, int key, ompi_communicator_t **newcomm)
+/* The processes of both groups that are on one node; the kinds of hardware below that divide one
+ * group only. */
+static int split_type_inter(ompi_communicator_t *comm, int split_type, int key,
+                            ompi_communicator_t **newcomm)
 {
     if (split_type == MPI_COMM_TYPE_SHARED || split_type == MPI_UNDEFINED) {
         int64_t color = split_type == MPI_UNDEFINED ? OMPI_COLOR_NONE : node_color();
@@ -235,6 +251,7 @@ int ompi_mpi_comm_split_type(ompi_communicator_t *comm, int split_type, int key,
         return ompi_comm_split(comm, OMPI_COLOR_NONE, key, MPI_SUCCESS, newcomm);
     default:
         return ompi_comm_split(comm, OMPI_COLOR_NONE, key,
-                               ompi_error(MPI_ERR_ARG, "%d is no type of split", split_type), newcomm);
+                               ompi_error(MPI_ERR_ARG, "%d is no type of split", split_type),
+                               newcomm);
     }
 }

@@ -13,9 +13,11 @@ typedef struct ompi_comm_wish {
 } ompi_comm_wish_t;
 
 /* Everybody learns what all wish. If anybody failed before, all fail. */
-int ompi_comm_gather_wishes(ompi_communicator_t *comm, const ompi_comm_wish_t *mine, ompi_comm_wish_t *wishes);
+int ompi_comm_gather_wishes(ompi_communicator_t *comm, const ompi_comm_wish_t *mine,
+                            ompi_comm_wish_t *wishes);
 /* The part of a group that wished for a colour, in the order of the keys. NULL: out of memory. */
-ompi_group_t *ompi_comm_group_of_color(const ompi_group_t *from, const ompi_comm_wish_t *wishes, int64_t color);
+ompi_group_t *ompi_comm_group_of_color(const ompi_group_t *from, const ompi_comm_wish_t *wishes,
+                                       int64_t color);
 
 /* Collective. `failure` is an MPI error class of this process: then all fail. */
 int ompi_comm_split(ompi_communicator_t *comm, int64_t color, int64_t key, int failure,
@@ -23,8 +25,9 @@ int ompi_comm_split(ompi_communicator_t *comm, int64_t color, int64_t key, int f
 int ompi_comm_split_inter(ompi_communicator_t *comm, int64_t color, int64_t key, int failure,
                           ompi_communicator_t **newcomm);
 
-/* For each type of hardware ("hwloc://NUMANode", "L3Cache", ...) which object of it this process is bound inside; the same
- * number in processes of one node that are inside the same one. OMPI_COLOR_NONE: not inside one, or no such type. */
+/* For each type of hardware ("hwloc://NUMANode", "L3Cache", ...) which object of it this process is
+ * bound inside; the same number in processes of one node that are inside the same one.
+ * OMPI_COLOR_NONE: not inside one, or no such type. */
 void ompi_comm_hardware_colors(const char *const *types, int count, int64_t *colors);
 
 #endif

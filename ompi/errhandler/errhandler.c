@@ -18,7 +18,8 @@
 ompi_errhandler_t ompi_errors_are_fatal = {.type = OMPI_ERRHANDLER_FATAL};
 ompi_errhandler_t ompi_errors_abort = {.type = OMPI_ERRHANDLER_ABORT};
 ompi_errhandler_t ompi_errors_return = {.type = OMPI_ERRHANDLER_RETURN};
-_Atomic(ompi_errhandler_t *) ompi_errhandler_of_no_file = &ompi_errors_return; /* MPI-5.0 section 14.7 */
+/* MPI-5.0 section 14.7. */
+_Atomic(ompi_errhandler_t *) ompi_errhandler_of_no_file = &ompi_errors_return;
 
 /* Guards the slots of objects: another thread may change the handler that is being called. */
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -98,8 +99,9 @@ static void describe_object(const void *object, uint32_t kind, char *text, size_
 {
     if (kind == OMPI_HANDLE_COMM) {
         const ompi_communicator_t *comm = object;
-        snprintf(text, size, " on communicator %s, rank %d of %d", comm->name[0] ? comm->name : "without a name",
-                 comm->my_rank, ompi_comm_size(comm));
+        snprintf(text, size, " on communicator %s, rank %d of %d",
+                 comm->name[0] ? comm->name : "without a name", comm->my_rank,
+                 ompi_comm_size(comm));
     } else {
         snprintf(text, size, "%s", kind == OMPI_HANDLE_SESSION ? " in a session" : "");
     }
@@ -112,9 +114,12 @@ __attribute__((noreturn)) static void die(const void *object, uint32_t kind, int
     const char *why = reason.errorcode == error ? reason.text : "";
     describe_object(object, kind, where, sizeof where);
     ompi_error_text(error, text);
-    opal_show_help("mpi:fatal-error", "%s failed%s: %s%s%s\n%s is in force: the job ends. A program that can go on "
-                   "sets MPI_ERRORS_RETURN.", function, where, text, *why ? "\n" : "", why,
-                   errhandler->type == OMPI_ERRHANDLER_ABORT ? "MPI_ERRORS_ABORT" : "MPI_ERRORS_ARE_FATAL");
+    opal_show_help("mpi:fatal-error",
+                   "%s failed%s: %s%s%s\n%s is in force: the job ends. A program that can go on "
+                   "sets MPI_ERRORS_RETURN.",
+                   function, where, text, *why ? "\n" : "", why,
+                   errhandler->type == OMPI_ERRHANDLER_ABORT ? "MPI_ERRORS_ABORT"
+                                                             : "MPI_ERRORS_ARE_FATAL");
     ompi_rte_abort(error, text);
 }
 
@@ -192,7 +197,8 @@ int ompi_mpi_comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandle
     return MPI_SUCCESS;
 }
 
-int ompi_mpi_win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, ompi_errhandler_t **errhandler)
+int ompi_mpi_win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn,
+                                   ompi_errhandler_t **errhandler)
 {
     *errhandler = new_errhandler(OMPI_HANDLE_WIN);
     if (!*errhandler) {
@@ -231,10 +237,12 @@ int ompi_mpi_errhandler_free(ompi_errhandler_t **errhandler)
     return MPI_SUCCESS;
 }
 
-static int set_handler(_Atomic(ompi_errhandler_t *) *slot, ompi_errhandler_t *errhandler, ompi_handle_kind_t kind)
+static int set_handler(_Atomic(ompi_errhandler_t *) *slot, ompi_errhandler_t *errhandler,
+                       ompi_handle_kind_t kind)
 {
     if (errhandler->type == OMPI_ERRHANDLER_USER && errhandler->object_kind != (uint32_t) kind) {
-        return ompi_error(MPI_ERR_ERRHANDLER, "the error handler was made for another kind of object");
+        return ompi_error(MPI_ERR_ERRHANDLER,
+                          "the error handler was made for another kind of object");
     }
     ompi_errhandler_replace(slot, errhandler);
     return MPI_SUCCESS;
@@ -265,7 +273,8 @@ int ompi_mpi_session_get_errhandler(ompi_session_t *session, ompi_errhandler_t *
 /* There are no open files yet: only MPI_FILE_NULL, whose handler those opened later inherit. */
 int ompi_mpi_file_set_errhandler(ompi_file_t *file, ompi_errhandler_t *errhandler)
 {
-    return file ? MPI_ERR_FILE : set_handler(&ompi_errhandler_of_no_file, errhandler, OMPI_HANDLE_FILE);
+    return file ? MPI_ERR_FILE
+                : set_handler(&ompi_errhandler_of_no_file, errhandler, OMPI_HANDLE_FILE);
 }
 
 int ompi_mpi_file_get_errhandler(ompi_file_t *file, ompi_errhandler_t **errhandler)

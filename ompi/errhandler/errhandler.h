@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Error handlers, error codes and their texts. A body returns an error class or code, best through ompi_error(),
- * which keeps the reason in words; the routine's shell hands the code to ompi_errhandler_invoke() with the
- * object whose handler is to hear of it.
+ * Error handlers, error codes and their texts. A body returns an error class or code, best through
+ * ompi_error(), which keeps the reason in words; the routine's shell hands the code to
+ * ompi_errhandler_invoke() with the object whose handler is to hear of it.
  */
 #ifndef OMPI_ERRHANDLER_ERRHANDLER_H
 #define OMPI_ERRHANDLER_ERRHANDLER_H
@@ -22,7 +22,8 @@ typedef enum {
 
 struct ompi_errhandler_t {
     ompi_handle_base_t base;
-    _Atomic int32_t refs;   /* the user's handle, and every object that has it; predefined: not counted */
+    /* The user's handle, and every object that has it; predefined: not counted. */
+    _Atomic int32_t refs;
     uint32_t type;          /* ompi_errhandler_type_t */
     uint32_t object_kind;   /* ompi_handle_kind_t for which it was made; OMPI_HANDLE_NONE: any */
     union {
@@ -38,14 +39,15 @@ extern ompi_errhandler_t ompi_errors_are_fatal, ompi_errors_abort, ompi_errors_r
 void ompi_errhandler_retain(ompi_errhandler_t *errhandler);
 void ompi_errhandler_release(ompi_errhandler_t *errhandler);
 
-/* Keep why it failed, in words, for the error handler of the routine that runs in this thread. Returns
- * `errorcode`. */
+/* Keep why it failed, in words, for the error handler of the routine that runs in this thread.
+ * Returns `errorcode`. */
 int ompi_error(int errorcode, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Tell the error handler of an object: a communicator, window, file or session, or NULL for an error that belongs to none (then
- * MPI_COMM_SELF's hears it, and before or after the library's life the initial one, MPI_ERRORS_ARE_FATAL).
- * `object` may also be of another class, or freed: then it counts as NULL. Returns the error code, for the
- * routine to return; does not return if the handler is fatal. MPI_SUCCESS is passed through. */
+/* Tell the error handler of an object: a communicator, window, file or session, or NULL for an
+ * error that belongs to none (then MPI_COMM_SELF's hears it, and before or after the library's life
+ * the initial one, MPI_ERRORS_ARE_FATAL). `object` may also be of another class, or freed: then it
+ * counts as NULL. Returns the error code, for the routine to return; does not return if the handler
+ * is fatal. MPI_SUCCESS is passed through. */
 int ompi_errhandler_invoke(void *object, int errorcode, const char *routine);
 
 /* The handler of files before they are open (MPI_FILE_NULL). */

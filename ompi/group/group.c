@@ -82,7 +82,8 @@ void ompi_group_retain(ompi_group_t *group)
 
 void ompi_group_release(ompi_group_t *group)
 {
-    if (group == &ompi_group_empty || atomic_fetch_sub_explicit(&group->refs, 1, memory_order_acq_rel) != 1) {
+    if (group == &ompi_group_empty ||
+        atomic_fetch_sub_explicit(&group->refs, 1, memory_order_acq_rel) != 1) {
         return;
     }
     ompi_handle_fini(&group->base);
@@ -116,7 +117,8 @@ int32_t ompi_group_rank_of(const ompi_group_t *group, uint32_t world_rank)
 
 static int compare_places(const void *a, const void *b)
 {
-    uint32_t x = ((const ompi_group_place_t *) a)->world_rank, y = ((const ompi_group_place_t *) b)->world_rank;
+    uint32_t x = ((const ompi_group_place_t *) a)->world_rank,
+             y = ((const ompi_group_place_t *) b)->world_rank;
     return (x > y) - (x < y);
 }
 

@@ -31,8 +31,8 @@ static int bad_rank(const ompi_group_t *group, int rank)
     return ompi_error(MPI_ERR_RANK, "rank %d is not in a group of %d", rank, group->size);
 }
 
-int ompi_mpi_group_translate_ranks(ompi_group_t *group1, int n, const int ranks1[], ompi_group_t *group2,
-                                   int ranks2[])
+int ompi_mpi_group_translate_ranks(ompi_group_t *group1, int n, const int ranks1[],
+                                   ompi_group_t *group2, int ranks2[])
 {
     ompi_group_index_t index;
     if (n < 0) {
@@ -74,7 +74,8 @@ int ompi_mpi_group_compare(ompi_group_t *group1, ompi_group_t *group2, int *resu
         return MPI_ERR_NO_MEM;
     }
     for (int32_t i = 0; same_members && i < group1->size; i++) {
-        same_members = ompi_group_index_find(&index, ompi_group_world_rank(group1, i)) != MPI_UNDEFINED;
+        same_members = ompi_group_index_find(&index, ompi_group_world_rank(group1, i)) !=
+                       MPI_UNDEFINED;
     }
     ompi_group_index_free(&index);
     *result = same_members ? MPI_SIMILAR : MPI_UNEQUAL;
@@ -94,9 +95,10 @@ static int finish(uint32_t *ranks, int32_t size, ompi_group_t **newgroup)
     return *newgroup ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-/* The members of `from` whose being in `other` is as `wanted`, in their order, behind `size` ranks. */
-static int append_filtered(const ompi_group_t *from, const ompi_group_t *other, bool wanted, uint32_t *ranks,
-                           int32_t *size)
+/* The members of `from` whose being in `other` is as `wanted`, in their order, behind `size` ranks.
+ */
+static int append_filtered(const ompi_group_t *from, const ompi_group_t *other, bool wanted,
+                           uint32_t *ranks, int32_t *size)
 {
     ompi_group_index_t index;
     if (ompi_group_index_build(other, &index) != OPAL_SUCCESS) {
@@ -112,7 +114,8 @@ static int append_filtered(const ompi_group_t *from, const ompi_group_t *other, 
     return MPI_SUCCESS;
 }
 
-static int filtered(const ompi_group_t *from, const ompi_group_t *other, bool wanted, ompi_group_t **newgroup)
+static int filtered(const ompi_group_t *from, const ompi_group_t *other, bool wanted,
+                    ompi_group_t **newgroup)
 {
     int32_t size = 0;
     uint32_t *ranks = new_ranks(from->size);
@@ -242,12 +245,15 @@ int ompi_mpi_group_excl(ompi_group_t *group, int n, const int ranks[], ompi_grou
     return rc;
 }
 
-/* Appends the ranks of one triplet (first, last, stride) to `list`, which has room for every member once. */
-static int expand_range(const ompi_group_t *group, const int range[3], bool *taken, int *list, int32_t *size)
+/* Appends the ranks of one triplet (first, last, stride) to `list`, which has room for every member
+ * once. */
+static int expand_range(const ompi_group_t *group, const int range[3], bool *taken, int *list,
+                        int32_t *size)
 {
     int64_t first = range[0], last = range[1], stride = range[2];
     if (stride == 0) {
-        return ompi_error(MPI_ERR_ARG, "the stride of range (%d, %d, 0) is zero", range[0], range[1]);
+        return ompi_error(MPI_ERR_ARG, "the stride of range (%d, %d, 0) is zero", range[0],
+                          range[1]);
     }
     for (int64_t rank = first; stride > 0 ? rank <= last : rank >= last; rank += stride) {
         int rc = take(group, rank, taken);
@@ -260,7 +266,8 @@ static int expand_range(const ompi_group_t *group, const int range[3], bool *tak
 }
 
 /* The ranks that triplets name. On success *list and *taken are to be freed. */
-static int expand_ranges(const ompi_group_t *group, int n, int ranges[][3], int **list, int32_t *size, bool **taken)
+static int expand_ranges(const ompi_group_t *group, int n, int ranges[][3], int **list,
+                         int32_t *size, bool **taken)
 {
     int rc = MPI_SUCCESS;
     if (n < 0) {

@@ -64,7 +64,8 @@ static int put_own_command(ompi_info_t *info)
     size_t size = fread(strings, 1, sizeof strings - 1, file);
     fclose(file);
     strings[size] = '\0';
-    for (const char *at = strings + strlen(strings) + 1; at < strings + size; at += strlen(at) + 1) {
+    for (const char *at = strings + strlen(strings) + 1; at < strings + size;
+         at += strlen(at) + 1) {
         add_argument(&arguments, at);
     }
     return size > 0 ? put_command(info, strings, &arguments) : MPI_SUCCESS;

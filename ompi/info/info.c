@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Info objects and the bodies of their routines (MPI-5.0, chapter 10). Usable at any time, also before
- * initialisation and after finalisation. */
+/* Info objects and the bodies of their routines (MPI-5.0, chapter 10). Usable at any time, also
+ * before initialisation and after finalisation. */
 #include "ompi/info/info.h"
 
 #include <stdlib.h>
@@ -149,14 +149,16 @@ static int check_key(const char *key)
         return ompi_error(MPI_ERR_INFO_KEY, "the key is empty");
     }
     if (length == MPI_MAX_INFO_KEY) {
-        return ompi_error(MPI_ERR_INFO_KEY, "the key has more than %d characters", MPI_MAX_INFO_KEY - 1);
+        return ompi_error(MPI_ERR_INFO_KEY, "the key has more than %d characters",
+                          MPI_MAX_INFO_KEY - 1);
     }
     return MPI_SUCCESS;
 }
 
 static int check_writable(const ompi_info_t *info)
 {
-    return info->read_only ? ompi_error(MPI_ERR_INFO, "MPI_INFO_ENV can't be changed") : MPI_SUCCESS;
+    return info->read_only ? ompi_error(MPI_ERR_INFO, "MPI_INFO_ENV can't be changed")
+                           : MPI_SUCCESS;
 }
 
 int ompi_mpi_info_create(ompi_info_t **info)
@@ -213,12 +215,14 @@ int ompi_mpi_info_delete(ompi_info_t *info, const char *key)
         info->count--;
     }
     pthread_mutex_unlock(&info->lock);
-    return entry ? MPI_SUCCESS : ompi_error(MPI_ERR_INFO_NOKEY, "the info object has no key %s", key);
+    return entry ? MPI_SUCCESS
+                 : ompi_error(MPI_ERR_INFO_NOKEY, "the info object has no key %s", key);
 }
 
-/* Copies the value of a key, cut off to `room` bytes with the final zero (0: not at all). *length is the
- * value's own, without the zero. */
-static int look_up(ompi_info_t *info, const char *key, char *value, size_t room, int *length, int *flag)
+/* Copies the value of a key, cut off to `room` bytes with the final zero (0: not at all). *length
+ * is the value's own, without the zero. */
+static int look_up(ompi_info_t *info, const char *key, char *value, size_t room, int *length,
+                   int *flag)
 {
     int rc = check_key(key);
     if (rc != MPI_SUCCESS) {
@@ -255,7 +259,8 @@ int ompi_mpi_info_get_valuelen(ompi_info_t *info, const char *key, int *valuelen
     return look_up(info, key, NULL, 0, valuelen, flag);
 }
 
-int ompi_mpi_info_get_string(ompi_info_t *info, const char *key, int *buflen, char *value, int *flag)
+int ompi_mpi_info_get_string(ompi_info_t *info, const char *key, int *buflen, char *value,
+                             int *flag)
 {
     int length;
     if (*buflen < 0) {
@@ -281,7 +286,8 @@ int ompi_mpi_info_get_nthkey(ompi_info_t *info, int n, char *key)
     pthread_mutex_lock(&info->lock);
     bool valid = n >= 0 && (size_t) n < info->count;
     if (valid) {
-        strcpy(key, info->entries[n].key); /* shorter than MPI_MAX_INFO_KEY: checked when it was set */
+        /* Shorter than MPI_MAX_INFO_KEY: checked when it was set. */
+        strcpy(key, info->entries[n].key);
     }
     pthread_mutex_unlock(&info->lock);
     return valid ? MPI_SUCCESS : ompi_error(MPI_ERR_ARG, "the info object has no key number %d", n);

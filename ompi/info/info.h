@@ -35,7 +35,8 @@ int ompi_info_put(ompi_info_t *info, const char *key, const char *value);
 /* A copy of the value, to be freed; NULL: no such key (or out of memory). `info` may be NULL. */
 char *ompi_info_value(ompi_info_t *info, const char *key);
 
-/* "true" and "false" in any case, and non-zero numbers; `otherwise` for anything else or no such key. */
+/* "true" and "false" in any case, and non-zero numbers; `otherwise` for anything else or no such
+ * key. */
 bool ompi_info_bool(ompi_info_t *info, const char *key, bool otherwise);
 
 /* What MPI_INFO_ENV says, once the process knows who it is. */

@@ -22,7 +22,8 @@ static unsigned mask_of(pid_t pid, cpu_set_t *mask, size_t size)
 static unsigned affinity_cpus(void)
 {
     size_t size = CPU_ALLOC_SIZE(MAX_CPUS);
-    cpu_set_t *own = CPU_ALLOC(MAX_CPUS), *parent = CPU_ALLOC(MAX_CPUS), *both = CPU_ALLOC(MAX_CPUS);
+    cpu_set_t *own = CPU_ALLOC(MAX_CPUS), *parent = CPU_ALLOC(MAX_CPUS),
+              *both = CPU_ALLOC(MAX_CPUS);
     unsigned cpus = 1;
     if (own && parent && both) {
         unsigned mine = mask_of(0, own, size);
@@ -51,8 +52,8 @@ static int numbers_in(const char *dir, const char *name, long long *first, long 
     return found;
 }
 
-/* Processors' worth of time that a group may use, rounded up; UINT_MAX: no limit. Version 2 has "QUOTA PERIOD" or
- * "max PERIOD" in one file, version 1 two files. */
+/* Processors' worth of time that a group may use, rounded up; UINT_MAX: no limit. Version 2 has
+ * "QUOTA PERIOD" or "max PERIOD" in one file, version 1 two files. */
 static unsigned quota_in(const char *dir, bool v2)
 {
     long long quota = -1, period = 0;
@@ -106,7 +107,8 @@ static unsigned quota_cpus(void)
         unsigned here = UINT_MAX;
         if (controllers[1] == '\0') {
             here = quota_of("/sys/fs/cgroup", path, true);
-        } else if (strcmp(controllers + 1, "cpu") == 0 || strncmp(controllers + 1, "cpu,", 4) == 0) {
+        } else if (strcmp(controllers + 1, "cpu") == 0 ||
+                   strncmp(controllers + 1, "cpu,", 4) == 0) {
             here = quota_of("/sys/fs/cgroup/cpu", path, false);
         }
         cpus = here < cpus ? here : cpus;

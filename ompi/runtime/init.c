@@ -39,8 +39,9 @@ static int start_world(int required)
 {
     if (!advance(OMPI_WORLD_UNBORN, OMPI_WORLD_STARTING)) {
         bool over = atomic_load(&ompi_world_state) >= OMPI_WORLD_ENDING;
-        return ompi_error(MPI_ERR_OTHER, "%s", over ? "MPI was finalised; it can't be initialised again"
-                                                    : "MPI is initialised already");
+        return ompi_error(MPI_ERR_OTHER, "%s",
+                          over ? "MPI was finalised; it can't be initialised again"
+                               : "MPI is initialised already");
     }
     main_thread = pthread_self();
     world_thread_level = level_for(required);
@@ -74,12 +75,14 @@ int ompi_mpi_init_thread(int *argc, char ***argv, int required, int *provided)
     return rc;
 }
 
-/* MPI-5.0 section 11.2.2: the attributes of MPI_COMM_SELF go first, while everything still works. */
+/* MPI-5.0 section 11.2.2: the attributes of MPI_COMM_SELF go first, while everything still works.
+ */
 int ompi_mpi_finalize(void)
 {
     if (!advance(OMPI_WORLD_ALIVE, OMPI_WORLD_ENDING)) {
         bool unborn = atomic_load(&ompi_world_state) < OMPI_WORLD_ALIVE;
-        return ompi_error(MPI_ERR_OTHER, "%s", unborn ? "MPI_Init was not called" : "MPI is finalised already");
+        return ompi_error(MPI_ERR_OTHER, "%s",
+                          unborn ? "MPI_Init was not called" : "MPI is finalised already");
     }
     int rc = ompi_attribute_delete_all(&ompi_comm_self, &ompi_comm_self.attrs);
     if (rc == MPI_SUCCESS) {
@@ -104,21 +107,23 @@ int ompi_mpi_finalized(int *flag)
 
 int ompi_mpi_query_thread(int *provided)
 {
-    *provided = atomic_load(&ompi_world_state) >= OMPI_WORLD_ALIVE ? world_thread_level : ompi_thread_level;
+    *provided = atomic_load(&ompi_world_state) >= OMPI_WORLD_ALIVE ? world_thread_level
+                                                                   : ompi_thread_level;
     return MPI_SUCCESS;
 }
 
 int ompi_mpi_is_thread_main(int *flag)
 {
-    *flag = atomic_load(&ompi_world_state) >= OMPI_WORLD_ALIVE && pthread_equal(pthread_self(), main_thread);
+    *flag = atomic_load(&ompi_world_state) >= OMPI_WORLD_ALIVE &&
+            pthread_equal(pthread_self(), main_thread);
     return MPI_SUCCESS;
 }
 
 int ompi_mpi_abort(ompi_communicator_t *comm, int errorcode)
 {
     char text[256];
-    snprintf(text, sizeof text, "MPI_Abort was called with code %d by rank %d of communicator %s", errorcode,
-             comm->my_rank, comm->name[0] ? comm->name : "without a name");
+    snprintf(text, sizeof text, "MPI_Abort was called with code %d by rank %d of communicator %s",
+             errorcode, comm->my_rank, comm->name[0] ? comm->name : "without a name");
     opal_show_help("mpi:abort", "%s: the job ends.", text);
     ompi_rte_abort(errorcode, text);
 }

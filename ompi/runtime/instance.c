@@ -31,8 +31,8 @@ int ompi_thread_level = MPI_THREAD_SINGLE;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool up;
 
-/* The runtime starts behind the progress engine and ends before it: libpmix's thread may ring its doorbell
- * until then. How many processes share the processors is known only afterwards. */
+/* The runtime starts behind the progress engine and ends before it: libpmix's thread may ring its
+ * doorbell until then. How many processes share the processors is known only afterwards. */
 static int start_progress(void)
 {
     return opal_progress_init(ompi_thread_level == MPI_THREAD_MULTIPLE, false);
@@ -70,11 +70,13 @@ static int check_parameters(void)
 static void quiesce(void)
 {
     if (mca_pml.drain() != MPI_SUCCESS || ompi_rte_fence() != OPAL_SUCCESS) {
-        opal_show_help("mpi:finalize", "MPI could not end in good order: messages may have been lost.");
+        opal_show_help("mpi:finalize",
+                       "MPI could not end in good order: messages may have been lost.");
     }
 }
 
-/* Up in this order, down in the reverse one. Functions return OPAL_SUCCESS (which is MPI_SUCCESS) or an error. */
+/* Up in this order, down in the reverse one. Functions return OPAL_SUCCESS (which is MPI_SUCCESS)
+ * or an error. */
 static const struct {
     const char *what;
     int (*start)(void);
@@ -119,8 +121,8 @@ static void take_down(void)
     stop_below(STAGES);
 }
 
-/* Sessions alone do not take the library down, as that waits for the whole job and a process may open a session
- * again that others do not: the end of the process does. */
+/* Sessions alone do not take the library down, as that waits for the whole job and a process may
+ * open a session again that others do not: the end of the process does. */
 static void at_exit(void)
 {
     pthread_mutex_lock(&lock);

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* The PMIx client behind rte.h. libpmix calls back in a thread of its own: what it brings is copied there and handed to
- * the progress engine. */
+/* The PMIx client behind rte.h. libpmix calls back in a thread of its own: what it brings is copied
+ * there and handed to the progress engine. */
 #include "ompi/runtime/rte.h"
 
 #include <ctype.h>
@@ -21,11 +21,13 @@
 #include "opal/runtime/progress.h"
 #include "opal/util/output.h"
 
-#define SECRET_KEY "hawser.job.secret" /* job information from our mpirun; else published by rank 0 */
+/* Job information from our mpirun; else published by rank 0. */
+#define SECRET_KEY "hawser.job.secret"
 
 ompi_rte_t ompi_rte;
 
-/* What this process published: answers look-ups of our own values, and all of them in a world of one. */
+/* What this process published: answers look-ups of our own values, and all of them in a world of
+ * one. */
 typedef struct published {
     opal_list_item_t item;
     char *key;
@@ -40,8 +42,9 @@ typedef struct fence {
     _Atomic int32_t result; /* 0: not yet; 1: done; negative: a PMIx status */
 } fence_t;
 
-/* The fence that tells that all have published. It goes on while MPI_Init returns; look-ups wait for it, as libpmix
- * answers "not found", or gives up after a while, when a process has yet to commit. */
+/* The fence that tells that all have published. It goes on while MPI_Init returns; look-ups wait
+ * for it, as libpmix answers "not found", or gives up after a while, when a process has yet to
+ * commit. */
 static fence_t start;
 static pthread_mutex_t lookups_lock = PTHREAD_MUTEX_INITIALIZER;
 static opal_list_t early_lookups = OPAL_LIST_INIT(early_lookups); /* wait for the fence */
@@ -89,7 +92,8 @@ static int random_bytes(void *to, size_t len)
             continue;
         }
         if (n <= 0) {
-            opal_show_help("rte:random", "The system gives no random numbers for the job's secret: getrandom: %s",
+            opal_show_help("rte:random",
+                           "The system gives no random numbers for the job's secret: getrandom: %s",
                            strerror(errno));
             return OPAL_ERR_NOT_AVAILABLE;
         }
@@ -117,7 +121,8 @@ static int refuse_foreign_launcher(void)
     static const struct {
         const char *size, *rank, *who, *advice;
     } launchers[] = {
-        {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "Slurm's srun", "Use srun --mpi=pmix, or mpirun inside the allocation."},
+        {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "Slurm's srun",
+         "Use srun --mpi=pmix, or mpirun inside the allocation."},
         {"PMI_SIZE", "PMI_RANK", "a launcher that speaks PMI-1 or PMI-2",
          "Use Hawser's mpirun, or that launcher's PMIx mode if it has one."},
         {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's mpirun",
@@ -146,7 +151,8 @@ static char *own_host_name(void)
     return strdup(name);
 }
 
-/* Job information lies in this process or in its node's store: no server is asked for what isn't there. */
+/* Job information lies in this process or in its node's store: no server is asked for what isn't
+ * there. */
 static pmix_value_t *job_info(pmix_rank_t rank, const char *key)
 {
     pmix_proc_t proc;
@@ -220,8 +226,11 @@ static int parse_local_peers(const char *text)
         char *end;
         unsigned long rank = strtoul(at, &end, 10);
         if (end == at || (*end && *end != ',') || rank >= ompi_rte.size) {
-            opal_show_help("rte:local-peers", "The launcher's PMIx server gave a list of local processes that makes no "
-                           "sense: \"%s\"", text);
+            opal_show_help(
+                "rte:local-peers",
+                "The launcher's PMIx server gave a list of local processes that makes no "
+                "sense: \"%s\"",
+                text);
             free(peers);
             return OPAL_ERR_PARSE;
         }
@@ -250,8 +259,10 @@ static int find_local_peers(void)
         ompi_rte.local_size = 1;
     }
     if (rc == OPAL_SUCCESS && !ompi_rte_is_local(ompi_rte.rank, &ompi_rte.local_rank)) {
-        opal_show_help("rte:local-peers", "The launcher's PMIx server does not count this process (rank %u) "
-                       "among those of its node.", ompi_rte.rank);
+        opal_show_help("rte:local-peers",
+                       "The launcher's PMIx server does not count this process (rank %u) "
+                       "among those of its node.",
+                       ompi_rte.rank);
         rc = OPAL_ERR_NOT_FOUND;
     }
     return rc;
@@ -284,7 +295,8 @@ static pmix_status_t fetch_secret(void)
     pmix_value_t *value = NULL;
     PMIX_LOAD_PROCID(&root, my_proc.nspace, 0);
     pmix_status_t rc = PMIx_Get(&root, SECRET_KEY, NULL, 0, &value);
-    if (rc == PMIX_SUCCESS && (value->type != PMIX_BYTE_OBJECT || value->data.bo.size != sizeof ompi_rte.secret)) {
+    if (rc == PMIX_SUCCESS &&
+        (value->type != PMIX_BYTE_OBJECT || value->data.bo.size != sizeof ompi_rte.secret)) {
         rc = PMIX_ERR_TYPE_MISMATCH;
     }
     if (rc == PMIX_SUCCESS) {
@@ -335,7 +347,8 @@ static int find_secret(void)
     explicit_bzero(hex, strlen(hex));
     free(hex);
     if (!good) {
-        opal_show_help("rte:secret", "The job's secret that the launcher gave is damaged (%s).", SECRET_KEY);
+        opal_show_help("rte:secret", "The job's secret that the launcher gave is damaged (%s).",
+                       SECRET_KEY);
         return OPAL_ERR_PARSE;
     }
     return OPAL_SUCCESS;
@@ -383,9 +396,12 @@ static int init_with_server(void)
 {
     int rc;
     ompi_rte.rank = my_proc.rank;
-    if (!job_number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &ompi_rte.size) || ompi_rte.rank >= ompi_rte.size) {
-        opal_show_help("rte:job-size", "The launcher's PMIx server does not tell the number of processes "
-                       "of job %s (or rank %u is not among them).", my_proc.nspace, my_proc.rank);
+    if (!job_number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &ompi_rte.size) ||
+        ompi_rte.rank >= ompi_rte.size) {
+        opal_show_help("rte:job-size",
+                       "The launcher's PMIx server does not tell the number of processes "
+                       "of job %s (or rank %u is not among them).",
+                       my_proc.nspace, my_proc.rank);
         return OPAL_ERR_NOT_FOUND;
     }
     job_number(PMIX_RANK_WILDCARD, PMIX_UNIV_SIZE, &ompi_rte.universe_size);
@@ -409,7 +425,8 @@ static int init_with_server(void)
     return find_secret();
 }
 
-/* A bound process sees few processors: the launcher's own mask tells what the node's processes share. */
+/* A bound process sees few processors: the launcher's own mask tells what the node's processes
+ * share. */
 static bool is_oversubscribed(void)
 {
     const char *told = getenv("HAWSER_OVERSUBSCRIBED");
@@ -430,8 +447,8 @@ static void set_identity(void)
     opal_output_set_identity(identity);
 }
 
-/* Every PMIx launcher names the job in the environment; without that name libpmix would only look for
- * stray servers. */
+/* Every PMIx launcher names the job in the environment; without that name libpmix would only look
+ * for stray servers. */
 static int connect_server(bool *served)
 {
     *served = getenv("PMIX_NAMESPACE") != NULL;
@@ -442,10 +459,12 @@ static int connect_server(bool *served)
     if (rc == PMIX_SUCCESS) {
         return OPAL_SUCCESS;
     }
-    opal_show_help("rte:pmix-init", "The PMIx server of the launcher of job %s can't be used: %s\n"
-                   "The process may have been started by hand from within a job (then unset the PMIX_* "
-                   "variables), or the launcher's PMIx may not go together with libpmix %s.",
-                   getenv("PMIX_NAMESPACE"), PMIx_Error_string(rc), PMIx_Get_version());
+    opal_show_help(
+        "rte:pmix-init",
+        "The PMIx server of the launcher of job %s can't be used: %s\n"
+        "The process may have been started by hand from within a job (then unset the PMIX_* "
+        "variables), or the launcher's PMIx may not go together with libpmix %s.",
+        getenv("PMIX_NAMESPACE"), PMIx_Error_string(rc), PMIx_Get_version());
     return OPAL_ERR_NOT_AVAILABLE;
 }
 
@@ -507,7 +526,8 @@ static bool fence_is_over(fence_t *fence)
 
 static void end_fence(fence_t *fence, pmix_status_t status)
 {
-    atomic_store_explicit(&fence->result, status == PMIX_SUCCESS ? 1 : status, memory_order_release);
+    atomic_store_explicit(&fence->result, status == PMIX_SUCCESS ? 1 : status,
+                          memory_order_release);
     opal_progress_wake();
 }
 
@@ -520,7 +540,8 @@ static int start_fence(pmix_op_cbfunc_t done, fence_t *fence)
         return OPAL_SUCCESS;
     }
     if (rc != PMIX_SUCCESS) {
-        opal_show_help("rte:fence", "The processes of the job can't wait for each other: PMIx fence: %s",
+        opal_show_help("rte:fence",
+                       "The processes of the job can't wait for each other: PMIx fence: %s",
                        PMIx_Error_string(rc));
         return OPAL_ERROR;
     }
@@ -532,7 +553,8 @@ static int wait_for_fence(fence_t *fence)
     opal_progress_wait(&fence->result);
     int32_t result = atomic_load_explicit(&fence->result, memory_order_acquire);
     if (result != 1) {
-        opal_show_help("rte:fence", "The processes of the job can't wait for each other: PMIx fence: %s",
+        opal_show_help("rte:fence",
+                       "The processes of the job can't wait for each other: PMIx fence: %s",
                        PMIx_Error_string(result));
         return OPAL_ERROR;
     }
@@ -602,8 +624,8 @@ int ompi_rte_put(const char *key, const void *data, size_t len)
     value.data.bo.size = len;
     pmix_status_t prc = PMIx_Put(PMIX_GLOBAL, key, &value);
     if (prc != PMIX_SUCCESS) {
-        opal_show_help("rte:put", "This process's addresses can't be published: PMIx put of %s: %s", key,
-                       PMIx_Error_string(prc));
+        opal_show_help("rte:put", "This process's addresses can't be published: PMIx put of %s: %s",
+                       key, PMIx_Error_string(prc));
         return OPAL_ERROR;
     }
     return OPAL_SUCCESS;
@@ -724,7 +746,8 @@ int ompi_rte_commit(void)
 
 bool ompi_rte_is_local(uint32_t rank, uint32_t *local_rank)
 {
-    const uint32_t *found = bsearch(&rank, ompi_rte.local_peers, ompi_rte.local_size, sizeof rank, compare_ranks);
+    const uint32_t *found = bsearch(&rank, ompi_rte.local_peers, ompi_rte.local_size, sizeof rank,
+                                    compare_ranks);
     if (found && local_rank) {
         *local_rank = (uint32_t) (found - ompi_rte.local_peers);
     }

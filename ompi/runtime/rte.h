@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The only door from an MPI process to whatever started it: PMIx. A process that nobody started is a world of
- * one, with everything answered here. After ompi_rte_init() only non-blocking PMIx calls are made; their
- * callbacks run in libpmix's thread, enqueue, and ring the progress engine's doorbell.
+ * The only door from an MPI process to whatever started it: PMIx. A process that nobody started is
+ * a world of one, with everything answered here. After ompi_rte_init() only non-blocking PMIx calls
+ * are made; their callbacks run in libpmix's thread, enqueue, and ring the progress engine's
+ * doorbell.
  */
 #ifndef OMPI_RUNTIME_RTE_H
 #define OMPI_RUNTIME_RTE_H
@@ -45,8 +46,9 @@ int ompi_rte_fence(void);
 int ompi_rte_put(const char *key, const void *data, size_t len);
 int ompi_rte_commit(void);
 
-/* Look up what a process of this job published. fn runs from progress (or from inside the call, if the answer is
- * known), with status OPAL_SUCCESS and the data (valid during the call), or OPAL_ERR_NOT_FOUND. */
+/* Look up what a process of this job published. fn runs from progress (or from inside the call, if
+ * the answer is known), with status OPAL_SUCCESS and the data (valid during the call), or
+ * OPAL_ERR_NOT_FOUND. */
 typedef void (*ompi_rte_get_fn_t)(int status, const void *data, size_t len, void *context);
 int ompi_rte_get(uint32_t rank, const char *key, ompi_rte_get_fn_t fn, void *context);
 

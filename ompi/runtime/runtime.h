@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Start and end of the library. MPI_Init (the world) and every session are instances; the first one brings
- * the library up, the last one takes it down. MPI routines are legal while at least one instance lives.
+ * Start and end of the library. MPI_Init (the world) and every session are instances; the first one
+ * brings the library up, the last one takes it down. MPI routines are legal while at least one
+ * instance lives.
  */
 #ifndef OMPI_RUNTIME_RUNTIME_H
 #define OMPI_RUNTIME_RUNTIME_H
@@ -22,7 +23,8 @@ typedef enum {
 } ompi_world_state_t;
 
 extern _Atomic int32_t ompi_world_state;
-/* Live instances; in MPI_Finalize the world counts until its attributes are deleted and traffic is drained. */
+/* Live instances; in MPI_Finalize the world counts until its attributes are deleted and traffic is
+ * drained. */
 extern _Atomic int32_t ompi_instance_count;
 /* MPI_THREAD_* of the library: the highest that any instance asked for. */
 extern int ompi_thread_level;
@@ -36,8 +38,8 @@ static inline bool ompi_runtime_active(void)
 /* Bring the library up if it isn't, and count. Returns an MPI error class; what went wrong has been
  * reported. */
 int ompi_instance_acquire(int thread_level);
-/* The last one takes the library down, which waits for all processes of the job; where there was no world, but only
- * sessions, the end of the process does that. */
+/* The last one takes the library down, which waits for all processes of the job; where there was no
+ * world, but only sessions, the end of the process does that. */
 int ompi_instance_release(void);
 
 #pragma GCC visibility pop

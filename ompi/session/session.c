@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Bodies of the session routines (MPI-5.0, section 11.3), and communicators made without a parent. */
+/* Bodies of the session routines (MPI-5.0, section 11.3), and communicators made without a parent.
+ */
 #include "ompi/session/session.h"
 
 #include <stdio.h>
@@ -52,7 +53,8 @@ static const char *level_name(int level)
     return levels[i].name;
 }
 
-int ompi_mpi_session_init(ompi_info_t *info, ompi_errhandler_t *errhandler, ompi_session_t **session)
+int ompi_mpi_session_init(ompi_info_t *info, ompi_errhandler_t *errhandler,
+                          ompi_session_t **session)
 {
     ompi_session_t *s = calloc(1, sizeof *s);
     if (!s) {
@@ -123,8 +125,10 @@ int ompi_mpi_session_get_num_psets(ompi_session_t *session, ompi_info_t *info, i
     return MPI_SUCCESS;
 }
 
-/* *pset_len is the room on entry (0: only the length is asked for) and what is needed, with the final zero, on return. */
-int ompi_mpi_session_get_nth_pset(ompi_session_t *session, ompi_info_t *info, int n, int *pset_len, char *pset_name)
+/* *pset_len is the room on entry (0: only the length is asked for) and what is needed, with the
+ * final zero, on return. */
+int ompi_mpi_session_get_nth_pset(ompi_session_t *session, ompi_info_t *info, int n, int *pset_len,
+                                  char *pset_name)
 {
     (void) session;
     (void) info;
@@ -141,7 +145,8 @@ int ompi_mpi_session_get_nth_pset(ompi_session_t *session, ompi_info_t *info, in
     return MPI_SUCCESS;
 }
 
-int ompi_mpi_session_get_pset_info(ompi_session_t *session, const char *pset_name, ompi_info_t **info)
+int ompi_mpi_session_get_pset_info(ompi_session_t *session, const char *pset_name,
+                                   ompi_info_t **info)
 {
     char size[16];
     const ompi_group_t *group = group_of_pset(pset_name);
@@ -157,7 +162,8 @@ int ompi_mpi_session_get_pset_info(ompi_session_t *session, const char *pset_nam
     return ompi_info_put(*info, "mpi_size", size);
 }
 
-int ompi_mpi_group_from_session_pset(ompi_session_t *session, const char *pset_name, ompi_group_t **newgroup)
+int ompi_mpi_group_from_session_pset(ompi_session_t *session, const char *pset_name,
+                                     ompi_group_t **newgroup)
 {
     (void) session;
     *newgroup = group_of_pset(pset_name);

@@ -76,7 +76,8 @@ static void test_order(void)
     MPI_CHECK(happened((int[]) {-2}, 1));
     MPI_Comm_dup(comm, &copy);
     MPI_CHECK(happened((int[]) {1, 4, 3}, 3)); /* in the order in which they were set */
-    MPI_CHECK(value_of(copy, keys[1]) == 101 && value_of(copy, keys[0]) == 104 && value_of(copy, none) == -1);
+    MPI_CHECK(value_of(copy, keys[1]) == 101 && value_of(copy, keys[0]) == 104 &&
+              value_of(copy, none) == -1);
     MPI_Comm_delete_attr(copy, keys[1]);
     MPI_CHECK(happened((int[]) {-101}, 1) && value_of(copy, keys[1]) == -1);
     int key = keys[2];
@@ -133,7 +134,8 @@ static void test_failure_of_one(void)
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_create_keyval(rank == 1 ? copy_fails : MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+    MPI_Comm_create_keyval(rank == 1 ? copy_fails : MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &key,
+                           NULL);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_attr(comm, key, (void *) 1);
     MPI_CHECK(MPI_Comm_dup(comm, &copy) == (rank == 1 ? MPI_ERR_INTERN : MPI_ERR_OTHER));

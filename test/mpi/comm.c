@@ -13,7 +13,8 @@ static void start(void)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
 }
 
-/* Everybody sends his rank around the communicator: its members are who we think they are, and reachable. */
+/* Everybody sends his rank around the communicator: its members are who we think they are, and
+ * reachable. */
 static void check_ring(MPI_Comm comm)
 {
     int me, n, world = rank, left = -1, expected;
@@ -104,7 +105,8 @@ static void test_idup(void)
     MPI_Finalize();
 }
 
-/* Contexts are reused: thousands of communicators one after the other, and messages find the right one. */
+/* Contexts are reused: thousands of communicators one after the other, and messages find the right
+ * one. */
 static void test_many(void)
 {
     MPI_Comm comm;
@@ -345,8 +347,8 @@ static void test_threads(void)
     end_threaded();
 }
 
-/* Rank 0 creates over all parents at once, each in a thread; the others one after the other, in an order that differs from
- * rank to rank only between creations that do not depend on each other. */
+/* Rank 0 creates over all parents at once, each in a thread; the others one after the other, in an
+ * order that differs from rank to rank only between creations that do not depend on each other. */
 static void test_threads_and_sequence(void)
 {
     start_threaded();
@@ -359,7 +361,8 @@ static void test_threads_and_sequence(void)
             pthread_join(threads[i], NULL);
         }
     } else {
-        for (long i = THREADS - 1; i >= 0; i--) { /* the same order in all of them: they meet each other, too */
+        /* The same order in all of them: they meet each other, too. */
+        for (long i = THREADS - 1; i >= 0; i--) {
             create_in_thread((void *) i);
         }
     }

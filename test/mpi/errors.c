@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Error handlers: who is called, with what; what a fatal error says and how the job ends; wrong arguments. */
+/* Error handlers: who is called, with what; what a fatal error says and how the job ends; wrong
+ * arguments. */
 #include "support/mpi_test.h"
 
 static int called, last_code;
@@ -112,7 +113,8 @@ static void test_fatal(void)
     if (rank == 1) {
         MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
     }
-    MPI_Recv(&rank, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* for ever */
+    /* For ever. */
+    MPI_Recv(&rank, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void test_fatal_alone(void)
@@ -129,7 +131,8 @@ static void test_abort(void)
     if (rank == 2) {
         MPI_Abort(MPI_COMM_WORLD, 42);
     }
-    MPI_Recv(&rank, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* for ever */
+    /* For ever. */
+    MPI_Recv(&rank, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void test_before_init(void)
@@ -174,14 +177,30 @@ static const mpi_test_t tests[] = {
     {.name = "wrong-kind", .np = 1, .fn = test_wrong_kind},
     {.name = "arguments", .np = 2, .fn = test_arguments},
     {.name = "codes", .np = 1, .fn = test_codes},
-    {.name = "fatal", .np = 3, .fn = test_fatal, .exit_code = MPI_ERR_RANK,
+    {.name = "fatal",
+     .np = 3,
+     .fn = test_fatal,
+     .exit_code = MPI_ERR_RANK,
      .says = "MPI_Send failed on communicator MPI_COMM_WORLD, rank 1 of 3: MPI_ERR_RANK"},
-    {.name = "fatal-alone", .np = 0, .fn = test_fatal_alone, .exit_code = MPI_ERR_COMM,
+    {.name = "fatal-alone",
+     .np = 0,
+     .fn = test_fatal_alone,
+     .exit_code = MPI_ERR_COMM,
      .says = "MPI_Comm_size failed"},
-    {.name = "abort", .np = 3, .fn = test_abort, .exit_code = 42, .says = "MPI_Abort was called with code 42 by rank 2"},
-    {.name = "before-init", .np = 0, .fn = test_before_init, .exit_code = MPI_ERR_OTHER,
+    {.name = "abort",
+     .np = 3,
+     .fn = test_abort,
+     .exit_code = 42,
+     .says = "MPI_Abort was called with code 42 by rank 2"},
+    {.name = "before-init",
+     .np = 0,
+     .fn = test_before_init,
+     .exit_code = MPI_ERR_OTHER,
      .says = "MPI was not initialised before this call"},
-    {.name = "after-finalize", .np = 2, .fn = test_after_finalize, .exit_code = MPI_ERR_OTHER,
+    {.name = "after-finalize",
+     .np = 2,
+     .fn = test_after_finalize,
+     .exit_code = MPI_ERR_OTHER,
      .says = "or was finalised"},
 };
 

@@ -103,8 +103,8 @@ static void *exchange(void *arg)
     for (int round = 0; round < 100; round++) {
         for (int shift = 0; shift < size; shift++) {
             int out = rank * 1000 + round, in = -1, from = (rank + size - shift) % size;
-            MPI_Sendrecv(&out, 1, MPI_INT, (rank + shift) % size, tag, &in, 1, MPI_INT, from, tag, MPI_COMM_WORLD,
-                         MPI_STATUS_IGNORE);
+            MPI_Sendrecv(&out, 1, MPI_INT, (rank + shift) % size, tag, &in, 1, MPI_INT, from, tag,
+                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             MPI_CHECK(in == from * 1000 + round);
         }
     }
@@ -126,7 +126,8 @@ static void test_threads_talk(void)
     MPI_Finalize();
 }
 
-/* Communicators, groups and keys that are not freed, and messages that nobody receives, do no harm. */
+/* Communicators, groups and keys that are not freed, and messages that nobody receives, do no harm.
+ */
 static void test_leftovers(void)
 {
     MPI_Comm comm;
@@ -148,9 +149,15 @@ static const mpi_test_t tests[] = {
     {.name = "states-alone", .np = 0, .fn = test_states},
     {.name = "states", .np = 2, .fn = test_states},
     {.name = "twice", .np = 2, .fn = test_twice},
-    {.name = "init-after-finalize", .np = 0, .fn = test_init_after_finalize, .exit_code = MPI_ERR_OTHER,
+    {.name = "init-after-finalize",
+     .np = 0,
+     .fn = test_init_after_finalize,
+     .exit_code = MPI_ERR_OTHER,
      .says = "it can't be initialised again"},
-    {.name = "finalize-first", .np = 0, .fn = test_finalize_first, .exit_code = MPI_ERR_OTHER,
+    {.name = "finalize-first",
+     .np = 0,
+     .fn = test_finalize_first,
+     .exit_code = MPI_ERR_OTHER,
      .says = "MPI was not initialised before this call"},
     {.name = "single", .np = 1, .fn = test_single},
     {.name = "funneled", .np = 1, .fn = test_funneled},

@@ -14,7 +14,8 @@ static MPI_Comm make(MPI_Comm *half)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     middle = size / 2;
     MPI_Comm_split(MPI_COMM_WORLD, rank < middle, rank, half);
-    /* The leaders are not the first ones: the last of the lower half, the second of the upper one if there is one. */
+    /* The leaders are not the first ones: the last of the lower half, the second of the upper one
+     * if there is one. */
     int upper = size - middle, upper_leader = upper > 1 ? 1 : 0;
     MPI_Intercomm_create(*half, rank < middle ? middle - 1 : upper_leader, MPI_COMM_WORLD,
                          rank < middle ? middle + upper_leader : middle - 1, 7, &inter);
@@ -102,7 +103,8 @@ static void check_merged(MPI_Comm inter, int high, int expected)
     MPI_Comm_rank(all, &me);
     MPI_Comm_size(all, &n);
     MPI_CHECK(!flag && n == size && me == expected);
-    MPI_Sendrecv(&me, 1, MPI_INT, (me + 1) % n, 0, &got, 1, MPI_INT, (me + n - 1) % n, 0, all, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&me, 1, MPI_INT, (me + 1) % n, 0, &got, 1, MPI_INT, (me + n - 1) % n, 0, all,
+                 MPI_STATUS_IGNORE);
     MPI_CHECK(got == (me + n - 1) % n);
     MPI_Comm_free(&all);
 }
@@ -113,7 +115,8 @@ static void test_merge(void)
     int middle = size / 2, low = rank < middle;
     check_merged(inter, !low, rank);
     check_merged(inter, low, low ? rank + size - middle : rank - middle);
-    check_merged(inter, 0, rank); /* both say the same: the one with the lowest rank in the world is first */
+    /* Both say the same: the one with the lowest rank in the world is first. */
+    check_merged(inter, 0, rank);
     finish(&half, &inter);
 }
 
@@ -134,7 +137,8 @@ static void test_parts(void)
     MPI_Group_free(&some);
     MPI_Group_free(&group);
 
-    MPI_Comm_split(inter, me % 2, -me, &part); /* even and odd ones of both sides, in reverse order */
+    /* Even and odd ones of both sides, in reverse order. */
+    MPI_Comm_split(inter, me % 2, -me, &part);
     MPI_Comm_size(inter, &local);
     int remote = size - local, here = (local + 1 - me % 2) / 2, there = (remote + 1 - me % 2) / 2;
     MPI_CHECK((part != MPI_COMM_NULL) == (there > 0));
@@ -148,7 +152,8 @@ static void test_parts(void)
         check_talk(part);
         MPI_Comm_free(&part);
     }
-    MPI_Comm_split_type(inter, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part); /* all are on one node */
+    /* All are on one node. */
+    MPI_Comm_split_type(inter, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part);
     int n;
     MPI_Comm_remote_size(part, &n);
     MPI_CHECK(n == remote);
@@ -171,11 +176,15 @@ static void test_overlap(void)
 }
 
 static const mpi_test_t tests[] = {
-    {.name = "create-2", .np = 2, .fn = test_create},   {.name = "create-5", .np = 5, .fn = test_create},
-    {.name = "dup", .np = 4, .fn = test_dup},           {.name = "idup", .np = 5, .fn = test_idup},
+    {.name = "create-2", .np = 2, .fn = test_create},
+    {.name = "create-5", .np = 5, .fn = test_create},
+    {.name = "dup", .np = 4, .fn = test_dup},
+    {.name = "idup", .np = 5, .fn = test_idup},
     {.name = "merge-2", .np = 2, .fn = test_merge},
-    {.name = "merge-5", .np = 5, .fn = test_merge},     {.name = "parts-2", .np = 2, .fn = test_parts},
-    {.name = "parts-5", .np = 5, .fn = test_parts},     {.name = "overlap", .np = 2, .fn = test_overlap},
+    {.name = "merge-5", .np = 5, .fn = test_merge},
+    {.name = "parts-2", .np = 2, .fn = test_parts},
+    {.name = "parts-5", .np = 5, .fn = test_parts},
+    {.name = "overlap", .np = 2, .fn = test_overlap},
 };
 
 int main(int argc, char **argv)

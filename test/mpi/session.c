@@ -8,7 +8,8 @@ static void check_ring(MPI_Comm comm)
     int me, n, got = -1;
     MPI_Comm_rank(comm, &me);
     MPI_Comm_size(comm, &n);
-    MPI_Sendrecv(&me, 1, MPI_INT, (me + 1) % n, 0, &got, 1, MPI_INT, (me + n - 1) % n, 0, comm, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&me, 1, MPI_INT, (me + 1) % n, 0, &got, 1, MPI_INT, (me + n - 1) % n, 0, comm,
+                 MPI_STATUS_IGNORE);
     MPI_CHECK(got == (me + n - 1) % n);
 }
 
@@ -124,7 +125,8 @@ static void test_questions(void)
         MPI_Info_free(&info);
     }
     MPI_CHECK(MPI_Group_from_session_pset(session, "mpi://NOWHERE", &group) == MPI_ERR_ARG);
-    MPI_CHECK(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, count, &length, name) == MPI_ERR_ARG);
+    MPI_CHECK(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, count, &length, name) ==
+              MPI_ERR_ARG);
     MPI_Session_finalize(&session);
 }
 
@@ -142,8 +144,8 @@ static void test_intercomm(void)
     MPI_Group_range_incl(world, 1, lows, &low);
     MPI_Group_range_excl(world, 1, lows, &high);
     bool is_low = rank < size / 2;
-    MPI_Intercomm_create_from_groups(is_low ? low : high, 0, is_low ? high : low, 0, "tag", MPI_INFO_NULL,
-                                     MPI_ERRORS_ARE_FATAL, &inter);
+    MPI_Intercomm_create_from_groups(is_low ? low : high, 0, is_low ? high : low, 0, "tag",
+                                     MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &inter);
     MPI_Comm_test_inter(inter, &flag);
     MPI_CHECK(flag);
     int remote, got;

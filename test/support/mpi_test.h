@@ -1,13 +1,15 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tests of MPI behaviour. A program is a table of tests; run by the harness, it starts itself under mpirun once for each
- * test, in as many processes as the test wants, and judges by exit code and by what was said.
+ * Tests of MPI behaviour. A program is a table of tests; run by the harness, it starts itself under
+ * mpirun once for each test, in as many processes as the test wants, and judges by exit code and by
+ * what was said.
  *
  *   static void ring(void) { MPI_Init(NULL, NULL); MPI_CHECK(1 + 1 == 2); MPI_Finalize(); }
  *   static const mpi_test_t tests[] = {{.name = "ring", .np = 4, .fn = ring}};
  *   int main(int argc, char **argv) { return mpi_test_main(argc, argv, tests, 1); }
  *
- * MPIRUN in the environment replaces the build tree's mpirun; MPIRUN_ARGS are further arguments for it.
+ * MPIRUN in the environment replaces the build tree's mpirun; MPIRUN_ARGS are further arguments for
+ * it.
  */
 #ifndef TEST_SUPPORT_MPI_TEST_H
 #define TEST_SUPPORT_MPI_TEST_H
@@ -76,7 +78,8 @@ static inline void mpi_test_exec(const mpi_test_t *test)
         argv[argc++] = (char *) (given ? given : mpirun);
         argv[argc++] = "-n";
         argv[argc++] = np;
-        for (char *arg = args ? strtok(args, " ") : NULL; arg && argc < 28; arg = strtok(NULL, " ")) {
+        for (char *arg = args ? strtok(args, " ") : NULL; arg && argc < 28;
+             arg = strtok(NULL, " ")) {
             argv[argc++] = arg;
         }
     }
@@ -109,7 +112,8 @@ static inline int mpi_test_run(const mpi_test_t *test, char *output, size_t size
     close(fds[1]);
     for (;;) {
         size_t room = size - 1 - used;
-        ssize_t n = room > 0 ? read(fds[0], output + used, room) : read(fds[0], spill, sizeof spill);
+        ssize_t n = room > 0 ? read(fds[0], output + used, room)
+                             : read(fds[0], spill, sizeof spill);
         if (n <= 0) {
             break;
         }
@@ -146,8 +150,8 @@ static inline int mpi_test_judge(const mpi_test_t *tests, size_t count, const ch
         int code = mpi_test_run(t, output, sizeof output);
         bool said = t->says ? strstr(output, t->says) != NULL : output[0] == '\0';
         if (!TAP_OK(code == t->exit_code && said, "%s, %d processes", t->name, t->np)) {
-            printf("# exit code %d, wanted %d; output%s%s:\n", code, t->exit_code, t->says ? " with: " : "",
-                   t->says ? t->says : " should be empty");
+            printf("# exit code %d, wanted %d; output%s%s:\n", code, t->exit_code,
+                   t->says ? " with: " : "", t->says ? t->says : " should be empty");
             mpi_test_show(output);
         }
     }

@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Group algebra against a naive model: lists of world ranks, random ones and strides, all operations of MPI. */
+/* Group algebra against a naive model: lists of world ranks, random ones and strides, all
+ * operations of MPI. */
 #include <mpi.h>
 #include <stdint.h>
 #include <string.h>
@@ -110,13 +111,16 @@ static bool check_sets(const model_t *a, const model_t *b)
 {
     MPI_Group ga = ompi_group_handle(group_of(a)), gb = ompi_group_handle(group_of(b)), out;
     model_t expected = model_union(a, b);
-    bool good = MPI_Group_union(ga, gb, &out) == MPI_SUCCESS && same(&expected, ompi_group_from_handle(out));
+    bool good = MPI_Group_union(ga, gb, &out) == MPI_SUCCESS &&
+                same(&expected, ompi_group_from_handle(out));
     MPI_Group_free(&out);
     expected = model_filter(a, b, true);
-    good = MPI_Group_intersection(ga, gb, &out) == MPI_SUCCESS && same(&expected, ompi_group_from_handle(out)) && good;
+    good = MPI_Group_intersection(ga, gb, &out) == MPI_SUCCESS &&
+           same(&expected, ompi_group_from_handle(out)) && good;
     MPI_Group_free(&out);
     expected = model_filter(a, b, false);
-    good = MPI_Group_difference(ga, gb, &out) == MPI_SUCCESS && same(&expected, ompi_group_from_handle(out)) && good;
+    good = MPI_Group_difference(ga, gb, &out) == MPI_SUCCESS &&
+           same(&expected, ompi_group_from_handle(out)) && good;
     MPI_Group_free(&out);
     int result;
     MPI_Group_compare(ga, gb, &result);
@@ -166,8 +170,8 @@ static bool check_lists(const model_t *a)
     bool good = MPI_Group_incl(ga, chosen.size, ranks, &out) == MPI_SUCCESS &&
                 same(&incl, ompi_group_from_handle(out));
     MPI_Group_free(&out);
-    good = MPI_Group_excl(ga, chosen.size, ranks, &out) == MPI_SUCCESS && same(&excl, ompi_group_from_handle(out)) &&
-           good;
+    good = MPI_Group_excl(ga, chosen.size, ranks, &out) == MPI_SUCCESS &&
+           same(&excl, ompi_group_from_handle(out)) && good;
     MPI_Group_free(&out);
     MPI_Group_free(&ga);
     return good;
@@ -188,10 +192,11 @@ static bool check_ranges(const model_t *a)
         incl.members[incl.size++] = a->members[rank];
     }
     excl = model_filter(a, &incl, false);
-    bool good = MPI_Group_range_incl(ga, 1, ranges, &out) == MPI_SUCCESS && same(&incl, ompi_group_from_handle(out));
+    bool good = MPI_Group_range_incl(ga, 1, ranges, &out) == MPI_SUCCESS &&
+                same(&incl, ompi_group_from_handle(out));
     MPI_Group_free(&out);
-    good = MPI_Group_range_excl(ga, 1, ranges, &out) == MPI_SUCCESS && same(&excl, ompi_group_from_handle(out)) &&
-           good;
+    good = MPI_Group_range_excl(ga, 1, ranges, &out) == MPI_SUCCESS &&
+           same(&excl, ompi_group_from_handle(out)) && good;
     MPI_Group_free(&out);
     MPI_Group_free(&ga);
     return good;
@@ -206,18 +211,25 @@ static void check_errors(void)
     int zero[1][3] = {{0, 3, 0}}, over[1][3] = {{0, 4, 1}}, twice[2][3] = {{0, 2, 1}, {3, 2, -1}};
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     TAP_OK(MPI_Group_incl(group, 3, ranks, &out) == MPI_ERR_RANK, "a rank named twice is refused");
-    TAP_OK(MPI_Group_excl(group, 1, big, &out) == MPI_ERR_RANK, "a rank beyond the group is refused");
+    TAP_OK(MPI_Group_excl(group, 1, big, &out) == MPI_ERR_RANK,
+           "a rank beyond the group is refused");
     TAP_OK(MPI_Group_incl(group, 1, negative, &out) == MPI_ERR_RANK, "a negative rank is refused");
-    TAP_OK(MPI_Group_incl(group, -1, ranks, &out) == MPI_ERR_ARG, "a negative number of ranks is refused");
-    TAP_OK(MPI_Group_range_incl(group, 1, zero, &out) == MPI_ERR_ARG, "a stride of zero is refused");
-    TAP_OK(MPI_Group_range_incl(group, 1, over, &out) == MPI_ERR_RANK, "a range that leaves the group is refused");
-    TAP_OK(MPI_Group_range_excl(group, 2, twice, &out) == MPI_ERR_RANK, "ranges that overlap are refused");
-    TAP_OK(MPI_Group_translate_ranks(group, 1, big, group, to) == MPI_ERR_RANK, "a wrong rank is not translated");
+    TAP_OK(MPI_Group_incl(group, -1, ranks, &out) == MPI_ERR_ARG,
+           "a negative number of ranks is refused");
+    TAP_OK(MPI_Group_range_incl(group, 1, zero, &out) == MPI_ERR_ARG,
+           "a stride of zero is refused");
+    TAP_OK(MPI_Group_range_incl(group, 1, over, &out) == MPI_ERR_RANK,
+           "a range that leaves the group is refused");
+    TAP_OK(MPI_Group_range_excl(group, 2, twice, &out) == MPI_ERR_RANK,
+           "ranges that overlap are refused");
+    TAP_OK(MPI_Group_translate_ranks(group, 1, big, group, to) == MPI_ERR_RANK,
+           "a wrong rank is not translated");
     TAP_OK(MPI_Group_size(MPI_GROUP_NULL, to) == MPI_ERR_GROUP, "MPI_GROUP_NULL is refused");
     MPI_Group_free(&group);
     TAP_OK(group == MPI_GROUP_NULL, "the handle is null after the end");
     group = MPI_GROUP_EMPTY;
-    TAP_OK(MPI_Group_size(MPI_GROUP_EMPTY, to) == MPI_SUCCESS && to[0] == 0, "the empty group is empty");
+    TAP_OK(MPI_Group_size(MPI_GROUP_EMPTY, to) == MPI_SUCCESS && to[0] == 0,
+           "the empty group is empty");
 }
 
 int main(void)

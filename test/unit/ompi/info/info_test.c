@@ -25,15 +25,17 @@ static void check_values(const char *when)
     TAP_OK(flag && length == 14, "%s: length without the zero", when);
     length = 5;
     MPI_Info_get_string(info, "three", &length, value, &flag);
-    TAP_OK(flag && length == 15 && strcmp(value, "a lo") == 0, "%s: get_string tells the room it needs", when);
+    TAP_OK(flag && length == 15 && strcmp(value, "a lo") == 0,
+           "%s: get_string tells the room it needs", when);
     length = 0;
     strcpy(value, "untouched");
     MPI_Info_get_string(info, "three", &length, value, &flag);
-    TAP_OK(flag && length == 15 && strcmp(value, "untouched") == 0, "%s: a buffer of 0 is not written", when);
+    TAP_OK(flag && length == 15 && strcmp(value, "untouched") == 0,
+           "%s: a buffer of 0 is not written", when);
     length = sizeof value;
     MPI_Info_get_string(info, "four", &length, value, &flag);
-    TAP_OK(!flag && length == (int) sizeof value && strcmp(value, "untouched") == 0, "%s: a key that is not there",
-           when);
+    TAP_OK(!flag && length == (int) sizeof value && strcmp(value, "untouched") == 0,
+           "%s: a key that is not there", when);
     MPI_Info_dup(info, &copy);
     MPI_Info_delete(info, "one");
     MPI_Info_get_nkeys(info, &n);
@@ -44,7 +46,8 @@ static void check_values(const char *when)
     TAP_OK(flag && strcmp(value, "1") == 0, "%s: a copy is independent", when);
     MPI_Info_free(&info);
     MPI_Info_free(&copy);
-    TAP_OK(info == MPI_INFO_NULL && copy == MPI_INFO_NULL, "%s: handles are null after the end", when);
+    TAP_OK(info == MPI_INFO_NULL && copy == MPI_INFO_NULL, "%s: handles are null after the end",
+           when);
 }
 
 static void check_many(void)
