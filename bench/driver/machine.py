@@ -48,10 +48,11 @@ class Namespace:
 
 
 def cpu_seconds_used():
-    """Processor seconds that are gone: used by anybody here, or kept by the host for others."""
+    """Processor seconds that are gone: used by anybody here, or kept by the host for others. Work
+    at low priority does not count: ranks that poll leave it next to nothing."""
     fields = [int(x) for x in read_text("/proc/stat").splitlines()[0].split()[1:9]]
-    user, nice, system, _idle, _iowait, irq, softirq, stolen = fields
-    return (user + nice + system + irq + softirq + stolen) / os.sysconf("SC_CLK_TCK")
+    user, _nice, system, _idle, _iowait, irq, softirq, stolen = fields
+    return (user + system + irq + softirq + stolen) / os.sysconf("SC_CLK_TCK")
 
 
 class Gate:
