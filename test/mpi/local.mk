@@ -21,3 +21,6 @@ check_PROGRAMS += mpi/p2p
 mpi_p2p_LDADD = $(ompi_lib) -lpthread
 check_SCRIPTS += mpi/matrix.sh
 EXTRA_DIST += mpi/matrix.sh
+check_PROGRAMS += mpi/coll
+mpi_coll_SOURCES = mpi/coll.c
+mpi_coll_LDADD = $(ompi_lib) -lpthread
