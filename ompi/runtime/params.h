@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* All parameters and frameworks of the MPI library, for those who show them: ompi_info, MPI_T, and the search
- * for names that nobody knows. */
+/* All parameters and frameworks of the MPI library, for those who show them: ompi_info, MPI_T, and
+ * the search for names that nobody knows. */
 #ifndef OMPI_RUNTIME_PARAMS_H
 #define OMPI_RUNTIME_PARAMS_H
 

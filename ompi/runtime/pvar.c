@@ -22,7 +22,8 @@ static char *make_full_name(const ompi_pvar_desc_t *d)
 {
     char *name = NULL;
     const char *f = d->framework ? d->framework : "", *c = d->component ? d->component : "";
-    return asprintf(&name, "%s%s%s%s%s", f, *f ? "_" : "", c, *c ? "_" : "", d->name) < 0 ? NULL : name;
+    return asprintf(&name, "%s%s%s%s%s", f, *f ? "_" : "", c, *c ? "_" : "", d->name) < 0 ? NULL
+        : name;
 }
 
 /* The help, and what each value is for: "... [0: shm, 1: tcp:eth0]". */
@@ -37,7 +38,8 @@ static char *make_description(const ompi_pvar_t *p)
     fputs(p->desc.help, stream);
     const size_t count = p->desc.value_name ? ompi_pvar_value_count(p) : 0;
     for (size_t i = 0; i < count; i++) {
-        fprintf(stream, "%s%zu: %s%s", 0 == i ? " [" : ", ", i, p->desc.value_name(p->desc.context, i),
+        fprintf(stream, "%s%zu: %s%s", 0 == i ? " [" : ", ", i,
+                p->desc.value_name(p->desc.context, i),
                 i + 1 == count ? "]" : "");
     }
     if (0 != fclose(stream)) {
@@ -80,7 +82,8 @@ static int append(const ompi_pvar_desc_t *desc)
     p->desc.help = copy(desc->help, &ok);
     p->full_name = make_full_name(desc);
     ompi_pvar_t **list = ok && p->full_name
-                             ? realloc(registry.list, (size_t) (registry.count + 1) * sizeof(*list)) : NULL;
+                             ? realloc(registry.list, (size_t) (registry.count + 1) * sizeof(*list))
+                             : NULL;
     if (NULL == list) {
         free_pvar(p);
         return OPAL_ERR_OUT_OF_RESOURCE;
@@ -93,7 +96,8 @@ static int append(const ompi_pvar_desc_t *desc)
 /* The same variable once more, after its source was unregistered. */
 static int renew(ompi_pvar_t *p, const ompi_pvar_desc_t *desc)
 {
-    if (p->desc.read || p->desc.var_class != desc->var_class || p->desc.is_double != desc->is_double) {
+    if (p->desc.read || p->desc.var_class != desc->var_class
+        || p->desc.is_double != desc->is_double) {
         return OPAL_ERR_EXISTS;
     }
     p->desc.count = desc->count;
@@ -151,7 +155,8 @@ void ompi_pvar_unregister(const char *framework, const char *component)
     pthread_mutex_lock(&ompi_pvar_lock);
     for (int i = 0; i < registry.count; i++) {
         ompi_pvar_t *p = registry.list[i];
-        if (p->desc.read && same(p->desc.framework, framework) && same(p->desc.component, component)) {
+        if (p->desc.read && same(p->desc.framework, framework)
+            && same(p->desc.component, component)) {
             freeze(p);
         }
     }

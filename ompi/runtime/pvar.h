@@ -2,12 +2,13 @@
 /*
  * Performance variables: how parts of the library offer numbers to tools (MPI_T).
  *
- * A part registers a variable once, when it starts, and unregisters its source when it ends; the variable stays
- * known, with the values that it had last, because tools may look after MPI_Finalize. Numbers are read on
- * demand: the part keeps a plain (relaxed atomic) counter, and pays nothing while no tool looks.
+ * A part registers a variable once, when it starts, and unregisters its source when it ends; the
+ * variable stays known, with the values that it had last, because tools may look after
+ * MPI_Finalize. Numbers are read on demand: the part keeps a plain (relaxed atomic) counter, and
+ * pays nothing while no tool looks.
  *
- * A variable has one value or an array of them (one per link, ...), of which names[i] says what each is for; the
- * names become part of the description that tools read.
+ * A variable has one value or an array of them (one per link, ...), of which names[i] says what
+ * each is for; the names become part of the description that tools read.
  */
 #ifndef OMPI_RUNTIME_PVAR_H
 #define OMPI_RUNTIME_PVAR_H
@@ -21,26 +22,29 @@
 #include "opal/constants.h"
 
 typedef struct ompi_pvar_desc {
-    const char *framework, *component, *name;   /* full name as for parameters: parts that are NULL left out */
+    /* full name as for parameters: parts that are NULL left out */
+    const char *framework, *component, *name;
     const char *help;                           /* one line, without a final stop; mandatory */
     mca_base_var_level_t level;
     int var_class;                              /* MPI_T_PVAR_CLASS_* */
     bool is_double;                             /* MPI_DOUBLE, else MPI_UNSIGNED_LONG_LONG */
-    bool on_demand;                             /* tools start and stop it; else it runs from the beginning */
+    /* tools start and stop it; else it runs from the beginning */
+    bool on_demand;
     /* Number of values now; NULL: one. It may grow. */
     size_t (*count)(void *context);
-    /* Store the first `count` values (uint64_t or double). Called by any thread, never after unregistration. */
+    /* Store the first `count` values (uint64_t or double). Called by any thread, never after
+     * unregistration. */
     void (*read)(void *context, void *values, size_t count);
     /* For what value i stands, in a few characters; NULL: no names. */
     const char *(*value_name)(void *context, size_t i);
     void *context;
 } ompi_pvar_desc_t;
 
-/* The description's strings are copied. The same name may be registered again after unregistration. Returns an
- * OPAL_ code. */
+/* The description's strings are copied. The same name may be registered again after unregistration.
+ * Returns an OPAL_ code. */
 OMPI_DECLSPEC int ompi_pvar_register(const ompi_pvar_desc_t *desc);
-/* The source of the variables of this framework and component (as registered) is about to vanish: their last
- * values are kept. */
+/* The source of the variables of this framework and component (as registered) is about to vanish:
+ * their last values are kept. */
 OMPI_DECLSPEC void ompi_pvar_unregister(const char *framework, const char *component);
 
 /* ---- For the tools interface ---- */
@@ -53,7 +57,8 @@ typedef struct ompi_pvar {
     size_t last_count;
 } ompi_pvar_t;
 
-/* Protects the list; also the one lock of the tools interface, as nothing there is on anybody's fast path. */
+/* Protects the list; also the one lock of the tools interface, as nothing there is on anybody's
+ * fast path. */
 extern pthread_mutex_t ompi_pvar_lock;
 
 /* All with the lock held. Indices are never reused. */

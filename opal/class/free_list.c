@@ -10,7 +10,8 @@ static size_t round_up(size_t n, size_t align)
     return (n + align - 1) & ~(align - 1);
 }
 
-int opal_free_list_init(opal_free_list_t *list, size_t item_size, size_t align, uint32_t per_chunk, size_t max,
+int opal_free_list_init(opal_free_list_t *list, size_t item_size, size_t align, uint32_t per_chunk,
+                        size_t max,
                         void (*construct)(void *item))
 {
     if (0 == item_size || 0 == per_chunk || 0 == align || (align & (align - 1)) != 0 || align > 4096
@@ -40,7 +41,8 @@ opal_free_list_chunk_t *opal_free_list_more(opal_free_list_t *list)
 {
     const size_t allowed = list->max ? list->max - list->existing : list->per_chunk;
     const uint32_t n = allowed < list->per_chunk ? (uint32_t) allowed : list->per_chunk;
-    opal_free_list_chunk_t *chunk = n > 0 ? aligned_alloc(list->chunk_size, list->chunk_size) : NULL;
+    opal_free_list_chunk_t *chunk = n > 0 ? aligned_alloc(list->chunk_size, list->chunk_size)
+        : NULL;
     if (NULL == chunk) {
         return NULL;
     }
@@ -48,7 +50,8 @@ opal_free_list_chunk_t *opal_free_list_more(opal_free_list_t *list)
     chunk->used = 0;
     for (uint32_t i = n; i > 0; i--) {
         opal_free_list_item_t *item =
-            (opal_free_list_item_t *) ((char *) chunk + list->first_item + (i - 1) * list->item_size);
+            (opal_free_list_item_t *) ((char *) chunk + list->first_item
+                                       + (i - 1) * list->item_size);
         if (list->construct) {
             list->construct(item);
         }

@@ -1,16 +1,17 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bounded pools of equal items, got from the system in chunks and given back when the surplus lasts.
+ * Bounded pools of equal items, got from the system in chunks and given back when the surplus
+ * lasts.
  *
  *      chunk, aligned to its size (a power of two)
  *      +--------+------+------+------+-----
  *      | header | item | item | item | ...       item -> chunk by masking the address
  *      +--------+------+------+------+-----
  *
- * get and put are O(1). Items come from the chunk used last, so that rarely used chunks become empty.
- * opal_free_list_tick(), called at regular intervals, follows the demand (its peak since the last tick, which
- * then fades by 1/8 per tick) and frees empty chunks above it. A free item's first pointer is the list's;
- * the rest of its bytes stay as they were put back. No locking.
+ * get and put are O(1). Items come from the chunk used last, so that rarely used chunks become
+ * empty. opal_free_list_tick(), called at regular intervals, follows the demand (its peak since the
+ * last tick, which then fades by 1/8 per tick) and frees empty chunks above it. A free item's first
+ * pointer is the list's; the rest of its bytes stay as they were put back. No locking.
  */
 #ifndef OPAL_CLASS_FREE_LIST_H
 #define OPAL_CLASS_FREE_LIST_H
@@ -43,7 +44,8 @@ typedef struct opal_free_list {
 } opal_free_list_t;
 
 /* `align`: a power of two, at most 4096; `per_chunk`: a wish for the number of items per chunk. */
-OPAL_DECLSPEC int opal_free_list_init(opal_free_list_t *list, size_t item_size, size_t align, uint32_t per_chunk,
+OPAL_DECLSPEC int opal_free_list_init(opal_free_list_t *list, size_t item_size, size_t align,
+                                      uint32_t per_chunk,
                                       size_t max, void (*construct)(void *item));
 /* All items must be back. */
 OPAL_DECLSPEC void opal_free_list_fini(opal_free_list_t *list);

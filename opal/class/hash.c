@@ -64,8 +64,8 @@ void *opal_hash_remove(opal_hash_t *hash, uint64_t key)
     if (NULL == value) {
         return NULL;
     }
-    /* Close the hole with the first later entry of the run that may stand there: one whose home is not
-     * between the hole (exclusive) and itself. That leaves a new hole. */
+    /* Close the hole with the first later entry of the run that may stand there: one whose home is
+     * not between the hole (exclusive) and itself. That leaves a new hole. */
     for (size_t i = (hole + 1) & hash->mask; slots[i].value; i = (i + 1) & hash->mask) {
         const size_t home = opal_hash_mix(slots[i].key) & hash->mask;
         if (((i - home) & hash->mask) >= ((i - hole) & hash->mask)) {

@@ -2,9 +2,9 @@
 /*
  * Hash table from 64-bit keys to non-NULL pointers: open addressing, linear probing.
  *
- * At most 3/4 of the slots are used, so that a search looks at two cache lines on average. Removal shifts the
- * rest of a run back instead of leaving tombstones: search time does not depend on the table's history. All
- * zeroes is an empty table, which owns no memory. No locking.
+ * At most 3/4 of the slots are used, so that a search looks at two cache lines on average. Removal
+ * shifts the rest of a run back instead of leaving tombstones: search time does not depend on the
+ * table's history. All zeroes is an empty table, which owns no memory. No locking.
  */
 #ifndef OPAL_CLASS_HASH_H
 #define OPAL_CLASS_HASH_H
@@ -55,7 +55,9 @@ OPAL_DECLSPEC void *opal_hash_remove(opal_hash_t *hash, uint64_t key);
 /* Back to an empty table without memory. The values are the caller's. */
 OPAL_DECLSPEC void opal_hash_free(opal_hash_t *hash);
 
-/* Walk in no particular order: *cursor starts as 0; false at the end. The table must not change meanwhile. */
-OPAL_DECLSPEC bool opal_hash_next(const opal_hash_t *hash, size_t *cursor, uint64_t *key, void **value);
+/* Walk in no particular order: *cursor starts as 0; false at the end. The table must not change
+ * meanwhile. */
+OPAL_DECLSPEC bool opal_hash_next(const opal_hash_t *hash, size_t *cursor, uint64_t *key,
+                                  void **value);
 
 #endif

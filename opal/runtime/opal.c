@@ -14,12 +14,14 @@ static int register_params(void)
 {
     const mca_base_var_desc_t include = {
         .name = "net_include", .type = MCA_VAR_LIST,
-        .help = "Network interfaces (names or CIDR blocks) to use, for the launcher and for all network BTLs",
+        .help = "Network interfaces (names or CIDR blocks) to use, for the launcher and for all "
+                "network BTLs",
         .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP,
     };
     const mca_base_var_desc_t exclude = {
         .name = "net_exclude", .type = MCA_VAR_LIST,
-        .help = "Network interfaces (names or CIDR blocks) not to use, for the launcher and for all network BTLs",
+        .help = "Network interfaces (names or CIDR blocks) not to use, for the launcher and for "
+                "all network BTLs",
         .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP,
     };
     int rc = mca_base_var_register(&include, &opal_net_include);

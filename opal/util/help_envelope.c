@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Envelopes around user messages: made by processes, taken out of their standard error by the launcher. */
+/* Envelopes around user messages: made by processes, taken out of their standard error by the
+ * launcher. */
 #include "opal/util/help_envelope.h"
 
 #include <stdbool.h>
@@ -37,7 +38,8 @@ size_t opal_help_envelope(char out[OPAL_HELP_ENVELOPE_MAX], const char *topic, c
 }
 
 /* Hand the first `n` held bytes on as they are. */
-static void pass_held(opal_help_filter_t *filter, size_t n, const opal_help_sink_t *sink, void *context)
+static void pass_held(opal_help_filter_t *filter, size_t n, const opal_help_sink_t *sink,
+                      void *context)
 {
     if (n > 0) {
         sink->plain(context, filter->held, n);

@@ -50,8 +50,8 @@ static bool is_comment(const char *line, size_t len)
     return i < len && '#' == line[i];
 }
 
-/* Put the next logical line into the buffer; its first physical line's number, or 0 at the end. The length
- * differs from the string's where a NUL byte stands in the line. */
+/* Put the next logical line into the buffer; its first physical line's number, or 0 at the end. The
+ * length differs from the string's where a NUL byte stands in the line. */
 static int next_line(parser_t *p, size_t *len)
 {
     if (p->next == p->end) {
@@ -149,7 +149,8 @@ static const char *take_line(char *at, char **name, char **value)
     return wrong;
 }
 
-int opal_keyval_parse(const char *file, const char *text, size_t len, const opal_keyval_sink_t *sink,
+int opal_keyval_parse(const char *file, const char *text, size_t len,
+                      const opal_keyval_sink_t *sink,
                       void *context)
 {
     parser_t p = {.file = file, .next = text, .end = text + len, .buffer = malloc(len + 1)};

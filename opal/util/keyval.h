@@ -20,13 +20,16 @@
 typedef struct opal_keyval_sink {
     /* A setting; the strings are valid during the call. */
     void (*entry)(void *context, const char *file, int line, const char *name, const char *value);
-    /* A malformed line (`line` > 0) or an unreadable file (`line` 0); `what` is an English clause. */
+    /* A malformed line (`line` > 0) or an unreadable file (`line` 0); `what` is an English
+     * clause. */
     void (*error)(void *context, const char *file, int line, const char *what);
 } opal_keyval_sink_t;
 
-/* Read a whole file; malformed lines are reported and skipped. OPAL_ERR_NOT_FOUND: there is no such file
- * (not reported); OPAL_ERR_IN_ERRNO: it can't be read; OPAL_ERR_PARSE: there were malformed lines. */
-OPAL_DECLSPEC int opal_keyval_parse_file(const char *file, const opal_keyval_sink_t *sink, void *context);
+/* Read a whole file; malformed lines are reported and skipped. OPAL_ERR_NOT_FOUND: there is no such
+ * file (not reported); OPAL_ERR_IN_ERRNO: it can't be read; OPAL_ERR_PARSE: there were malformed
+ * lines. */
+OPAL_DECLSPEC int opal_keyval_parse_file(const char *file, const opal_keyval_sink_t *sink,
+                                         void *context);
 
 /* The same with the text given; `file` names it in reports. The text may hold any bytes. */
 OPAL_DECLSPEC int opal_keyval_parse(const char *file, const char *text, size_t len,

@@ -36,7 +36,8 @@ size_t opal_edit_distance(const char *a, const char *b, size_t limit)
         for (size_t j = 1; j <= b_len; j++) {
             const size_t cost = fold(a[i - 1]) != fold(b[j - 1]);
             row[j] = least(least(last[j] + 1, row[j - 1] + 1), last[j - 1] + cost);
-            if (i > 1 && j > 1 && fold(a[i - 1]) == fold(b[j - 2]) && fold(a[i - 2]) == fold(b[j - 1])) {
+            if (i > 1 && j > 1 && fold(a[i - 1]) == fold(b[j - 2])
+                && fold(a[i - 2]) == fold(b[j - 1])) {
                 row[j] = least(row[j], before[j - 2] + 1);
             }
         }

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include "opal/constants.h"
 
-/* Edit distance: insertions, deletions, substitutions and swaps of neighbours, case ignored; '-' equals '_'.
- * Distances above `limit` are reported as limit + 1. */
+/* Edit distance: insertions, deletions, substitutions and swaps of neighbours, case ignored; '-'
+ * equals '_'. Distances above `limit` are reported as limit + 1. */
 OPAL_DECLSPEC size_t opal_edit_distance(const char *a, const char *b, size_t limit);
 
 /* A search in progress: feed candidates, then look at `best`. */

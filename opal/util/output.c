@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Messages: composed in memory, written to standard error with one write(), user messages once per topic. */
+/* Messages: composed in memory, written to standard error with one write(), user messages once per
+ * topic. */
 #include "opal/util/output.h"
 
 #include <errno.h>
@@ -45,7 +46,8 @@ static void get_identity(char *out, size_t size)
     pthread_mutex_unlock(&output_lock);
 }
 
-/* Standard error may be a non-blocking pipe that is full, or closed; a message is lost in the latter case only. */
+/* Standard error may be a non-blocking pipe that is full, or closed; a message is lost in the
+ * latter case only. */
 static void write_all(const char *data, size_t len)
 {
     while (len > 0) {
@@ -62,7 +64,8 @@ static void write_all(const char *data, size_t len)
     }
 }
 
-/* True if the topic is new (or memory is out, in which case a message too many is the lesser evil). */
+/* True if the topic is new (or memory is out, in which case a message too many is the lesser
+ * evil). */
 static bool first_time(const char *name)
 {
     bool first = true;
@@ -86,7 +89,8 @@ static bool first_time(const char *name)
     return first;
 }
 
-/* "hawser: IDENTITY: " and the text, whose lines after the first are indented; ends in one newline. */
+/* "hawser: IDENTITY: " and the text, whose lines after the first are indented; ends in one
+ * newline. */
 static char *compose(const char *text)
 {
     char identity[sizeof(output_identity)];

@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* The tools interface in a job: traffic per link, parameters at work, life around MPI_Init and MPI_Finalize. */
+/* The tools interface in a job: traffic per link, parameters at work, life around MPI_Init and
+ * MPI_Finalize. */
 #include "support/mpi_test.h"
 
 enum { BYTES = 1 << 20 };
@@ -14,7 +15,8 @@ static double total_of(MPI_T_pvar_session session, const char *name)
     unsigned long long values[64];
     double total = 0;
     if (MPI_SUCCESS != MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index)
-        || MPI_SUCCESS != MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) || count > 64
+        || MPI_SUCCESS != MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count)
+        || count > 64
         || MPI_SUCCESS != MPI_T_pvar_read(session, handle, values)) {
         return -1;
     }
@@ -43,7 +45,8 @@ static void traffic(void)
             MPI_Send(buffer, BYTES, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
         }
     }
-    /* Who moves the bytes, sender or receiver, is the link's business: both ways the sum is the same. */
+    /* Who moves the bytes, sender or receiver, is the link's business: both ways the sum is the
+     * same. */
     const double after = total_of(session, "pml_base_link_bytes");
     double sum = after - before;
     MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);

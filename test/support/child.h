@@ -38,7 +38,8 @@ static inline void child_run(int (*fn)(void *context), void *context, child_resu
     char spill[1024];
     for (;;) {
         const size_t room = sizeof(result->err) - 1 - used;
-        const ssize_t n = room > 0 ? read(fds[0], result->err + used, room) : read(fds[0], spill, sizeof(spill));
+        const ssize_t n = room > 0 ? read(fds[0], result->err + used, room)
+            : read(fds[0], spill, sizeof(spill));
         if (n <= 0) {
             break;
         }

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Categories: one per framework, with one below it per component. They follow from the names of the variables, so
- * the table is brought up to date before each look; categories are only ever added.
+ * Categories: one per framework, with one below it per component. They follow from the names of the
+ * variables, so the table is brought up to date before each look; categories are only ever added.
  *
  *      btl                     variables of the framework itself ("btl", "btl_base_verbose")
  *      +-- btl_tcp             variables of a component
@@ -65,9 +65,11 @@ static int obtain(const char *framework, const char *component, int parent)
         return -1;
     }
     table.list = list;
-    category_t c = {.framework = strdup(framework), .component = component ? strdup(component) : NULL,
+    category_t c = {.framework = strdup(framework),
+                    .component = component ? strdup(component) : NULL,
                     .parent = parent};
-    if (asprintf(&c.name, "%s%s%s", framework, component ? "_" : "", component ? component : "") < 0) {
+    if (asprintf(&c.name, "%s%s%s", framework, component ? "_" : "",
+                 component ? component : "") < 0) {
         c.name = NULL;
     }
     if (NULL == c.name || NULL == c.framework || (component && NULL == c.component)) {
@@ -114,7 +116,8 @@ static bool update(void)
 
 static bool has(const category_t *c, const char *framework, const char *component)
 {
-    return same(c->framework, framework_name(framework)) && same(c->component, component_name(component));
+    return same(c->framework, framework_name(framework))
+        && same(c->component, component_name(component));
 }
 
 typedef enum { CVARS, PVARS, CATEGORIES } member_kind_t;
@@ -123,7 +126,8 @@ typedef enum { CVARS, PVARS, CATEGORIES } member_kind_t;
 static int members(int category, member_kind_t kind, int len, int indices[])
 {
     const category_t *c = &table.list[category];
-    const int all = CVARS == kind ? mca_base_var_count() : PVARS == kind ? ompi_pvar_count() : table.count;
+    const int all = CVARS == kind ? mca_base_var_count() : PVARS == kind ? ompi_pvar_count()
+        : table.count;
     int n = 0;
     for (int i = 0; i < all; i++) {
         bool in;
@@ -229,7 +233,8 @@ static void describe(const category_t *c, char *out, size_t size)
     }
 }
 
-int ompi_mpi_t_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len, int *num_cvars,
+int ompi_mpi_t_category_get_info(int cat_index, char *name, int *name_len, char *desc,
+                                 int *desc_len, int *num_cvars,
                                  int *num_pvars, int *num_categories)
 {
     const int rc = enter(cat_index);

@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Control variables: every parameter is one, under its own name and index. Integers are MPI_COUNT, sizes
- * MPI_UNSIGNED_LONG_LONG, booleans and enumerations MPI_INT with an enumeration, texts MPI_CHAR. */
+/* Control variables: every parameter is one, under its own name and index. Integers are MPI_COUNT,
+ * sizes MPI_UNSIGNED_LONG_LONG, booleans and enumerations MPI_INT with an enumeration, texts
+ * MPI_CHAR. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +81,8 @@ int ompi_mpi_t_cvar_get_index(const char *name, int *cvar_index)
     return ompi_tool_leave(MPI_SUCCESS);
 }
 
-int ompi_mpi_t_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype,
+int ompi_mpi_t_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity,
+                             MPI_Datatype *datatype,
                              MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope)
 {
     const int rc = ompi_tool_enter();
@@ -111,7 +113,8 @@ int ompi_mpi_t_cvar_get_info(int cvar_index, char *name, int *name_len, int *ver
     return ompi_tool_leave(MPI_SUCCESS);
 }
 
-int ompi_mpi_t_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count)
+int ompi_mpi_t_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle,
+                                 int *count)
 {
     (void) obj_handle; /* no parameter is bound to an object */
     const int rc = ompi_tool_enter();
@@ -156,10 +159,12 @@ int ompi_mpi_t_cvar_handle_free(MPI_T_cvar_handle *handle)
 }
 
 /* The handle's parameter and present value, or NULL. */
-static const mca_base_var_t *look_up(MPI_T_cvar_handle handle, const cvar_handle_t **h, mca_base_var_value_t *value)
+static const mca_base_var_t *look_up(MPI_T_cvar_handle handle, const cvar_handle_t **h,
+                                     mca_base_var_value_t *value)
 {
     *h = (const cvar_handle_t *) handle;
-    if (NULL == *h || (*h)->magic != HANDLE_MAGIC || OPAL_SUCCESS != mca_base_var_read((*h)->index, value)) {
+    if (NULL == *h || (*h)->magic != HANDLE_MAGIC
+        || OPAL_SUCCESS != mca_base_var_read((*h)->index, value)) {
         return NULL;
     }
     return mca_base_var_get((*h)->index);

@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Enumerations of the tools interface: the named values of a parameter. The handle is the parameter. */
+/* Enumerations of the tools interface: the named values of a parameter. The handle is the
+ * parameter. */
 #include "ompi/mpi/tool/tool.h"
 
 static const mca_base_var_enum_t bools[] = {{"false", 0}, {"true", 1}, {NULL, 0}};

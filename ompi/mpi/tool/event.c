@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Events of the tools interface: there are no event types and no sources, so that every index and handle is
- * invalid. */
+/* Events of the tools interface: there are no event types and no sources, so that every index and
+ * handle is invalid. */
 #include "ompi/mpi/tool/tool.h"
 
 /* The result of a routine that is given something that can't exist. */

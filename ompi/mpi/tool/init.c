@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Start and end of the tools interface, which may come before MPI_Init and outlive MPI_Finalize; what its routines
- * share. */
+/* Start and end of the tools interface, which may come before MPI_Init and outlive MPI_Finalize;
+ * what its routines share. */
 #include <string.h>
 
 #include "ompi/mpi/tool/tool.h"

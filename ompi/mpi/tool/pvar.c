@@ -2,13 +2,15 @@
 /*
  * Performance variables as tools use them: sessions, and handles with a state of their own.
  *
- * A source only counts up. What a handle shows is, for classes that sum (counter, aggregate, timer),
+ * A source only counts up. What a handle shows is, for classes that sum (counter, aggregate,
+ * timer),
  *
  *      sum + (running ? raw - base : 0)
  *
- * where start() sets base = raw, stop() adds raw - base to the sum, and reset() sets sum = 0 and base = raw. A
- * handle of a variable that runs from the beginning starts with sum = base = 0: it shows the total. For other
- * classes a handle shows the raw value, or the one at the time of stop().
+ * where start() sets base = raw, stop() adds raw - base to the sum, and reset() sets sum = 0 and
+ * base = raw. A handle of a variable that runs from the beginning starts with sum = base = 0: it
+ * shows the total. For other classes a handle shows the raw value, or the one at the time of
+ * stop().
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +42,8 @@ typedef struct session {
 
 static bool sums(const ompi_pvar_t *p)
 {
-    return MPI_T_PVAR_CLASS_COUNTER == p->desc.var_class || MPI_T_PVAR_CLASS_AGGREGATE == p->desc.var_class
+    return MPI_T_PVAR_CLASS_COUNTER == p->desc.var_class
+        || MPI_T_PVAR_CLASS_AGGREGATE == p->desc.var_class
            || MPI_T_PVAR_CLASS_TIMER == p->desc.var_class;
 }
 
@@ -111,8 +114,10 @@ static void put(int *where, int value)
     }
 }
 
-int ompi_mpi_t_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class,
-                             MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind,
+int ompi_mpi_t_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity,
+                             int *var_class,
+                             MPI_Datatype *datatype, MPI_T_enum *enumtype, char *desc,
+                             int *desc_len, int *bind,
                              int *readonly, int *continuous, int *atomic)
 {
     const int rc = ompi_tool_enter();
@@ -348,7 +353,8 @@ int ompi_mpi_t_pvar_reset(MPI_T_pvar_session pe_session, MPI_T_pvar_handle handl
     return apply(pe_session, handle, reset);
 }
 
-static int read_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf, bool and_reset)
+static int read_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf,
+                       bool and_reset)
 {
     handle_t *h;
     const int rc = enter(session, handle, &h);

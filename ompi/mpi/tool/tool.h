@@ -13,8 +13,8 @@ int ompi_tool_enter(void);
 /* Returns `rc`, so that routines can end in it. */
 int ompi_tool_leave(int rc);
 
-/* Text for the user in the way of MPI-5.0, 15.3.3: cut to *len characters with its NUL, and *len becomes what the
- * whole text needs. */
+/* Text for the user in the way of MPI-5.0, 15.3.3: cut to *len characters with its NUL, and *len
+ * becomes what the whole text needs. */
 void ompi_tool_put_text(const char *from, char *to, int *len);
 
 /* MPI_T_VERBOSITY_* of a level. */

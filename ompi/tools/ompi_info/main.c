@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* ompi_info: shows version, build, components and parameters of an installation. Exit status: 0; 1 if what was
- * asked for does not exist; 2 for a wrong command line. */
+/* ompi_info: shows version, build, components and parameters of an installation. Exit status: 0; 1
+ * if what was asked for does not exist; 2 for a wrong command line. */
 #include <stdio.h>
 
 #include "ompi/runtime/params.h"
@@ -8,14 +8,16 @@
 #include "opal/runtime/opal.h"
 #include "opal/util/output.h"
 
-/* Find the frameworks and parameters of all libraries of the installation, and load every component. */
+/* Find the frameworks and parameters of all libraries of the installation, and load every
+ * component. */
 static int load_everything(void)
 {
     int rc = ompi_register_params();
     if (OPAL_SUCCESS == rc) {
         rc = mca_base_register_installed();
     }
-    for (mca_base_framework_t *const *f = mca_base_framework_list(); *f && OPAL_SUCCESS == rc; f++) {
+    mca_base_framework_t *const *f = mca_base_framework_list();
+    for (; *f && OPAL_SUCCESS == rc; f++) {
         rc = mca_base_framework_open(*f, MCA_BASE_OPEN_INFO);
     }
     return rc;
@@ -31,7 +33,8 @@ static void unload_everything(void)
 /* What was asked for, or the overview. */
 static bool print_all(const info_options_t *options)
 {
-    const bool overview = !options->path && !options->framework && !options->config && !options->failed
+    const bool overview = !options->path && !options->framework && !options->config
+        && !options->failed
                           && !options->version;
     bool ok = true;
     if (options->version) {

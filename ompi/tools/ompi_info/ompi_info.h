@@ -19,7 +19,8 @@ void info_usage(void);
 /* ---- Printing: a labelled line for people, or a key and a value for programs ---- */
 
 /* "                   Label: text", or "key:text". */
-void info_line(const info_options_t *options, const char *label, const char *key, const char *format, ...)
+void info_line(const info_options_t *options, const char *label, const char *key,
+               const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 void info_print_header(const info_options_t *options);

@@ -46,11 +46,14 @@ void info_usage(void)
          "  -a, --all              everything, with all parameters of all levels\n"
          "  --param FRAMEWORK COMPONENT\n"
          "                         parameters of a component; either may be \"all\"\n"
-         "  -l, --level N          parameters up to this level: 1 to 3 for users, 4 to 6 for tuners,\n"
+         "  -l, --level N          parameters up to this level: 1 to 3 for users, 4 to 6 for "
+         "tuners,\n"
          "                         7 to 9 for developers (default 1; with --all 9)\n"
-         "  --selected-only        components that the present settings select, and their parameters\n"
+         "  --selected-only        components that the present settings select, and their "
+         "parameters\n"
          "  --failed               only the components that can't be loaded, and why\n"
-         "  --path KIND            a folder of the installation: prefix, bindir, libdir, incdir, mandir,\n"
+         "  --path KIND            a folder of the installation: prefix, bindir, libdir, incdir, "
+         "mandir,\n"
          "                         pkglibdir, sysconfdir, datadir, or all\n"
          "  -c, --config           how it was configured and built\n"
          "  --parsable             one fact a line, fields separated by colons\n"
@@ -78,7 +81,8 @@ static bool complain_unknown(const char *argument)
         opal_nearest_offer(&nearest, names[i].name);
     }
     fprintf(stderr, "ompi_info: unknown option \"%s\".%s%s%s See ompi_info --help.\n", argument,
-            nearest.best ? " Did you mean --" : "", nearest.best ? nearest.best : "", nearest.best ? "?" : "");
+            nearest.best ? " Did you mean --" : "", nearest.best ? nearest.best : "",
+            nearest.best ? "?" : "");
     return false;
 }
 
@@ -94,7 +98,8 @@ static const char *take_argument(int argc, char **argv, int *at)
 static bool parse_level(const char *text, int *level)
 {
     if (NULL == text || text[0] < '1' || text[0] > '9' || text[1] != '\0') {
-        fprintf(stderr, "ompi_info: --level takes a number from 1 to 9%s%s.\n", text ? ", not " : "",
+        fprintf(stderr, "ompi_info: --level takes a number from 1 to 9%s%s.\n",
+                text ? ", not " : "",
                 text ? text : "");
         return false;
     }
@@ -105,7 +110,8 @@ static bool parse_level(const char *text, int *level)
 static bool parse_one(int argc, char **argv, int *at, info_options_t *o)
 {
     const char *argument = argv[*at];
-    const int option = '-' == argument[0] && argument[1] != '\0' ? find_option(argument + strspn(argument, "-")) : -1;
+    const int option = '-' == argument[0] && argument[1] != '\0'
+        ? find_option(argument + strspn(argument, "-")) : -1;
     switch (option) {
     case OPT_ALL: o->all = true; return true;
     case OPT_CONFIG: o->config = true; return true;

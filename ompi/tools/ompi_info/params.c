@@ -66,11 +66,13 @@ static void print_for_people(const info_options_t *options, const mca_base_var_t
     describe_source(v, source, sizeof(source));
     for (size_t i = 0; v->desc->synonyms && v->desc->synonyms[i]; i++) {
         const size_t used = strlen(extra);
-        snprintf(extra + used, sizeof(extra) - used, "%s%s", 0 == i ? ", synonyms: " : " ", v->desc->synonyms[i]);
+        snprintf(extra + used, sizeof(extra) - used, "%s%s", 0 == i ? ", synonyms: " : " ",
+                 v->desc->synonyms[i]);
     }
     const bool has_limits = (v->desc->min != 0 || v->desc->max != 0)
                             && (MCA_VAR_INT == v->desc->type || MCA_VAR_SIZE == v->desc->type);
-    info_line(options, label, "", "parameter \"%s\" (current value: \"%s\", data source: %s, level: %d %s, type: "
+    info_line(options, label, "",
+              "parameter \"%s\" (current value: \"%s\", data source: %s, level: %d %s, type: "
               "%s%s%s%s%s)", v->full_name, v->text, source, (int) v->desc->level,
               mca_base_var_level_name(v->desc->level), mca_base_var_type_name(v->desc->type),
               v->desc->unit ? ", unit: " : "", v->desc->unit ? v->desc->unit : "",
@@ -80,19 +82,24 @@ static void print_for_people(const info_options_t *options, const mca_base_var_t
         printf("%*sDeprecated: %s\n", HELP_INDENT, "", v->desc->deprecated);
     }
     for (const mca_base_var_enum_t *e = v->desc->enums; e && e->name; e++) {
-        printf("%s%*s%s%" PRId64 ":\"%s\"%s", e == v->desc->enums ? "" : ", ", e == v->desc->enums ? HELP_INDENT : 0,
-               "", e == v->desc->enums ? "Valid values: " : "", e->value, e->name, e[1].name ? "" : "\n");
+        printf("%s%*s%s%" PRId64 ":\"%s\"%s", e == v->desc->enums ? "" : ", ",
+               e == v->desc->enums ? HELP_INDENT : 0,
+               "", e == v->desc->enums ? "Valid values: " : "", e->value, e->name,
+               e[1].name ? "" : "\n");
     }
     if (has_limits && (NULL == v->desc->enums || accepts_other_numbers(v))) {
-        printf("%*sValid values: %" PRId64 " to %" PRId64 "\n", HELP_INDENT, "", v->desc->min, v->desc->max);
+        printf("%*sValid values: %" PRId64 " to %" PRId64 "\n", HELP_INDENT, "", v->desc->min,
+               v->desc->max);
     }
 }
 
 static void print_for_programs(const info_options_t *options, const mca_base_var_t *v)
 {
     char key[512], field[600], source[4200];
-    const bool writeable = MCA_VAR_SCOPE_LOCAL == v->desc->scope || MCA_VAR_SCOPE_ALL == v->desc->scope;
-    snprintf(key, sizeof(key), "mca:%s:%s:param:%s", framework_of(v), component_of(v), v->full_name);
+    const bool writeable = MCA_VAR_SCOPE_LOCAL == v->desc->scope
+        || MCA_VAR_SCOPE_ALL == v->desc->scope;
+    snprintf(key, sizeof(key), "mca:%s:%s:param:%s", framework_of(v), component_of(v),
+             v->full_name);
     describe_source(v, source, sizeof(source));
     const struct {
         const char *name, *value;
@@ -129,7 +136,8 @@ static bool matches(const char *wanted, const char *name)
 static bool is_selected(const mca_base_var_t *v)
 {
     for (mca_base_framework_t *const *f = mca_base_framework_list(); *f; f++) {
-        if (0 == strcmp((*f)->name, framework_of(v)) && mca_base_component_find(*f, component_of(v))) {
+        if (0 == strcmp((*f)->name, framework_of(v))
+            && mca_base_component_find(*f, component_of(v))) {
             return mca_base_framework_selects(*f, component_of(v));
         }
     }
@@ -141,7 +149,8 @@ static bool component_exists(const info_options_t *options)
 {
     for (mca_base_framework_t *const *f = mca_base_framework_list(); *f; f++) {
         if (matches(options->framework, (*f)->name)
-            && (matches(options->component, NO_COMPONENT) || mca_base_component_find(*f, options->component))) {
+            && (matches(options->component, NO_COMPONENT)
+                || mca_base_component_find(*f, options->component))) {
             return true;
         }
     }
@@ -163,9 +172,11 @@ static bool complain(const info_options_t *options)
         }
     }
     const char *best = known ? component.best : framework.best;
-    fprintf(stderr, "ompi_info: there is no %s \"%s\"%s%s.%s%s%s\n", known ? "component" : "framework",
+    fprintf(stderr, "ompi_info: there is no %s \"%s\"%s%s.%s%s%s\n",
+            known ? "component" : "framework",
             known ? options->component : options->framework, known ? " in framework " : "",
-            known ? options->framework : "", best ? " Did you mean " : "", best ? best : "", best ? "?" : "");
+            known ? options->framework : "", best ? " Did you mean " : "", best ? best : "",
+            best ? "?" : "");
     return false;
 }
 
@@ -174,7 +185,8 @@ bool info_print_params(const info_options_t *options)
     bool found = false;
     for (int i = 0; i < mca_base_var_count(); i++) {
         const mca_base_var_t *v = mca_base_var_get(i);
-        if (!matches(options->framework, framework_of(v)) || !matches(options->component, component_of(v))) {
+        if (!matches(options->framework, framework_of(v))
+            || !matches(options->component, component_of(v))) {
             continue;
         }
         found = true;

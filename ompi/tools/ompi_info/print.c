@@ -29,7 +29,8 @@ static void print_value(const char *value)
     puts("\"");
 }
 
-void info_line(const info_options_t *options, const char *label, const char *key, const char *format, ...)
+void info_line(const info_options_t *options, const char *label, const char *key,
+               const char *format, ...)
 {
     char *text;
     va_list args;
@@ -109,7 +110,9 @@ bool info_print_path(const info_options_t *options)
         }
     }
     if (!found) {
-        fprintf(stderr, "ompi_info: there is no folder called \"%s\"; --path takes prefix, bindir, libdir, incdir, "
+        fprintf(stderr,
+                "ompi_info: there is no folder called \"%s\"; --path takes prefix, bindir, libdir, "
+                "incdir, "
                 "mandir, pkglibdir, sysconfdir, datadir or all.\n", options->path);
     }
     return found;
@@ -121,12 +124,14 @@ static void print_component(const info_options_t *options, const mca_base_framew
     char label[64], key[128];
     snprintf(label, sizeof(label), "MCA %s", f->name);
     if (!options->parsable) {
-        info_line(options, label, "", "%s (MCA v1.0, API v%u.%u, Component v%u.%u.%u)", c->name, c->contract_major,
+        info_line(options, label, "", "%s (MCA v1.0, API v%u.%u, Component v%u.%u.%u)", c->name,
+                  c->contract_major,
                   c->contract_minor, c->version[0], c->version[1], c->version[2]);
         return;
     }
     snprintf(key, sizeof(key), "mca:%s:%s:version", f->name, c->name);
-    printf("%s:mca:1.0\n%s:api:%u.%u\n%s:component:%u.%u.%u\n", key, key, c->contract_major, c->contract_minor, key,
+    printf("%s:mca:1.0\n%s:api:%u.%u\n%s:component:%u.%u.%u\n", key, key, c->contract_major,
+           c->contract_minor, key,
            c->version[0], c->version[1], c->version[2]);
 }
 
@@ -135,7 +140,8 @@ void info_print_components(const info_options_t *options)
     for (mca_base_framework_t *const *f = mca_base_framework_list(); *f; f++) {
         for (opal_list_item_t *i = opal_list_first(&(*f)->components); i;
              i = opal_list_next(&(*f)->components, i)) {
-            const mca_base_component_t *c = OPAL_CONTAINER_OF(i, mca_base_component_item_t, item)->component;
+            const mca_base_component_t *c = OPAL_CONTAINER_OF(i, mca_base_component_item_t,
+                                                              item)->component;
             if (!options->selected_only || mca_base_framework_selects(*f, c->name)) {
                 print_component(options, *f, c);
             }
@@ -146,15 +152,18 @@ void info_print_components(const info_options_t *options)
 void info_print_failed(const info_options_t *options)
 {
     for (mca_base_framework_t *const *f = mca_base_framework_list(); *f; f++) {
-        for (opal_list_item_t *i = opal_list_first(&(*f)->failed); i; i = opal_list_next(&(*f)->failed, i)) {
-            const mca_base_failed_component_t *c = OPAL_CONTAINER_OF(i, mca_base_failed_component_t, item);
+        for (opal_list_item_t *i = opal_list_first(&(*f)->failed); i; i =
+             opal_list_next(&(*f)->failed, i)) {
+            const mca_base_failed_component_t *c =
+                OPAL_CONTAINER_OF(i, mca_base_failed_component_t, item);
             char label[64], key[128];
             snprintf(label, sizeof(label), "MCA %s", (*f)->name);
             snprintf(key, sizeof(key), "mca:%s:%s:failed", (*f)->name, c->name);
             if (options->parsable) {
                 info_line(options, label, key, "%s", c->reason);
             } else {
-                info_line(options, label, key, "%s (failed to load: %s%s%s)", c->name, c->path ? c->path : "",
+                info_line(options, label, key, "%s (failed to load: %s%s%s)", c->name,
+                          c->path ? c->path : "",
                           c->path ? ": " : "", c->reason);
             }
         }

@@ -1,16 +1,19 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The part of the component contract that all frameworks share: how a component names itself, which version
- * of its framework's contract it was built for, and how it declares parameters. Public and self-contained:
- * plug-ins outside this tree are built against it (usually by including their framework's header).
+ * The part of the component contract that all frameworks share: how a component names itself, which
+ * version of its framework's contract it was built for, and how it declares parameters. Public and
+ * self-contained: plug-ins outside this tree are built against it (usually by including their
+ * framework's header).
  *
- * A component is one object with default visibility, named mca_<framework>_<component>_component, of type
- * `const mca_base_component_t`. It lives in a loadable object mca_<framework>_<component>.so.
+ * A component is one object with default visibility, named mca_<framework>_<component>_component,
+ * of type `const mca_base_component_t`. It lives in a loadable object
+ * mca_<framework>_<component>.so.
  *
- * Life of a component: the object is loaded; magic, size and contract version are checked, a mismatch is
- * refused by name; register_params() declares parameters (the only call made by ompi_info); open() may say
- * that the component can't work here (with a reason through services->report); then the framework uses `ops`;
- * close() is the last call. All of them are called by one thread at a time.
+ * Life of a component: the object is loaded; magic, size and contract version are checked, a
+ * mismatch is refused by name; register_params() declares parameters (the only call made by
+ * ompi_info); open() may say that the component can't work here (with a reason through
+ * services->report); then the framework uses `ops`; close() is the last call. All of them are
+ * called by one thread at a time.
  */
 #ifndef HAWSER_COMPONENT_H
 #define HAWSER_COMPONENT_H
@@ -32,7 +35,8 @@ enum {
     MCA_SUCCESS = 0,
     MCA_ERR = -1,               /* unspecified; already reported */
     MCA_ERR_OUT_OF_RESOURCE = -2,
-    MCA_ERR_NOT_AVAILABLE = -3, /* can't work on this machine: not an error unless asked for by name */
+    /* can't work on this machine: not an error unless asked for by name */
+    MCA_ERR_NOT_AVAILABLE = -3,
     MCA_ERR_BAD_PARAM = -4,
     MCA_ERR_NOT_SUPPORTED = -5,
     MCA_ERR_UNREACHABLE = -6,   /* this peer can't be reached by this link */
@@ -52,7 +56,11 @@ typedef enum {
     MCA_VAR_LIST,   /* char *, comma-separated list, optionally led by ^ where `help` says so */
 } mca_base_var_type_t;
 
-typedef enum { MCA_VAR_LEVEL_USER = 1, MCA_VAR_LEVEL_TUNER = 4, MCA_VAR_LEVEL_DEVELOPER = 7 } mca_base_var_level_t;
+typedef enum {
+    MCA_VAR_LEVEL_USER = 1,
+    MCA_VAR_LEVEL_TUNER = 4,
+    MCA_VAR_LEVEL_DEVELOPER = 7,
+} mca_base_var_level_t;
 
 typedef enum {
     MCA_VAR_SCOPE_STARTUP,  /* read at start; later changes have no effect */
@@ -66,8 +74,8 @@ typedef struct mca_base_var_enum {
     int64_t value;
 } mca_base_var_enum_t;
 
-/* A parameter's description. The full name is <framework>_<component>_<name>, parts that are NULL left out.
- * Everything pointed to must outlive the component's close(). */
+/* A parameter's description. The full name is <framework>_<component>_<name>, parts that are NULL
+ * left out. Everything pointed to must outlive the component's close(). */
 typedef struct mca_base_var_desc {
     const char *framework;
     const char *component;
@@ -99,17 +107,21 @@ typedef enum {
     MCA_LOG_TRACE = 80, /* per fragment */
 } mca_log_level_t;
 
-/* What every component may call without linking anything. The table lives as long as the process. */
+/* What every component may call without linking anything. The table lives as long as the
+ * process. */
 typedef struct mca_base_services {
     size_t struct_size;
-    /* Declare a parameter; its value, found in all sources, is stored at once in *storage (type as above). */
+    /* Declare a parameter; its value, found in all sources, is stored at once in *storage (type as
+     * above). */
     int (*var_register)(const mca_base_var_desc_t *desc, void *storage);
     /* A message for somebody debugging; one line, no newline at its end. */
-    void (*log)(const char *framework, const char *component, mca_log_level_t level, const char *format, ...)
+    void (*log)(const char *framework, const char *component, mca_log_level_t level,
+                const char *format, ...)
         __attribute__((format(printf, 4, 5)));
-    /* A message for the user: printed once per job and topic however many processes report it. `topic`
-     * identifies the kind of event, e.g. "btl-tcp:no-interface". */
-    void (*report)(const char *topic, const char *format, ...) __attribute__((format(printf, 2, 3)));
+    /* A message for the user: printed once per job and topic however many processes report it.
+     * `topic` identifies the kind of event, e.g. "btl-tcp:no-interface". */
+    void (*report)(const char *topic, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
 } mca_base_services_t;
 
 typedef struct mca_base_component {

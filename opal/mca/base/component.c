@@ -43,7 +43,8 @@ static bool is_known(const char *framework, size_t framework_len, const char *na
 {
     for (size_t i = 0; i < objects.count; i++) {
         const mca_base_object_t *o = &objects.list[i];
-        if (strlen(o->framework) == framework_len && 0 == memcmp(o->framework, framework, framework_len)
+        if (strlen(o->framework) == framework_len
+            && 0 == memcmp(o->framework, framework, framework_len)
             && strlen(o->name) == name_len && 0 == memcmp(o->name, name, name_len)) {
             return true;
         }
@@ -98,8 +99,10 @@ static int read_folder(const char *dir, size_t dir_len, bool by_user)
     }
     DIR *stream = opendir(path);
     if (NULL == stream && by_user) {
-        opal_show_help("mca-component-path", "the folder %s, named in the parameter mca_base_component_path, "
-                       "can't be read: %s.\nNo components are taken from it.", path, strerror(errno));
+        opal_show_help("mca-component-path",
+                       "the folder %s, named in the parameter mca_base_component_path, "
+                       "can't be read: %s.\nNo components are taken from it.", path,
+                       strerror(errno));
     }
     free(path);
     if (NULL == stream) {
@@ -171,25 +174,30 @@ char *mca_base_component_refusal(const mca_base_framework_t *framework, const ch
                                  const mca_base_component_t *c)
 {
     if (c->magic != MCA_BASE_COMPONENT_MAGIC) {
-        return mca_base_reason("its symbol mca_%s_%s_component is no component description (wrong magic number); "
-                               "rebuild it with this installation's headers", framework->name, name);
+        return mca_base_reason("its symbol mca_%s_%s_component is no component description (wrong "
+                               "magic number); rebuild it with this installation's headers",
+                               framework->name, name);
     }
     if (c->struct_size < sizeof(*c)) {
-        return mca_base_reason("its description has %u bytes where %zu are needed; rebuild it with this "
-                               "installation's headers", c->struct_size, sizeof(*c));
+        return mca_base_reason("its description has %u bytes where %zu are needed; rebuild it with "
+                               "this installation's headers", c->struct_size, sizeof(*c));
     }
     if (NULL == c->framework || 0 != strcmp(c->framework, framework->name)) {
-        return mca_base_reason("it says that it belongs to framework \"%s\"; its file is named wrongly",
+        return mca_base_reason("it says that it belongs to framework \"%s\"; its file is named "
+                               "wrongly",
                                c->framework ? c->framework : "(none)");
     }
     if (NULL == c->name || 0 != strcmp(c->name, name)) {
         return mca_base_reason("it says that its name is \"%s\"; its file is named wrongly",
                                c->name ? c->name : "(none)");
     }
-    if (c->contract_major != framework->contract_major || c->contract_minor > framework->contract_minor) {
-        return mca_base_reason("it was built for version %u.%u of the %s contract, but this installation has %u.%u; "
-                               "rebuild it with this installation's headers, or install the version made for it",
-                               c->contract_major, c->contract_minor, framework->name, framework->contract_major,
+    if (c->contract_major != framework->contract_major
+        || c->contract_minor > framework->contract_minor) {
+        return mca_base_reason("it was built for version %u.%u of the %s contract, but this "
+                               "installation has %u.%u; rebuild it with this installation's "
+                               "headers, or install the version made for it",
+                               c->contract_major, c->contract_minor, framework->name,
+                               framework->contract_major,
                                framework->contract_minor);
     }
     if (NULL == c->ops) {
@@ -198,8 +206,8 @@ char *mca_base_component_refusal(const mca_base_framework_t *framework, const ch
     return NULL;
 }
 
-/* Why libltdl could not load the object. It hides the loader's own words behind "file not found" when a
- * library that the object needs is missing. */
+/* Why libltdl could not load the object. It hides the loader's own words behind "file not found"
+ * when a library that the object needs is missing. */
 static char *load_error(const char *path)
 {
     void *handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
@@ -227,7 +235,8 @@ static lt_dlhandle open_object(const char *path)
 }
 
 mca_base_component_item_t *mca_base_component_load(const mca_base_framework_t *framework,
-                                                   const mca_base_object_t *object, char **reason, bool *misbuilt)
+                                                   const mca_base_object_t *object, char **reason,
+                                                   bool *misbuilt)
 {
     *reason = NULL;
     *misbuilt = false;
@@ -246,7 +255,8 @@ mca_base_component_item_t *mca_base_component_load(const mca_base_framework_t *f
         *reason = load_error(object->path);
     } else {
         item->component = lt_dlsym(item->handle, symbol);
-        *reason = item->component ? mca_base_component_refusal(framework, object->name, item->component)
+        *reason = item->component ? mca_base_component_refusal(framework, object->name,
+                                                               item->component)
                                   : mca_base_reason("it does not define the symbol %s", symbol);
         *misbuilt = *reason != NULL;
     }

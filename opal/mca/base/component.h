@@ -10,8 +10,8 @@ typedef struct mca_base_object {
     char *framework, *name, *path;
 } mca_base_object_t;
 
-/* The objects of all frameworks, sorted by framework and name, the first of each name only. The folders are
- * read once per process, at the first call. */
+/* The objects of all frameworks, sorted by framework and name, the first of each name only. The
+ * folders are read once per process, at the first call. */
 int mca_base_objects(const mca_base_object_t **objects, size_t *count);
 void mca_base_objects_free(void);
 
@@ -19,10 +19,12 @@ void mca_base_objects_free(void);
 char *mca_base_component_refusal(const mca_base_framework_t *framework, const char *name,
                                  const mca_base_component_t *component);
 
-/* Load and check an object. On failure *reason is why (to be freed), and the result is NULL; *misbuilt then
- * tells an object that is not meant for this installation from one that this machine can't load. */
+/* Load and check an object. On failure *reason is why (to be freed), and the result is NULL;
+ * *misbuilt then tells an object that is not meant for this installation from one that this machine
+ * can't load. */
 mca_base_component_item_t *mca_base_component_load(const mca_base_framework_t *framework,
-                                                   const mca_base_object_t *object, char **reason, bool *misbuilt);
+                                                   const mca_base_object_t *object, char **reason,
+                                                   bool *misbuilt);
 /* Unload, and free the item, which is in no list. */
 void mca_base_component_unload(mca_base_component_item_t *item);
 

@@ -52,7 +52,8 @@ static int register_framework(mca_base_framework_t *framework)
         {NULL, 0},
     };
     char help[256];
-    snprintf(help, sizeof(help), "Components of framework %s to use (%s): a list, or ^ and a list of those not to use; "
+    snprintf(help, sizeof(help),
+             "Components of framework %s to use (%s): a list, or ^ and a list of those not to use; "
              "empty: all that work here", framework->name, framework->help);
     const mca_base_var_desc_t selection = {
         .framework = framework->name, .type = MCA_VAR_LIST, .help = help,
@@ -60,7 +61,8 @@ static int register_framework(mca_base_framework_t *framework)
     };
     const mca_base_var_desc_t verbose = {
         .framework = framework->name, .component = "base", .name = "verbose", .type = MCA_VAR_INT,
-        .help = "How much framework and components tell: error, warn, info, debug, trace, max, or 0 to 100",
+        .help = "How much framework and components tell: error, warn, info, debug, trace, max, or "
+                "0 to 100",
         .enums = verbose_names, .min = 0, .max = 100,
         .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_LOCAL,
     };
@@ -76,13 +78,15 @@ static int register_framework(mca_base_framework_t *framework)
 
 static int register_component(const mca_base_component_t *component)
 {
-    return component->register_params ? component->register_params(mca_base_services()) : OPAL_SUCCESS;
+    return component->register_params ? component->register_params(mca_base_services())
+        : OPAL_SUCCESS;
 }
 
 /* ---- Failed components ---- */
 
 /* Takes `reason` over. */
-static void note_failure(mca_base_framework_t *framework, const char *name, const char *path, char *reason)
+static void note_failure(mca_base_framework_t *framework, const char *name, const char *path,
+                         char *reason)
 {
     mca_base_failed_component_t *f = calloc(1, sizeof(*f));
     if (NULL == f) {
@@ -114,11 +118,13 @@ static void free_failures(mca_base_framework_t *framework)
     }
 }
 
-static const mca_base_failed_component_t *find_failure(const mca_base_framework_t *framework, const char *name)
+static const mca_base_failed_component_t *find_failure(const mca_base_framework_t *framework,
+                                                       const char *name)
 {
     for (opal_list_item_t *i = opal_list_first(&framework->failed); i;
          i = opal_list_next(&framework->failed, i)) {
-        const mca_base_failed_component_t *f = OPAL_CONTAINER_OF(i, mca_base_failed_component_t, item);
+        const mca_base_failed_component_t *f =
+            OPAL_CONTAINER_OF(i, mca_base_failed_component_t, item);
         if (0 == strcmp(f->name, name)) {
             return f;
         }
@@ -173,23 +179,29 @@ static int collect(const mca_base_framework_t *framework, candidates_t *all)
         all->list[all->count++] = (candidate_t) {.name = c->name, .fixed = c};
     }
     for (size_t i = 0; i < object_count; i++) {
-        if (0 == strcmp(objects[i].framework, framework->name) && !find_candidate(all, objects[i].name)) {
-            all->list[all->count++] = (candidate_t) {.name = objects[i].name, .object = &objects[i]};
+        if (0 == strcmp(objects[i].framework, framework->name)
+            && !find_candidate(all, objects[i].name)) {
+            all->list[all->count++] = (candidate_t) {.name = objects[i].name,
+                                                     .object = &objects[i]};
         }
     }
     return OPAL_SUCCESS;
 }
 
-/* An object made for another version lies where users expect it to work: say so, though nobody named it. */
-static void report_misbuilt(const mca_base_framework_t *framework, const candidate_t *candidate, const char *reason)
+/* An object made for another version lies where users expect it to work: say so, though nobody
+ * named it. */
+static void report_misbuilt(const mca_base_framework_t *framework, const candidate_t *candidate,
+                            const char *reason)
 {
     char topic[256];
     snprintf(topic, sizeof(topic), "mca-component-refused:%s:%s", framework->name, candidate->name);
-    opal_show_help(topic, "component %s of framework %s (%s) is not used: %s.", candidate->name, framework->name,
+    opal_show_help(topic, "component %s of framework %s (%s) is not used: %s.", candidate->name,
+                   framework->name,
                    candidate->object->path, reason);
 }
 
-static mca_base_component_item_t *load(mca_base_framework_t *framework, const candidate_t *candidate, unsigned flags)
+static mca_base_component_item_t *load(mca_base_framework_t *framework,
+                                       const candidate_t *candidate, unsigned flags)
 {
     char *reason;
     mca_base_component_item_t *item;
@@ -208,14 +220,16 @@ static mca_base_component_item_t *load(mca_base_framework_t *framework, const ca
         }
     }
     if (NULL == item) {
-        note_failure(framework, candidate->name, candidate->object ? candidate->object->path : NULL, reason);
+        note_failure(framework, candidate->name, candidate->object ? candidate->object->path : NULL,
+                     reason);
     }
     return item;
 }
 
 /* ---- Opening ---- */
 
-/* Load, register, and open unless only information is wanted; false if the component can't be used. */
+/* Load, register, and open unless only information is wanted; false if the component can't be
+ * used. */
 static bool take(mca_base_framework_t *framework, const candidate_t *candidate, unsigned flags)
 {
     mca_base_component_item_t *item = load(framework, candidate, flags);
@@ -236,13 +250,15 @@ static bool take(mca_base_framework_t *framework, const candidate_t *candidate, 
     }
     const char *said = mca_base_log_reason();
     note_failure(framework, candidate->name, item->path,
-                 mca_base_reason("it could not %s: %s", what, *said != '\0' ? said : opal_strerror(rc)));
+                 mca_base_reason("it could not %s: %s", what,
+                                 *said != '\0' ? said : opal_strerror(rc)));
     mca_base_var_unbind(framework->name, candidate->name);
     mca_base_component_unload(item);
     return false;
 }
 
-static int report_missing(const mca_base_framework_t *framework, const candidates_t *all, const char *name)
+static int report_missing(const mca_base_framework_t *framework, const candidates_t *all,
+                          const char *name)
 {
     opal_nearest_t nearest;
     opal_nearest_start(&nearest, name);
@@ -256,7 +272,8 @@ static int report_missing(const mca_base_framework_t *framework, const candidate
     }
     char topic[256];
     snprintf(topic, sizeof(topic), "mca-component-missing:%s:%s", framework->name, name);
-    opal_show_help(topic, "framework %s has no component \"%s\", which the parameter %s asks for.%s%s%s\n"
+    opal_show_help(topic,
+                   "framework %s has no component \"%s\", which the parameter %s asks for.%s%s%s\n"
                    "Installed: %s.", framework->name, name, framework->name,
                    nearest.best ? " Did you mean " : "", nearest.best ? nearest.best : "",
                    nearest.best ? "?" : "", have ? have : "?");
@@ -272,7 +289,8 @@ static int report_unusable(const mca_base_framework_t *framework, const char *na
     opal_show_help(topic, "component %s of framework %s%s%s%s can't be used: %s.\n"
                    "The parameter %s asks for it; name others there, or remove the cause.",
                    name, framework->name, f && f->path ? " (" : "", f && f->path ? f->path : "",
-                   f && f->path ? ")" : "", f ? f->reason : "there is no memory left", framework->name);
+                   f && f->path ? ")" : "", f ? f->reason : "there is no memory left",
+                   framework->name);
     return OPAL_ERR_NOT_AVAILABLE;
 }
 
@@ -303,7 +321,8 @@ static int open_others(mca_base_framework_t *framework, const candidates_t *all,
         }
     }
     for (size_t i = 0; i < all->count; i++) {
-        if ((flags & MCA_BASE_OPEN_INFO) || mca_base_selection_allows(selection, all->list[i].name)) {
+        if ((flags & MCA_BASE_OPEN_INFO)
+            || mca_base_selection_allows(selection, all->list[i].name)) {
             take(framework, &all->list[i], flags);
         }
     }
@@ -319,7 +338,8 @@ static int open_components(mca_base_framework_t *framework, const candidates_t *
         rc = mca_base_selection_parse(framework->selection, &selection, &wrong);
     }
     if (OPAL_ERR_BAD_PARAM == rc) {
-        opal_show_help("mca-selection", "parameter %s: \"%s\" is no list of components: %s.", framework->name,
+        opal_show_help("mca-selection", "parameter %s: \"%s\" is no list of components: %s.",
+                       framework->name,
                        framework->selection, wrong);
     }
     if (OPAL_SUCCESS != rc) {
@@ -386,7 +406,8 @@ void mca_base_framework_close(mca_base_framework_t *framework)
     }
 }
 
-mca_base_component_item_t *mca_base_component_find(const mca_base_framework_t *framework, const char *name)
+mca_base_component_item_t *mca_base_component_find(const mca_base_framework_t *framework,
+                                                   const char *name)
 {
     for (opal_list_item_t *i = opal_list_first(&framework->components); i;
          i = opal_list_next(&framework->components, i)) {
@@ -430,7 +451,8 @@ int mca_base_framework_register_all(mca_base_framework_t *framework)
         char *reason = NULL;
         bool misbuilt;
         mca_base_component_item_t *item =
-            all.list[i].object ? mca_base_component_load(framework, all.list[i].object, &reason, &misbuilt) : NULL;
+            all.list[i].object ? mca_base_component_load(framework, all.list[i].object, &reason,
+                                                         &misbuilt) : NULL;
         free(reason);
         if (item) {
             register_component(item->component);

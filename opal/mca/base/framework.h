@@ -2,13 +2,13 @@
 /*
  * Frameworks: finding, opening and selecting components.
  *
- * A framework is declared once, as a static mca_base_framework_t in its base. open() collects its components:
- * the static table first, then loadable objects mca_<framework>_*.so from the folders of
- * mca_base_component_path and from $libdir/hawser (found relative to the library's own place; the first of
- * several of one name counts), checks magic, size and contract, applies the selection parameter named after
- * the framework ("btl" = "tcp,shm,self" or "^tcp"), calls register_params() and open(). What the selection
- * rules out is not even loaded. A component asked for by name that is missing, refuses, or can't be loaded is
- * an error that names the reason.
+ * A framework is declared once, as a static mca_base_framework_t in its base. open() collects its
+ * components: the static table first, then loadable objects mca_<framework>_*.so from the folders
+ * of mca_base_component_path and from $libdir/hawser (found relative to the library's own place;
+ * the first of several of one name counts), checks magic, size and contract, applies the selection
+ * parameter named after the framework ("btl" = "tcp,shm,self" or "^tcp"), calls register_params()
+ * and open(). What the selection rules out is not even loaded. A component asked for by name that
+ * is missing, refuses, or can't be loaded is an error that names the reason.
  *
  * All of this is for one thread at a time.
  */
@@ -27,12 +27,14 @@ typedef struct mca_base_framework {
     int (*register_params)(void);  /* of the base itself; may be NULL */
 
     /* Filled by open(). */
-    opal_list_t components;        /* mca_base_component_item_t, usable ones, in order of the include list, else by name */
+    /* mca_base_component_item_t, usable ones, in order of the include list, else by name */
+    opal_list_t components;
     opal_list_t failed;            /* mca_base_failed_component_t */
     int64_t verbose;               /* <name>_base_verbose */
     char *selection;               /* parameter <name> */
     int open_count;
-    bool include_list;             /* the user named components: only they are open, in their order */
+    /* the user named components: only they are open, in their order */
+    bool include_list;
 } mca_base_framework_t;
 
 typedef struct mca_base_component_item {
@@ -52,33 +54,37 @@ typedef struct mca_base_failed_component {
 
 typedef enum {
     MCA_BASE_OPEN_DEFAULT = 0,
-    MCA_BASE_OPEN_INFO = 1, /* load everything whatever the selection says, register parameters, don't open */
+    /* load everything whatever the selection says, register parameters, don't open */
+    MCA_BASE_OPEN_INFO = 1,
 } mca_base_open_flags_t;
 
-/* Calls are counted. OPAL_ERR_NOT_FOUND or OPAL_ERR_NOT_AVAILABLE: a component asked for by name can't be used;
- * OPAL_ERR_BAD_PARAM: a parameter of the framework does not parse. The reason has been reported, and nothing
- * stays open. That there is no usable component at all is no error here. */
+/* Calls are counted. OPAL_ERR_NOT_FOUND or OPAL_ERR_NOT_AVAILABLE: a component asked for by name
+ * can't be used; OPAL_ERR_BAD_PARAM: a parameter of the framework does not parse. The reason has
+ * been reported, and nothing stays open. That there is no usable component at all is no error
+ * here. */
 OPAL_DECLSPEC int mca_base_framework_open(mca_base_framework_t *framework, unsigned flags);
 OPAL_DECLSPEC void mca_base_framework_close(mca_base_framework_t *framework);
 /* Close and unload one component, e.g. because another was selected. Frees the item. */
-OPAL_DECLSPEC void mca_base_component_drop(mca_base_framework_t *framework, mca_base_component_item_t *item);
+OPAL_DECLSPEC void mca_base_component_drop(mca_base_framework_t *framework,
+                                           mca_base_component_item_t *item);
 /* The open component of this name, or NULL. */
-OPAL_DECLSPEC mca_base_component_item_t *mca_base_component_find(const mca_base_framework_t *framework,
-                                                                 const char *name);
+OPAL_DECLSPEC mca_base_component_item_t *
+mca_base_component_find(const mca_base_framework_t *framework, const char *name);
 
 /* Would an ordinary open() use a component of this name, going by the selection parameter alone? */
-OPAL_DECLSPEC bool mca_base_framework_selects(const mca_base_framework_t *framework, const char *name);
+OPAL_DECLSPEC bool mca_base_framework_selects(const mca_base_framework_t *framework,
+                                              const char *name);
 
-/* Make the parameters of the framework and of all its installed components known, without leaving anything
- * loaded that was not. For MPI_T and for the search for unknown names. */
+/* Make the parameters of the framework and of all its installed components known, without leaving
+ * anything loaded that was not. For MPI_T and for the search for unknown names. */
 OPAL_DECLSPEC int mca_base_framework_register_all(mca_base_framework_t *framework);
 
 /* All frameworks of the process that were ever opened or registered (NULL-terminated). */
 OPAL_DECLSPEC mca_base_framework_t *const *mca_base_framework_list(void);
 
-/* Make the parameters of all libraries and components of this installation known, those of projects that this
- * process does not use included. Slow. A project's library takes part by exporting a function
- * `int <project>_register_params(void)`, which registers its own parameters and calls
+/* Make the parameters of all libraries and components of this installation known, those of projects
+ * that this process does not use included. Slow. A project's library takes part by exporting a
+ * function `int <project>_register_params(void)`, which registers its own parameters and calls
  * mca_base_framework_register_all() for each of its frameworks. */
 OPAL_DECLSPEC int mca_base_register_installed(void);
 

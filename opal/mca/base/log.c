@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of frameworks and components, and the services table through which components send them. */
+/* Messages of frameworks and components, and the services table through which components send
+ * them. */
 #include "opal/mca/base/log.h"
 
 #include <stdio.h>
@@ -31,7 +32,8 @@ static int64_t verbosity(const char *framework)
 }
 
 __attribute__((format(printf, 4, 0))) static void vlog(const char *framework, const char *component,
-                                                       mca_log_level_t level, const char *format, va_list args)
+                                                       mca_log_level_t level, const char *format,
+                                                       va_list args)
 {
     if ((int64_t) level > verbosity(framework)) {
         return;
@@ -41,7 +43,8 @@ __attribute__((format(printf, 4, 0))) static void vlog(const char *framework, co
     opal_output("%s%s%s: %s", framework, component ? ":" : "", component ? component : "", text);
 }
 
-void mca_base_log(const char *framework, const char *component, mca_log_level_t level, const char *format, ...)
+void mca_base_log(const char *framework, const char *component, mca_log_level_t level,
+                  const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -59,8 +62,10 @@ __attribute__((format(printf, 1, 0))) static void keep_reason(const char *format
     va_end(again);
 }
 
-__attribute__((format(printf, 4, 5))) static void service_log(const char *framework, const char *component,
-                                                              mca_log_level_t level, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void service_log(const char *framework,
+                                                              const char *component,
+                                                              mca_log_level_t level,
+                                                              const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -71,7 +76,8 @@ __attribute__((format(printf, 4, 5))) static void service_log(const char *framew
     va_end(args);
 }
 
-__attribute__((format(printf, 2, 3))) static void service_report(const char *topic, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void service_report(const char *topic,
+                                                                 const char *format, ...)
 {
     va_list args;
     va_start(args, format);

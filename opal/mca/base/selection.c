@@ -40,7 +40,8 @@ static int add(mca_base_selection_t *selection, const char *text, size_t len, co
         return OPAL_SUCCESS;
     }
     if ('^' == *text) {
-        *wrong = "'^' may stand in front of the whole list only: a list either includes or excludes";
+        *wrong =
+            "'^' may stand in front of the whole list only: a list either includes or excludes";
         return OPAL_ERR_BAD_PARAM;
     }
     char *name = strndup(text, len);

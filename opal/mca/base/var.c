@@ -223,7 +223,8 @@ static void retire(char *string)
 }
 
 /* Make this the value; takes over the string in it. */
-static int assign(mca_base_var_t *v, const mca_base_var_value_t *value, mca_base_var_source_t source,
+static int assign(mca_base_var_t *v, const mca_base_var_value_t *value,
+                  mca_base_var_source_t source,
                   const char *source_text)
 {
     char *text = mca_base_var_value_format(v->desc, value);
@@ -264,15 +265,19 @@ static const mca_base_var_setting_t *find_setting(const mca_base_var_t *v)
     return best;
 }
 
-static int report_bad_value(const mca_base_var_t *v, const mca_base_var_setting_t *s, const char *why)
+static int report_bad_value(const mca_base_var_t *v, const mca_base_var_setting_t *s,
+                            const char *why)
 {
     const mca_base_check_t strictness = mca_base_var_source_strictness();
     const bool fatal = MCA_BASE_CHECK_ERROR == strictness;
     char *topic;
-    if (strictness != MCA_BASE_CHECK_IGNORE && asprintf(&topic, "mca-param-value:%s", v->full_name) >= 0) {
-        opal_show_help(topic, "parameter %s: the value \"%s\" (from: %s) %s.\n%s%s%s", v->full_name, s->value,
+    if (strictness != MCA_BASE_CHECK_IGNORE
+        && asprintf(&topic, "mca-param-value:%s", v->full_name) >= 0) {
+        opal_show_help(topic, "parameter %s: the value \"%s\" (from: %s) %s.\n%s%s%s", v->full_name,
+                       s->value,
                        s->source_text, why,
-                       fatal ? "Correct it; ompi_info --param all all --level 9 explains all parameters."
+                       fatal ? "Correct it; ompi_info --param all all --level 9 explains all "
+                               "parameters."
                              : "The default is used instead: \"",
                        fatal ? "" : v->text, fatal ? "" : "\".");
         free(topic);
@@ -511,17 +516,21 @@ static int register_base_params(void)
 {
     const mca_base_var_desc_t path = {
         .framework = "mca", .component = "base", .name = "component_path", .type = MCA_VAR_STRING,
-        .help = "Folders searched for components before the installation's own, separated by colons",
+        .help = "Folders searched for components before the installation's own, separated by "
+                "colons",
         .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP,
     };
     const mca_base_var_desc_t files = {
         .framework = "mca", .component = "base", .name = "param_files", .type = MCA_VAR_STRING,
-        .help = "Files of parameters, separated by colons, the strongest first; can be set in the environment only",
-        .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP, .def.s = mca_base_var_source_files(),
+        .help = "Files of parameters, separated by colons, the strongest first; can be set in the "
+                "environment only",
+        .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP,
+        .def.s = mca_base_var_source_files(),
     };
     const mca_base_var_desc_t check = {
         .framework = "mca", .component = "base", .name = "param_check", .type = MCA_VAR_ENUM,
-        .help = "What to do about unknown parameters, values that do not parse and malformed lines in files",
+        .help = "What to do about unknown parameters, values that do not parse and malformed lines "
+                "in files",
         .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP, .def.i = MCA_BASE_CHECK_ERROR,
         .enums = mca_base_check_names,
     };

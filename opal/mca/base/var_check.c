@@ -13,8 +13,8 @@
 
 /* ---- Other libraries of the installation ---- */
 
-/* The libraries whose parameters this process may not have registered, because it does not use them: a launcher
- * reads settings meant for MPI processes, and the reverse. */
+/* The libraries whose parameters this process may not have registered, because it does not use
+ * them: a launcher reads settings meant for MPI processes, and the reverse. */
 static const struct {
     const char *file;
     const char *build_dir;      /* where it lies in a build tree, below the top */
@@ -24,7 +24,8 @@ static const struct {
     {"libmpi_abi.so.1", "ompi/.libs", "ompi_register_params"},
 };
 
-/* Load a library, for good: its frameworks stay in our lists. What is not installed has no parameters. */
+/* Load a library, for good: its frameworks stay in our lists. What is not installed has no
+ * parameters. */
 static void *load_project(const char *file, const char *build_dir)
 {
     const opal_installdirs_t *dirs = opal_installdirs();
@@ -87,10 +88,12 @@ static void report(const mca_base_var_setting_t *s, bool fatal)
     if (asprintf(&topic, "mca-param-unknown:%s", s->name) < 0) {
         return;
     }
-    opal_show_help(topic, "parameter %s (from: %s) is not known.%s%s%s\n%s", s->name, s->source_text,
+    opal_show_help(topic, "parameter %s (from: %s) is not known.%s%s%s\n%s", s->name,
+                   s->source_text,
                    nearest.best ? " Did you mean " : "", nearest.best ? nearest.best : "",
                    nearest.best ? "?" : "",
-                   fatal ? "Correct the name, write ?NAME for one that need not exist everywhere, or set the parameter "
+                   fatal ? "Correct the name, write ?NAME for one that need not exist everywhere, "
+                           "or set the parameter "
                            "mca_base_param_check to warn or ignore."
                          : "It has no effect.");
     free(topic);

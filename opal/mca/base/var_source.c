@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Reading the sources of parameters, weakest first, so that a later setting replaces an earlier one. */
+/* Reading the sources of parameters, weakest first, so that a later setting replaces an earlier
+ * one. */
 #include "opal/mca/base/var_source.h"
 
 #include <pwd.h>
@@ -59,7 +60,8 @@ static void free_setting(mca_base_var_setting_t *s)
     }
 }
 
-static mca_base_var_setting_t *new_setting(const char *name, const char *value, mca_base_var_source_t source,
+static mca_base_var_setting_t *new_setting(const char *name, const char *value,
+                                           mca_base_var_source_t source,
                                            const char *source_text)
 {
     mca_base_var_setting_t *s = calloc(1, sizeof(*s));
@@ -97,7 +99,8 @@ static int insert(mca_base_var_setting_t *s)
     return OPAL_SUCCESS;
 }
 
-static void set(const char *name, const char *value, mca_base_var_source_t source, const char *source_text)
+static void set(const char *name, const char *value, mca_base_var_source_t source,
+                const char *source_text)
 {
     mca_base_var_setting_t *fresh = new_setting(name, value, source, source_text);
     if (NULL == fresh) {
@@ -118,7 +121,8 @@ static void set(const char *name, const char *value, mca_base_var_source_t sourc
 
 /* ---- Files ---- */
 
-static void file_entry(void *context, const char *file, int line, const char *name, const char *value)
+static void file_entry(void *context, const char *file, int line, const char *name,
+                       const char *value)
 {
     char *text;
     if (asprintf(&text, "%s:%d", file, line) < 0) {
@@ -187,7 +191,8 @@ static char *wanted_files(bool *by_user)
         return strdup(env);
     }
     char *user = expand_home("~/.hawser/mca-params.conf", sizeof("~/.hawser/mca-params.conf") - 1);
-    if (user && asprintf(&out, "%s:%s/hawser-mca-params.conf", user, opal_installdirs()->sysconfdir) < 0) {
+    if (user && asprintf(&out, "%s:%s/hawser-mca-params.conf", user,
+                         opal_installdirs()->sysconfdir) < 0) {
         out = NULL;
     }
     free(user);
@@ -265,7 +270,8 @@ static void read_environment(void)
     const size_t prefix_len = sizeof(ENV_PREFIX) - 1;
     for (char **e = environ; e && *e; e++) {
         const char *equals = strchr(*e, '=');
-        if (0 != strncmp(*e, ENV_PREFIX, prefix_len) || NULL == equals || equals == *e + prefix_len) {
+        if (0 != strncmp(*e, ENV_PREFIX, prefix_len) || NULL == equals
+            || equals == *e + prefix_len) {
             continue;
         }
         char *name = strndup(*e + prefix_len, (size_t) (equals - *e) - prefix_len);
@@ -308,10 +314,12 @@ static void report(const complaint_t *c, const char *what_next)
         return;
     }
     if (c->line > 0) {
-        opal_show_help(topic, "%s:%d: this line is no parameter setting: %s.\n%s", c->file, c->line, c->what,
+        opal_show_help(topic, "%s:%d: this line is no parameter setting: %s.\n%s", c->file, c->line,
+                       c->what,
                        what_next);
     } else {
-        opal_show_help(topic, "%s: the parameter file can't be read: %s.\n%s", c->file, c->what, what_next);
+        opal_show_help(topic, "%s: the parameter file can't be read: %s.\n%s", c->file, c->what,
+                       what_next);
     }
     free(topic);
 }

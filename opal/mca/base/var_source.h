@@ -17,7 +17,8 @@ typedef struct mca_base_var_setting {
 
 typedef enum { MCA_BASE_CHECK_ERROR, MCA_BASE_CHECK_WARN, MCA_BASE_CHECK_IGNORE } mca_base_check_t;
 
-/* Read everything. Errors in files are reported; OPAL_ERR_PARSE if there were any and strictness is "error". */
+/* Read everything. Errors in files are reported; OPAL_ERR_PARSE if there were any and strictness is
+ * "error". */
 int mca_base_var_source_read(void);
 void mca_base_var_source_free(void);
 

@@ -57,7 +57,8 @@ static const mca_base_var_enum_t *find_enum(const mca_base_var_enum_t *enums, co
     return NULL;
 }
 
-static int parse_enum(const mca_base_var_desc_t *desc, const char *text, mca_base_var_value_t *value,
+static int parse_enum(const mca_base_var_desc_t *desc, const char *text,
+                      mca_base_var_value_t *value,
                       char why[MCA_BASE_VAR_WHY_MAX])
 {
     const mca_base_var_enum_t *found = find_enum(desc->enums, text);
@@ -76,7 +77,8 @@ static int parse_enum(const mca_base_var_desc_t *desc, const char *text, mca_bas
         }
     }
     if (nearest.best && used < MCA_BASE_VAR_WHY_MAX) {
-        snprintf(why + used, MCA_BASE_VAR_WHY_MAX - (size_t) used, " (the nearest is %s)", nearest.best);
+        snprintf(why + used, MCA_BASE_VAR_WHY_MAX - (size_t) used, " (the nearest is %s)",
+                 nearest.best);
     }
     return OPAL_ERR_BAD_PARAM;
 }
@@ -90,10 +92,12 @@ static int parse_int(const mca_base_var_desc_t *desc, const char *text, mca_base
         return OPAL_SUCCESS;
     }
     if (!parse_i64(text, &value->i)) {
-        return refuse(why, ERANGE == errno ? "is out of the range of 64-bit integers" : "is not an integer");
+        return refuse(why, ERANGE == errno ? "is out of the range of 64-bit integers"
+                      : "is not an integer");
     }
     if (is_limited(desc) && (value->i < desc->min || value->i > desc->max)) {
-        snprintf(why, MCA_BASE_VAR_WHY_MAX, "is not between %" PRId64 " and %" PRId64, desc->min, desc->max);
+        snprintf(why, MCA_BASE_VAR_WHY_MAX, "is not between %" PRId64 " and %" PRId64, desc->min,
+                 desc->max);
         return OPAL_ERR_BAD_PARAM;
     }
     return OPAL_SUCCESS;
@@ -111,11 +115,13 @@ static int size_suffix(const char *suffix)
         return -1;
     }
     suffix++;
-    const bool ok = '\0' == *suffix || 0 == strcasecmp(suffix, "b") || 0 == strcasecmp(suffix, "ib");
+    const bool ok = '\0' == *suffix || 0 == strcasecmp(suffix, "b")
+        || 0 == strcasecmp(suffix, "ib");
     return ok ? 10 * (int) (letter - letters + 1) : -1;
 }
 
-static int parse_size(const mca_base_var_desc_t *desc, const char *text, mca_base_var_value_t *value,
+static int parse_size(const mca_base_var_desc_t *desc, const char *text,
+                      mca_base_var_value_t *value,
                       char why[MCA_BASE_VAR_WHY_MAX])
 {
     char *end;
@@ -137,8 +143,10 @@ static int parse_size(const mca_base_var_desc_t *desc, const char *text, mca_bas
         return refuse(why, "is out of the range of 64-bit sizes");
     }
     value->size = (uint64_t) number << shift;
-    if (is_limited(desc) && (value->size < (uint64_t) desc->min || value->size > (uint64_t) desc->max)) {
-        snprintf(why, MCA_BASE_VAR_WHY_MAX, "is not between %" PRId64 " and %" PRId64 " bytes", desc->min,
+    if (is_limited(desc) && (value->size < (uint64_t) desc->min
+                             || value->size > (uint64_t) desc->max)) {
+        snprintf(why, MCA_BASE_VAR_WHY_MAX, "is not between %" PRId64 " and %" PRId64 " bytes",
+                 desc->min,
                  desc->max);
         return OPAL_ERR_BAD_PARAM;
     }
@@ -158,7 +166,8 @@ static int parse_bool(const char *text, mca_base_var_value_t *value, char why[MC
     return OPAL_SUCCESS;
 }
 
-static int parse_double(const char *text, mca_base_var_value_t *value, char why[MCA_BASE_VAR_WHY_MAX])
+static int parse_double(const char *text, mca_base_var_value_t *value,
+                        char why[MCA_BASE_VAR_WHY_MAX])
 {
     char *end;
     pthread_once(&c_locale_once, make_c_locale);
@@ -179,7 +188,8 @@ static int copy_string(const char *text, mca_base_var_value_t *value)
     return OPAL_SUCCESS;
 }
 
-int mca_base_var_value_parse(const mca_base_var_desc_t *desc, const char *text, mca_base_var_value_t *value,
+int mca_base_var_value_parse(const mca_base_var_desc_t *desc, const char *text,
+                             mca_base_var_value_t *value,
                              char why[MCA_BASE_VAR_WHY_MAX])
 {
     switch (desc->type) {
@@ -251,7 +261,8 @@ char *mca_base_var_value_format(const mca_base_var_desc_t *desc, const mca_base_
     return rc < 0 ? NULL : out;
 }
 
-void mca_base_var_value_store(mca_base_var_type_t type, const mca_base_var_value_t *value, void *storage)
+void mca_base_var_value_store(mca_base_var_type_t type, const mca_base_var_value_t *value,
+                              void *storage)
 {
     switch (type) {
     case MCA_VAR_INT:
@@ -264,7 +275,8 @@ void mca_base_var_value_store(mca_base_var_type_t type, const mca_base_var_value
     }
 }
 
-void mca_base_var_value_load(mca_base_var_type_t type, const void *storage, mca_base_var_value_t *value)
+void mca_base_var_value_load(mca_base_var_type_t type, const void *storage,
+                             mca_base_var_value_t *value)
 {
     switch (type) {
     case MCA_VAR_INT:
@@ -280,7 +292,8 @@ void mca_base_var_value_load(mca_base_var_type_t type, const void *storage, mca_
 const char *mca_base_var_type_name(mca_base_var_type_t type)
 {
     static const char *const names[] = {
-        [MCA_VAR_INT] = "int",   [MCA_VAR_SIZE] = "size",     [MCA_VAR_BOOL] = "bool", [MCA_VAR_DOUBLE] = "double",
+        [MCA_VAR_INT] = "int",   [MCA_VAR_SIZE] = "size",     [MCA_VAR_BOOL] = "bool",
+        [MCA_VAR_DOUBLE] = "double",
         [MCA_VAR_ENUM] = "enum", [MCA_VAR_STRING] = "string", [MCA_VAR_LIST] = "list",
     };
     return names[type];

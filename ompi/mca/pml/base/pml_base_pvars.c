@@ -41,12 +41,15 @@ int mca_pml_base_pvars_open(const mca_btl_base_modules_t *btls)
     const ompi_pvar_desc_t messages = {
         .framework = "pml", .component = "base", .name = "link_messages",
         .help = "Fragments handed to each link, and fetches over it", .level = MCA_VAR_LEVEL_USER,
-        .var_class = MPI_T_PVAR_CLASS_COUNTER, .count = count_links, .value_name = link_name, .read = read_messages,
+        .var_class = MPI_T_PVAR_CLASS_COUNTER, .count = count_links, .value_name = link_name,
+        .read = read_messages,
     };
     const ompi_pvar_desc_t bytes = {
         .framework = "pml", .component = "base", .name = "link_bytes",
-        .help = "Bytes handed to each link or fetched over it, headers included", .level = MCA_VAR_LEVEL_USER,
-        .var_class = MPI_T_PVAR_CLASS_COUNTER, .count = count_links, .value_name = link_name, .read = read_bytes,
+        .help = "Bytes handed to each link or fetched over it, headers included",
+        .level = MCA_VAR_LEVEL_USER,
+        .var_class = MPI_T_PVAR_CLASS_COUNTER, .count = count_links, .value_name = link_name,
+        .read = read_bytes,
     };
     links = btls;
     const int rc = ompi_pvar_register(&messages);

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* The tools interface without MPI_Init: life, control variables, enumerations, performance variables,
- * categories. */
+/* The tools interface without MPI_Init: life, control variables, enumerations, performance
+ * variables, categories. */
 #include <stdint.h>
 #include <string.h>
 
@@ -49,13 +49,15 @@ static void register_source(void)
         .read = read_counters, .value_name = link_name,
     };
     const ompi_pvar_desc_t timed = {
-        .framework = "tst", .component = "src", .name = "timed", .help = "Bytes per link while started",
+        .framework = "tst", .component = "src", .name = "timed",
+        .help = "Bytes per link while started",
         .level = MCA_VAR_LEVEL_TUNER, .var_class = MPI_T_PVAR_CLASS_COUNTER, .on_demand = true,
         .count = count_links, .read = read_counters,
     };
     const ompi_pvar_desc_t state = {
         .framework = "tst", .component = "src", .name = "level", .help = "A level",
-        .level = MCA_VAR_LEVEL_USER, .var_class = MPI_T_PVAR_CLASS_LEVEL, .is_double = true, .read = read_level,
+        .level = MCA_VAR_LEVEL_USER, .var_class = MPI_T_PVAR_CLASS_LEVEL, .is_double = true,
+        .read = read_level,
     };
     TAP_OK(OPAL_SUCCESS == ompi_pvar_register(&total) && OPAL_SUCCESS == ompi_pvar_register(&timed)
                && OPAL_SUCCESS == ompi_pvar_register(&state), "sources register");
@@ -69,10 +71,13 @@ static void life(void)
     int n, provided = -1;
     TAP_OK(MPI_T_ERR_NOT_INITIALIZED == MPI_T_cvar_get_num(&n), "nothing works before the start");
     TAP_OK(MPI_T_ERR_NOT_INITIALIZED == MPI_T_finalize(), "not even the end");
-    TAP_OK(MPI_SUCCESS == MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) && MPI_THREAD_MULTIPLE == provided,
+    TAP_OK(MPI_SUCCESS == MPI_T_init_thread(MPI_THREAD_SINGLE, &provided)
+           && MPI_THREAD_MULTIPLE == provided,
            "start");
-    TAP_OK(MPI_SUCCESS == MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) && MPI_SUCCESS == MPI_T_finalize()
-               && MPI_SUCCESS == MPI_T_cvar_get_num(&n) && n > 10, "starts are counted; there are %d variables", n);
+    TAP_OK(MPI_SUCCESS == MPI_T_init_thread(MPI_THREAD_SINGLE, &provided)
+           && MPI_SUCCESS == MPI_T_finalize()
+               && MPI_SUCCESS == MPI_T_cvar_get_num(&n) && n > 10,
+               "starts are counted; there are %d variables", n);
 }
 
 static void every_cvar(void)
@@ -82,11 +87,13 @@ static void every_cvar(void)
     MPI_T_cvar_get_num(&n);
     for (int i = 0; i < n; i++) {
         char name[256], desc[1024], buffer[65536];
-        int name_len = sizeof(name), desc_len = sizeof(desc), verbosity, bind, scope, index = -1, count = 0;
+        int name_len = sizeof(name), desc_len = sizeof(desc), index = -1, count = 0;
+        int verbosity, bind, scope;
         MPI_Datatype type;
         MPI_T_enum items;
         MPI_T_cvar_handle handle;
-        wrong += MPI_SUCCESS != MPI_T_cvar_get_info(i, name, &name_len, &verbosity, &type, &items, desc, &desc_len,
+        wrong += MPI_SUCCESS != MPI_T_cvar_get_info(i, name, &name_len, &verbosity, &type, &items,
+                                                    desc, &desc_len,
                                                      &bind, &scope);
         wrong += name_len != (int) strlen(name) + 1 || desc_len < 2 || bind != MPI_T_BIND_NO_OBJECT;
         wrong += MPI_SUCCESS != MPI_T_cvar_get_index(name, &index) || index != i;
@@ -114,7 +121,8 @@ static void cvar_values(void)
     MPI_Count spin = 0;
     MPI_T_cvar_handle h = cvar("opal_progress_spin_us");
     TAP_REQUIRE(h != MPI_T_CVAR_HANDLE_NULL, "a handle");
-    TAP_OK(MPI_SUCCESS == MPI_T_cvar_read(h, &spin) && 4321 == spin, "the environment's value is read");
+    TAP_OK(MPI_SUCCESS == MPI_T_cvar_read(h, &spin) && 4321 == spin,
+           "the environment's value is read");
     spin = 77;
     TAP_OK(MPI_SUCCESS == MPI_T_cvar_write(h, &spin), "a local variable is written");
     spin = 0;
@@ -127,18 +135,21 @@ static void cvar_values(void)
     int check = -1;
     h = cvar("mca_base_param_check");
     TAP_OK(MPI_SUCCESS == MPI_T_cvar_read(h, &check) && 0 == check, "an enumeration is read");
-    TAP_OK(MPI_T_ERR_CVAR_SET_NEVER == MPI_T_cvar_write(h, &check), "a start parameter is never written");
+    TAP_OK(MPI_T_ERR_CVAR_SET_NEVER == MPI_T_cvar_write(h, &check),
+           "a start parameter is never written");
     MPI_T_cvar_handle_free(&h);
 
     char text[4096];
     h = cvar("net_include");
-    TAP_OK(MPI_SUCCESS == MPI_T_cvar_read(h, text) && 0 == strcmp(text, "lo,eth0"), "a text is read");
+    TAP_OK(MPI_SUCCESS == MPI_T_cvar_read(h, text) && 0 == strcmp(text, "lo,eth0"),
+           "a text is read");
     MPI_T_cvar_handle_free(&h);
 
     int index;
     TAP_OK(MPI_T_ERR_INVALID_NAME == MPI_T_cvar_get_index("no_such_thing", &index), "unknown name");
     TAP_OK(MPI_T_ERR_INVALID_INDEX == MPI_T_cvar_handle_alloc(-1, NULL, &h, &index)
-               && MPI_T_ERR_INVALID_INDEX == MPI_T_cvar_handle_alloc(1 << 30, NULL, &h, &index), "bad index");
+               && MPI_T_ERR_INVALID_INDEX == MPI_T_cvar_handle_alloc(1 << 30, NULL, &h, &index),
+               "bad index");
 }
 
 static void texts(void)
@@ -161,15 +172,19 @@ static void enums(void)
     MPI_T_cvar_get_index("mca_base_param_check", &index);
     MPI_T_cvar_get_info(index, NULL, NULL, NULL, NULL, &items, NULL, NULL, NULL, NULL);
     len = sizeof(name);
-    TAP_OK(MPI_SUCCESS == MPI_T_enum_get_info(items, &n, name, &len) && 3 == n, "an enumeration has three items");
+    TAP_OK(MPI_SUCCESS == MPI_T_enum_get_info(items, &n, name, &len) && 3 == n,
+           "an enumeration has three items");
     len = sizeof(name);
     TAP_OK(MPI_SUCCESS == MPI_T_enum_get_item(items, 1, &value, name, &len) && 1 == value
                && 0 == strcmp(name, "warn"), "its second is warn");
-    TAP_OK(MPI_T_ERR_INVALID_INDEX == MPI_T_enum_get_item(items, 3, &value, name, &len), "it has no fourth");
-    TAP_OK(MPI_T_ERR_INVALID_HANDLE == MPI_T_enum_get_info(MPI_T_ENUM_NULL, &n, name, &len), "no enumeration");
+    TAP_OK(MPI_T_ERR_INVALID_INDEX == MPI_T_enum_get_item(items, 3, &value, name, &len),
+           "it has no fourth");
+    TAP_OK(MPI_T_ERR_INVALID_HANDLE == MPI_T_enum_get_info(MPI_T_ENUM_NULL, &n, name, &len),
+           "no enumeration");
 }
 
-static MPI_T_pvar_handle pvar(MPI_T_pvar_session session, const char *name, int var_class, int *count)
+static MPI_T_pvar_handle pvar(MPI_T_pvar_session session, const char *name, int var_class,
+                              int *count)
 {
     int index = -1;
     MPI_T_pvar_handle handle = MPI_T_PVAR_HANDLE_NULL;
@@ -191,9 +206,11 @@ static void running_pvar(MPI_T_pvar_session session)
     counters[0] = 15;
     TAP_OK(MPI_SUCCESS == MPI_T_pvar_readreset(session, h, v) && 15 == v[0], "read and reset");
     counters[0] = 18;
-    TAP_OK(MPI_SUCCESS == MPI_T_pvar_read(session, h, v) && 3 == v[0] && 0 == v[1], "counts from there");
+    TAP_OK(MPI_SUCCESS == MPI_T_pvar_read(session, h, v) && 3 == v[0] && 0 == v[1],
+           "counts from there");
     TAP_OK(MPI_T_ERR_PVAR_NO_WRITE == MPI_T_pvar_write(session, h, v), "it can't be written");
-    TAP_OK(MPI_SUCCESS == MPI_T_pvar_handle_free(session, &h) && MPI_T_PVAR_HANDLE_NULL == h, "free");
+    TAP_OK(MPI_SUCCESS == MPI_T_pvar_handle_free(session, &h) && MPI_T_PVAR_HANDLE_NULL == h,
+           "free");
 }
 
 static void started_pvar(MPI_T_pvar_session session)
@@ -207,11 +224,13 @@ static void started_pvar(MPI_T_pvar_session session)
     counters[0] = 107;
     MPI_T_pvar_stop(session, h);
     counters[0] = 1000;
-    TAP_OK(MPI_SUCCESS == MPI_T_pvar_read(session, h, v) && 7 == v[0], "it counts between start and stop");
+    TAP_OK(MPI_SUCCESS == MPI_T_pvar_read(session, h, v) && 7 == v[0],
+           "it counts between start and stop");
     MPI_T_pvar_start(session, h);
     counters[0] = 1003;
     TAP_OK(MPI_SUCCESS == MPI_T_pvar_read(session, h, v) && 10 == v[0], "and goes on");
-    TAP_OK(MPI_SUCCESS == MPI_T_pvar_reset(session, h) && MPI_SUCCESS == MPI_T_pvar_read(session, h, v)
+    TAP_OK(MPI_SUCCESS == MPI_T_pvar_reset(session, h)
+           && MPI_SUCCESS == MPI_T_pvar_read(session, h, v)
                && 0 == v[0], "reset");
 }
 
@@ -223,7 +242,8 @@ static void pvars(void)
     int count, index = -1, len = 256;
     char desc[256];
     register_source();
-    TAP_REQUIRE(MPI_SUCCESS == MPI_T_pvar_session_create(&session) && MPI_SUCCESS == MPI_T_pvar_session_create(&other),
+    TAP_REQUIRE(MPI_SUCCESS == MPI_T_pvar_session_create(&session)
+                && MPI_SUCCESS == MPI_T_pvar_session_create(&other),
                 "sessions");
     running_pvar(session);
     started_pvar(session);
@@ -231,13 +251,17 @@ static void pvars(void)
     MPI_T_pvar_handle h = pvar(session, "tst_src_level", MPI_T_PVAR_CLASS_LEVEL, &count);
     TAP_OK(MPI_SUCCESS == MPI_T_pvar_read(session, h, &d) && 2.5 == d, "a level is a double");
     TAP_OK(MPI_T_ERR_PVAR_NO_WRITE == MPI_T_pvar_reset(session, h), "it can't be reset");
-    TAP_OK(MPI_T_ERR_INVALID_HANDLE == MPI_T_pvar_read(other, h, &d), "another session's handle is refused");
+    TAP_OK(MPI_T_ERR_INVALID_HANDLE == MPI_T_pvar_read(other, h, &d),
+           "another session's handle is refused");
 
     MPI_T_pvar_get_index("tst_src_total", MPI_T_PVAR_CLASS_COUNTER, &index);
     links = 3;
-    MPI_T_pvar_get_info(index, NULL, NULL, NULL, NULL, NULL, NULL, desc, &len, NULL, NULL, NULL, NULL);
-    TAP_OK(0 == strcmp(desc, "Bytes per link [0: a, 1: b, 2: c]"), "the description names the values");
-    TAP_OK(MPI_T_ERR_INVALID_NAME == MPI_T_pvar_get_index("tst_src_total", MPI_T_PVAR_CLASS_LEVEL, &index),
+    MPI_T_pvar_get_info(index, NULL, NULL, NULL, NULL, NULL, NULL, desc, &len, NULL, NULL, NULL,
+                        NULL);
+    TAP_OK(0 == strcmp(desc, "Bytes per link [0: a, 1: b, 2: c]"),
+           "the description names the values");
+    TAP_OK(MPI_T_ERR_INVALID_NAME == MPI_T_pvar_get_index("tst_src_total", MPI_T_PVAR_CLASS_LEVEL,
+                                                          &index),
            "a name goes with a class");
 
     counters[2] = 33;
@@ -247,7 +271,8 @@ static void pvars(void)
     TAP_OK(3 == count && MPI_SUCCESS == MPI_T_pvar_read(session, h, v) && 33 == v[2],
            "the last values stay when the source is gone");
     TAP_OK(MPI_SUCCESS == MPI_T_pvar_session_free(&session) && MPI_T_PVAR_SESSION_NULL == session
-               && MPI_SUCCESS == MPI_T_pvar_session_free(&other), "sessions end with their handles");
+               && MPI_SUCCESS == MPI_T_pvar_session_free(&other),
+               "sessions end with their handles");
     TAP_OK(MPI_T_ERR_INVALID_SESSION == MPI_T_pvar_session_free(&session), "and only once");
 }
 
@@ -256,7 +281,8 @@ static void categories(void)
     int n = 0, index = -1, cvars = 0, subs = 0, before = 0, after = 0, list[64];
     TAP_OK(MPI_SUCCESS == MPI_T_category_get_num(&n) && n > 3, "there are %d categories", n);
     TAP_OK(MPI_SUCCESS == MPI_T_category_get_index("btl", &index), "one is a framework");
-    TAP_OK(MPI_SUCCESS == MPI_T_category_get_info(index, NULL, NULL, NULL, NULL, &cvars, NULL, &subs) && cvars >= 2
+    TAP_OK(MPI_SUCCESS == MPI_T_category_get_info(index, NULL, NULL, NULL, NULL, &cvars, NULL,
+                                                  &subs) && cvars >= 2
                && subs >= 1, "it has variables and components");
     TAP_OK(MPI_SUCCESS == MPI_T_category_get_categories(index, 64, list), "which can be listed");
     int total = 0;
@@ -278,8 +304,10 @@ static void events(void)
     int n = -1;
     TAP_OK(MPI_SUCCESS == MPI_T_event_get_num(&n) && 0 == n, "there are no events");
     TAP_OK(MPI_SUCCESS == MPI_T_source_get_num(&n) && 0 == n, "and no sources");
-    TAP_OK(MPI_T_ERR_INVALID_INDEX == MPI_T_event_get_info(0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-                                                           NULL, NULL), "so that any index is invalid");
+    TAP_OK(MPI_T_ERR_INVALID_INDEX == MPI_T_event_get_info(0, NULL, NULL, NULL, NULL, NULL, NULL,
+                                                           NULL, NULL, NULL,
+                                                           NULL, NULL),
+           "so that any index is invalid");
 }
 
 int main(void)
@@ -298,7 +326,8 @@ int main(void)
     events();
     TAP_OK(MPI_SUCCESS == MPI_T_finalize(), "end");
     TAP_OK(MPI_T_ERR_NOT_INITIALIZED == MPI_T_cvar_get_num(&n), "nothing works after the end");
-    TAP_OK(MPI_SUCCESS == MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided) && MPI_SUCCESS == MPI_T_finalize(),
+    TAP_OK(MPI_SUCCESS == MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided)
+           && MPI_SUCCESS == MPI_T_finalize(),
            "it can start again");
     return tap_end();
 }

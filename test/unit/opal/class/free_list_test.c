@@ -33,7 +33,8 @@ static void bound_and_alignment(void)
     TAP_OK(NULL == opal_free_list_get(&list), "the bound holds");
     TAP_OK(MAX == constructed, "each item was constructed once");
     unsigned char *bytes = items[3];
-    TAP_OK(0xab == bytes[sizeof(void *)], "the list leaves all but the first pointer of an item alone");
+    TAP_OK(0xab == bytes[sizeof(void *)],
+           "the list leaves all but the first pointer of an item alone");
 
     opal_free_list_put(&list, items[5]);
     TAP_OK(opal_free_list_get(&list) == items[5], "what was put back comes again");
@@ -48,7 +49,8 @@ static void surplus(void)
 {
     opal_free_list_t list;
     void *items[1000];
-    TAP_REQUIRE(OPAL_SUCCESS == opal_free_list_init(&list, 100, 8, 10, 0, NULL), "init without bound");
+    TAP_REQUIRE(OPAL_SUCCESS == opal_free_list_init(&list, 100, 8, 10, 0, NULL),
+                "init without bound");
     for (int i = 0; i < 1000; i++) {
         items[i] = opal_free_list_get(&list);
     }
@@ -61,7 +63,8 @@ static void surplus(void)
     for (int i = 0; i < 100; i++) {
         opal_free_list_tick(&list);
     }
-    TAP_OK(list.existing <= list.per_chunk, "surplus is returned in the end (%zu items stay)", list.existing);
+    TAP_OK(list.existing <= list.per_chunk, "surplus is returned in the end (%zu items stay)",
+           list.existing);
     memset(kept, 1, 100);
     opal_free_list_put(&list, kept);
     opal_free_list_tick(&list);
@@ -76,8 +79,10 @@ int main(void)
 {
     opal_free_list_t list;
     tap_start(30);
-    TAP_OK(OPAL_ERR_BAD_PARAM == opal_free_list_init(&list, 8, 3, 1, 0, NULL), "odd alignment is refused");
-    TAP_OK(OPAL_ERR_BAD_PARAM == opal_free_list_init(&list, 0, 8, 1, 0, NULL), "empty items are refused");
+    TAP_OK(OPAL_ERR_BAD_PARAM == opal_free_list_init(&list, 8, 3, 1, 0, NULL),
+           "odd alignment is refused");
+    TAP_OK(OPAL_ERR_BAD_PARAM == opal_free_list_init(&list, 0, 8, 1, 0, NULL),
+           "empty items are refused");
     bound_and_alignment();
     surplus();
     return tap_end();

@@ -22,7 +22,8 @@ static void static_close(void)
 }
 
 static const mca_base_component_t fixed = {
-    .magic = MCA_BASE_COMPONENT_MAGIC, .struct_size = sizeof(fixed), .framework = "tst", .contract_major = 2,
+    .magic = MCA_BASE_COMPONENT_MAGIC, .struct_size = sizeof(fixed), .framework = "tst",
+    .contract_major = 2,
     .name = "fixed", .open = static_open, .close = static_close, .ops = &opens,
 };
 static const mca_base_component_t *const static_table[] = {&fixed, NULL};
@@ -32,12 +33,13 @@ static mca_base_framework_t tst = {
     .static_components = static_table,
 };
 
-/* Copy a component from the build tree into the scene, with one string of it replaced by another of the same
- * length (how a needed library is made to be missing). */
+/* Copy a component from the build tree into the scene, with one string of it replaced by another of
+ * the same length (how a needed library is made to be missing). */
 static bool install(const char *folder, const char *name, const char *from, const char *to)
 {
     char path[4096];
-    snprintf(path, sizeof(path), "%s/test/unit/opal/mca/.libs/mca_tst_%s.so", getenv("top_builddir"), name);
+    snprintf(path, sizeof(path), "%s/test/unit/opal/mca/.libs/mca_tst_%s.so",
+             getenv("top_builddir"), name);
     FILE *in = fopen(path, "rb");
     snprintf(path, sizeof(path), "%s/%s/mca_tst_%s.so", scene_dir, folder, name);
     FILE *out = fopen(path, "wb");
@@ -45,8 +47,10 @@ static bool install(const char *folder, const char *name, const char *from, cons
     static char data[1 << 20];
     const size_t len = ok ? fread(data, 1, sizeof(data), in) : 0;
     ok = ok && len > 0 && len < sizeof(data);
-    for (char *at = data; ok && from && NULL != (at = memmem(at, (size_t) (data + len - at), from, strlen(from)));) {
+    char *at = ok && from ? memmem(data, len, from, strlen(from)) : NULL;
+    while (at) {
         memcpy(at, to, strlen(to));
+        at = memmem(at, (size_t) (data + len - at), from, strlen(from));
     }
     ok = ok && fwrite(data, 1, len, out) == len;
     if (in) {
@@ -64,7 +68,8 @@ typedef struct scene {
     const char *selection;      /* parameter tst; NULL: not set */
     unsigned flags;
     int result;                 /* of mca_base_framework_open() */
-    const char *open;           /* names of the open components, in order, each followed by a blank */
+    /* names of the open components, in order, each followed by a blank */
+    const char *open;
     const char *failed;         /* a failed component, */
     const char *reason;         /* and a part of its reason */
     const char *not_loaded;     /* an object that must not be in the process */
@@ -84,7 +89,8 @@ static bool is_loaded(const char *name)
 static int compare(const scene_t *s)
 {
     char names[1024] = "";
-    for (opal_list_item_t *i = opal_list_first(&tst.components); i; i = opal_list_next(&tst.components, i)) {
+    for (opal_list_item_t *i = opal_list_first(&tst.components); i;
+         i = opal_list_next(&tst.components, i)) {
         strcat(names, OPAL_CONTAINER_OF(i, mca_base_component_item_t, item)->component->name);
         strcat(names, " ");
     }
@@ -93,8 +99,10 @@ static int compare(const scene_t *s)
         return 21;
     }
     bool found = NULL == s->failed;
-    for (opal_list_item_t *i = opal_list_first(&tst.failed); i; i = opal_list_next(&tst.failed, i)) {
-        const mca_base_failed_component_t *f = OPAL_CONTAINER_OF(i, mca_base_failed_component_t, item);
+    for (opal_list_item_t *i = opal_list_first(&tst.failed); i;
+         i = opal_list_next(&tst.failed, i)) {
+        const mca_base_failed_component_t *f =
+            OPAL_CONTAINER_OF(i, mca_base_failed_component_t, item);
         fprintf(stderr, "failed: %s: %s\n", f->name, f->reason);
         found = found || (0 == strcmp(f->name, s->failed) && strstr(f->reason, s->reason));
     }
@@ -139,18 +147,25 @@ static void expect(const char *what, scene_t s, const char *says)
 static void selection(void)
 {
     expect("all that work, static ones first", (scene_t) {.open = "fixed good other "}, NULL);
-    expect("an include list is an order", (scene_t) {.selection = "other, good,other", .open = "other good "}, NULL);
+    expect("an include list is an order", (scene_t) {.selection = "other, good,other",
+                                                     .open = "other good "}, NULL);
     expect("what is not included is not loaded",
            (scene_t) {.selection = "other", .open = "other ", .not_loaded = "good"}, NULL);
-    expect("an exclude list", (scene_t) {.selection = "^good", .open = "fixed other ", .not_loaded = "good"}, NULL);
+    expect("an exclude list", (scene_t) {.selection = "^good", .open = "fixed other ",
+                                         .not_loaded = "good"}, NULL);
     expect("an empty list is none", (scene_t) {.selection = "", .open = "fixed good other "}, NULL);
-    expect("a missing component", (scene_t) {.selection = "good,othr", .result = OPAL_ERR_NOT_FOUND},
-           "framework tst has no component \"othr\", which the parameter tst asks for. Did you mean other?");
-    expect("an excluded component that does not exist", (scene_t) {.selection = "^gud", .result = OPAL_ERR_NOT_FOUND},
+    expect("a missing component", (scene_t) {.selection = "good,othr",
+                                             .result = OPAL_ERR_NOT_FOUND},
+           "framework tst has no component \"othr\", which the parameter tst asks for. Did you "
+           "mean other?");
+    expect("an excluded component that does not exist",
+           (scene_t) {.selection = "^gud", .result = OPAL_ERR_NOT_FOUND},
            "no component \"gud\"");
-    expect("include and exclude in one list", (scene_t) {.selection = "good,^other", .result = OPAL_ERR_BAD_PARAM},
+    expect("include and exclude in one list",
+           (scene_t) {.selection = "good,^other", .result = OPAL_ERR_BAD_PARAM},
            "a list either includes or excludes");
-    expect("a list of nothing", (scene_t) {.selection = ",", .result = OPAL_ERR_BAD_PARAM}, "it names no component");
+    expect("a list of nothing", (scene_t) {.selection = ",", .result = OPAL_ERR_BAD_PARAM},
+           "it names no component");
 }
 
 /* A component that can't be used: noted when nobody asked for it, an error when somebody did. */
@@ -166,7 +181,9 @@ static void refused(const char *name, const char *reason)
 static void refusals(void)
 {
     refused("badmagic", "wrong magic number");
-    refused("newmajor", "it was built for version 3.0 of the tst contract, but this installation has 2.1; rebuild");
+    refused("newmajor",
+            "it was built for version 3.0 of the tst contract, but this installation has 2.1; "
+            "rebuild");
     refused("oldmajor", "it was built for version 1.0 of the tst contract");
     refused("newminor", "it was built for version 2.2 of the tst contract");
     refused("nosymbol", "it does not define the symbol mca_tst_nosymbol_component");
@@ -174,7 +191,8 @@ static void refusals(void)
     refused("nohardware", "it could not start: there is no such hardware here");
     refused("needy", "libtstgonX");
     refused("junk", "it can't be loaded");
-    expect("an object of another version is reported though nobody asked", (scene_t) {.open = "fixed good other "},
+    expect("an object of another version is reported though nobody asked",
+           (scene_t) {.open = "fixed good other "},
            "mca_tst_newmajor.so) is not used: it was built for version 3.0");
 }
 
@@ -197,7 +215,8 @@ static int search_path(void *context)
     }
     const mca_base_component_item_t *good = mca_base_component_find(&tst, "good");
     const mca_base_component_item_t *other = mca_base_component_find(&tst, "other");
-    const int bad = !good || !other || !strstr(good->path, "/extra/") || !strstr(other->path, "/lib/hawser/");
+    const int bad = !good || !other || !strstr(good->path, "/extra/")
+        || !strstr(other->path, "/lib/hawser/");
     mca_base_framework_close(&tst);
     opal_finalize();
     return bad;
@@ -222,16 +241,19 @@ static void names(void)
 {
     child_result_t r;
     child_run(search_path, NULL, &r);
-    if (!TAP_OK(0 == r.status && strstr(r.err, "/nowhere, named in the parameter mca_base_component_path"),
+    if (!TAP_OK(0 == r.status && strstr(r.err,
+                                        "/nowhere, named in the parameter mca_base_component_path"),
                 "mca_base_component_path comes first, a missing folder is reported")) {
         child_explain(&r);
     }
     child_run(check_names, "OMPI_MCA_tst_good_answer", &r);
-    if (!TAP_OK(0 == r.status && '\0' == r.err[0], "a parameter of a component that is not open is known")) {
+    if (!TAP_OK(0 == r.status && '\0' == r.err[0],
+                "a parameter of a component that is not open is known")) {
         child_explain(&r);
     }
     child_run(check_names, "OMPI_MCA_tst_good_anser", &r);
-    if (!TAP_OK(3 == r.status && strstr(r.err, "Did you mean tst_good_answer?"), "its misspelling is not")) {
+    if (!TAP_OK(3 == r.status && strstr(r.err, "Did you mean tst_good_answer?"),
+                "its misspelling is not")) {
         child_explain(&r);
     }
 }
@@ -239,7 +261,8 @@ static void names(void)
 int main(void)
 {
     static const char *const objects[] = {"good", "other"};
-    static const char *const broken[] = {"badmagic", "newmajor", "oldmajor", "newminor", "nosymbol", "misnamed",
+    static const char *const broken[] = {"badmagic", "newmajor", "oldmajor", "newminor", "nosymbol",
+                                         "misnamed",
                                          "nohardware"};
     tap_start(120);
     scene_make();
@@ -253,7 +276,8 @@ int main(void)
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         ok = ok && install("lib/hawser", broken[i], NULL, NULL);
     }
-    TAP_REQUIRE(ok && install("lib/hawser", "needy", "libtstgone", "libtstgonX"), "broken components are installed");
+    TAP_REQUIRE(ok && install("lib/hawser", "needy", "libtstgone", "libtstgonX"),
+                "broken components are installed");
     scene_file("lib/hawser/mca_tst_junk.so", "this is no object\n");
     scene_file("lib/hawser/mca_tst.so", "no component's name\n");
     scene_file("lib/hawser/mca_tst_.so", "no component's name\n");

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* A scratch installation for tests of parameters and components: a folder with etc/ (site files) and home/
- * (user files), to which HAWSER_PREFIX and HOME point. */
+/* A scratch installation for tests of parameters and components: a folder with etc/ (site files)
+ * and home/ (user files), to which HAWSER_PREFIX and HOME point. */
 #ifndef TEST_UNIT_OPAL_MCA_SCENE_H
 #define TEST_UNIT_OPAL_MCA_SCENE_H
 
@@ -20,7 +20,8 @@ static inline void scene_make(void)
     char path[128];
     strcpy(scene_dir, "/tmp/hawser-test-XXXXXX");
     TAP_REQUIRE(NULL != mkdtemp(scene_dir), "scratch folder");
-    static const char *const parts[] = {"etc", "home", "home/.hawser", "lib", "lib/hawser", "extra"};
+    static const char *const parts[] = {"etc", "home", "home/.hawser", "lib", "lib/hawser",
+                                        "extra"};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         snprintf(path, sizeof(path), "%s/%s", scene_dir, parts[i]);
         mkdir(path, 0700);
@@ -43,7 +44,8 @@ static inline void scene_remove(void)
     nftw(scene_dir, scene_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Do site files follow the prefix? Not if configure was told a place outside. To be called in a child. */
+/* Do site files follow the prefix? Not if configure was told a place outside. To be called in a
+ * child. */
 static inline bool scene_has_site_files(void)
 {
     return 0 == strncmp(opal_installdirs()->sysconfdir, scene_dir, strlen(scene_dir));

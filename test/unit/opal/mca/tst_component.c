@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Source of all loadable test components; macros say which one it is and what is wrong with it:
- * TST_NAME (identifier), TST_SAYS_NAME, TST_MAGIC, TST_MAJOR, TST_MINOR, TST_OPEN (result of open()). */
+ * TST_NAME (identifier), TST_SAYS_NAME, TST_MAGIC, TST_MAJOR, TST_MINOR, TST_OPEN (result of
+ * open()). */
 #include "hawser/component.h"
 
 #ifndef TST_MAGIC
@@ -32,7 +33,8 @@ static int64_t answer;
 static int register_params(const mca_base_services_t *services)
 {
     const mca_base_var_desc_t desc = {
-        .framework = "tst", .component = STRING(TST_NAME), .name = "answer", .help = "a parameter of a component",
+        .framework = "tst", .component = STRING(TST_NAME), .name = "answer",
+        .help = "a parameter of a component",
         .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_USER, .def.i = 42,
     };
     return services->var_register(&desc, &answer);

@@ -21,20 +21,25 @@ static struct {
 } value;
 
 static const mca_base_var_desc_t descs[] = {
-    {.framework = "tst", .component = "x", .name = "number", .help = "a number", .type = MCA_VAR_INT,
+    {.framework = "tst", .component = "x", .name = "number", .help = "a number",
+        .type = MCA_VAR_INT,
      .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_ALL, .def.i = 3, .min = -10, .max = 1000,
      .synonyms = old_names},
-    {.framework = "tst", .component = "x", .name = "colour", .help = "a colour", .type = MCA_VAR_ENUM,
+    {.framework = "tst", .component = "x", .name = "colour", .help = "a colour",
+        .type = MCA_VAR_ENUM,
      .level = MCA_VAR_LEVEL_USER, .def.i = 2, .enums = colours},
     {.framework = "tst", .component = "x", .name = "size", .help = "a size", .unit = "bytes",
      .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_USER, .def.size = 4096},
     {.framework = "tst", .component = "x", .name = "flag", .help = "a flag", .type = MCA_VAR_BOOL,
      .level = MCA_VAR_LEVEL_USER, .def.b = true},
-    {.framework = "tst", .component = "x", .name = "ratio", .help = "a ratio", .type = MCA_VAR_DOUBLE,
+    {.framework = "tst", .component = "x", .name = "ratio", .help = "a ratio",
+        .type = MCA_VAR_DOUBLE,
      .level = MCA_VAR_LEVEL_USER, .def.d = 0.5},
-    {.framework = "tst", .component = "x", .name = "string", .help = "a string", .type = MCA_VAR_STRING,
+    {.framework = "tst", .component = "x", .name = "string", .help = "a string",
+        .type = MCA_VAR_STRING,
      .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_LOCAL, .def.s = "abc"},
-    {.framework = "tst", .name = "loud", .help = "deprecated", .type = MCA_VAR_INT, .enums = colours,
+    {.framework = "tst", .name = "loud", .help = "deprecated", .type = MCA_VAR_INT,
+        .enums = colours,
      .level = MCA_VAR_LEVEL_USER, .deprecated = "use tst_x_number instead"},
 };
 
@@ -79,7 +84,8 @@ static int play(void *context)
     const int check = mca_base_var_check_unknown();
     const mca_base_var_t *v = s->name ? mca_base_var_get(mca_base_var_find(s->name)) : NULL;
     int bad = reg != s->reg ? 11 : check != s->check ? 12 : 0;
-    if (s->name && (NULL == v || 0 != strcmp(v->text, s->text) || !ends_with(v->source_text, s->source))) {
+    if (s->name && (NULL == v || 0 != strcmp(v->text, s->text)
+                    || !ends_with(v->source_text, s->source))) {
         fprintf(stderr, "%s = %s (%s)\n", s->name, v ? v->text : "?", v ? v->source_text : "?");
         bad = 13;
     }
@@ -92,7 +98,8 @@ static void expect(const char *what, scene_t s, const char *says)
 {
     child_result_t r;
     child_run(play, &s, &r);
-    if (!TAP_OK(0 == r.status && (says ? NULL != strstr(r.err, says) : '\0' == r.err[0]), "%s", what)) {
+    if (!TAP_OK(0 == r.status && (says ? NULL != strstr(r.err, says) : '\0' == r.err[0]), "%s",
+                what)) {
         child_explain(&r);
     }
 }
@@ -105,16 +112,21 @@ static void precedence(void)
     scene_file(SCENE_SITE, "# site\ntst_x_number = 10\n");
     expect("site file", (scene_t) {NUMBER("10", SCENE_SITE ":2")}, NULL);
     scene_file(SCENE_USER, "tst_x_number = 20\ntst_x_number = 21\n");
-    expect("user file beats it, its last line counts", (scene_t) {NUMBER("21", SCENE_USER ":2")}, NULL);
+    expect("user file beats it, its last line counts", (scene_t) {NUMBER("21", SCENE_USER ":2")},
+           NULL);
     expect("environment beats them",
            (scene_t) {.env = {"OMPI_MCA_tst_x_number", "30"}, NUMBER("30", "environment")}, NULL);
-    expect("--tune file", (scene_t) {.env = {"OMPI_MCA_tst_x_number", "40", "HAWSER_MCA_SOURCE_tst_x_number",
-                                             "tune /a/b.tune:7"}, NUMBER("40", "/a/b.tune:7")}, NULL);
-    expect("command line", (scene_t) {.env = {"OMPI_MCA_tst_x_number", "50", "HAWSER_MCA_SOURCE_tst_x_number",
+    expect("--tune file", (scene_t) {.env = {"OMPI_MCA_tst_x_number", "40",
+                                             "HAWSER_MCA_SOURCE_tst_x_number",
+                                             "tune /a/b.tune:7"}, NUMBER("40", "/a/b.tune:7")},
+                                             NULL);
+    expect("command line", (scene_t) {.env = {"OMPI_MCA_tst_x_number", "50",
+                                              "HAWSER_MCA_SOURCE_tst_x_number",
                                               "command line"}, NUMBER("50", "command line")}, NULL);
     scene_file(SCENE_OVERRIDE, "tst_x_number = 60\n");
     expect("the override file beats everything",
-           (scene_t) {.env = {"OMPI_MCA_tst_x_number", "50", "HAWSER_MCA_SOURCE_tst_x_number", "command line"},
+           (scene_t) {.env = {"OMPI_MCA_tst_x_number", "50", "HAWSER_MCA_SOURCE_tst_x_number",
+                              "command line"},
                       NUMBER("60", SCENE_OVERRIDE ":1")}, NULL);
     scene_file(SCENE_OVERRIDE, NULL);
 
@@ -123,14 +135,16 @@ static void precedence(void)
     scene_file("a.conf", "tst_x_number = 70\n");
     scene_file("b.conf", "tst_x_number = 80\ntst_x_size = 1k\n");
     expect("the leftmost of mca_base_param_files wins",
-           (scene_t) {.env = {"OMPI_MCA_mca_base_param_files", files}, NUMBER("70", "a.conf:1")}, NULL);
+           (scene_t) {.env = {"OMPI_MCA_mca_base_param_files", files}, NUMBER("70", "a.conf:1")},
+           NULL);
     expect("and the others are read too",
            (scene_t) {.env = {"OMPI_MCA_mca_base_param_files", files},
                       .name = "tst_x_size", .text = "1024", .source = "b.conf:2"}, NULL);
     scene_file(SCENE_SITE, NULL);
     scene_file(SCENE_USER, NULL);
 
-    expect("a synonym", (scene_t) {.env = {"OMPI_MCA_tst_old_number", "5"}, NUMBER("5", "environment")}, NULL);
+    expect("a synonym", (scene_t) {.env = {"OMPI_MCA_tst_old_number", "5"},
+                                   NUMBER("5", "environment")}, NULL);
     scene_file(SCENE_USER, "tst_x_number = 20\n");
     expect("a synonym from a stronger source beats the name",
            (scene_t) {.env = {"OMPI_MCA_tst_old_number", "5"}, NUMBER("5", "environment")}, NULL);
@@ -140,7 +154,8 @@ static void precedence(void)
 static void bad_files(void)
 {
     scene_file(SCENE_USER, "tst_x_number = 4\nthis is nothing\n");
-    expect("a malformed line ends the start, with file and line", (scene_t) {.init = OPAL_ERR_PARSE},
+    expect("a malformed line ends the start, with file and line",
+           (scene_t) {.init = OPAL_ERR_PARSE},
            SCENE_USER ":2: this line is no parameter setting: there is no '='");
     expect("or is only reported", (scene_t) {.env = {"OMPI_MCA_mca_base_param_check", "warn"},
                                              NUMBER("4", SCENE_USER ":1")}, SCENE_USER ":2: ");
@@ -148,7 +163,8 @@ static void bad_files(void)
                                     NUMBER("4", SCENE_USER ":1")}, NULL);
     scene_file(SCENE_USER, NULL);
     expect("a missing file that was asked for",
-           (scene_t) {.env = {"OMPI_MCA_mca_base_param_files", "/nonexistent.conf"}, .init = OPAL_ERR_PARSE},
+           (scene_t) {.env = {"OMPI_MCA_mca_base_param_files", "/nonexistent.conf"},
+                      .init = OPAL_ERR_PARSE},
            "/nonexistent.conf: the parameter file can't be read: there is no such file");
     expect("a folder in place of a file",
            (scene_t) {.env = {"OMPI_MCA_mca_base_param_files", "/"}, .init = OPAL_ERR_PARSE},
@@ -161,7 +177,8 @@ static void good(const char *name, const char *given, const char *text)
     snprintf(env, sizeof(env), "OMPI_MCA_%s", name);
     char what[256];
     snprintf(what, sizeof(what), "%s = %s", name, given);
-    expect(what, (scene_t) {.env = {env, given}, .name = name, .text = text, .source = "environment"}, NULL);
+    expect(what, (scene_t) {.env = {env, given}, .name = name, .text = text,
+                            .source = "environment"}, NULL);
 }
 
 static void bad(const char *name, const char *given, const char *says)
@@ -170,7 +187,8 @@ static void bad(const char *name, const char *given, const char *says)
     snprintf(env, sizeof(env), "OMPI_MCA_%s", name);
     char what[256];
     snprintf(what, sizeof(what), "%s = %s is refused", name, given);
-    expect(what, (scene_t) {.env = {env, given}, .reg = OPAL_ERR_BAD_PARAM, .check = OPAL_ERR_BAD_PARAM}, says);
+    expect(what, (scene_t) {.env = {env, given}, .reg = OPAL_ERR_BAD_PARAM,
+                            .check = OPAL_ERR_BAD_PARAM}, says);
 }
 
 static void types(void)
@@ -207,12 +225,14 @@ static void types(void)
     good("tst_x_string", "a b#c", "a b#c");
     good("tst_x_string", "", "");
     expect("a bad value may be tolerated",
-           (scene_t) {.env = {"OMPI_MCA_mca_base_param_check", "warn", "OMPI_MCA_tst_x_number", "x"},
+           (scene_t) {.env = {"OMPI_MCA_mca_base_param_check", "warn", "OMPI_MCA_tst_x_number",
+                              "x"},
                       NUMBER("3", "default")}, "The default is used instead: \"3\".");
     expect("a bad strictness is itself an error",
            (scene_t) {.env = {"OMPI_MCA_mca_base_param_check", "wran"}, .init = OPAL_ERR_BAD_PARAM},
            "(the nearest is warn)");
-    expect("a deprecated parameter", (scene_t) {.env = {"OMPI_MCA_tst_loud", "green"}, .name = "tst_loud",
+    expect("a deprecated parameter", (scene_t) {.env = {"OMPI_MCA_tst_loud", "green"},
+                                                .name = "tst_loud",
                                                 .text = "2", .source = "environment"},
            "parameter tst_loud (from: environment) is deprecated: use tst_x_number instead.");
 }
@@ -223,7 +243,8 @@ static void unknown_names(void)
            (scene_t) {.env = {"OMPI_MCA_tst_x_nubmer", "1"}, .check = OPAL_ERR_NOT_FOUND},
            "parameter tst_x_nubmer (from: environment) is not known. Did you mean tst_x_number?");
     scene_file(SCENE_SITE, "\n\ntst_y_number = 1\n");
-    expect("also from a file, with its line", (scene_t) {.check = OPAL_ERR_NOT_FOUND}, SCENE_SITE ":3) is not known");
+    expect("also from a file, with its line", (scene_t) {.check = OPAL_ERR_NOT_FOUND},
+           SCENE_SITE ":3) is not known");
     expect("or is only reported", (scene_t) {.env = {"OMPI_MCA_mca_base_param_check", "warn"}},
            "It has no effect.");
     expect("or ignored", (scene_t) {.env = {"OMPI_MCA_mca_base_param_check", "ignore"}}, NULL);
@@ -232,7 +253,8 @@ static void unknown_names(void)
     expect("an optional name", (scene_t) {NUMBER("9", SCENE_SITE ":2")}, NULL);
     scene_file(SCENE_SITE, NULL);
     expect("an optional name on the command line",
-           (scene_t) {.env = {"OMPI_MCA_?tst_x_number", "8", "OMPI_MCA_?tst_zzz", "8"}, NUMBER("8", "environment")},
+           (scene_t) {.env = {"OMPI_MCA_?tst_x_number", "8", "OMPI_MCA_?tst_zzz", "8"},
+                      NUMBER("8", "environment")},
            NULL);
 }
 
@@ -247,11 +269,14 @@ static int at_run_time(void *context)
     if (OPAL_SUCCESS != opal_init() || OPAL_SUCCESS != register_all()) {
         return 1;
     }
-    const int number = mca_base_var_find("tst_x_number"), string = mca_base_var_find("tst_x_string");
-    if (number < 0 || mca_base_var_find("tst_old_number") != number || mca_base_var_find("nonsense") != -1) {
+    const int number = mca_base_var_find("tst_x_number");
+    const int string = mca_base_var_find("tst_x_string");
+    if (number < 0 || mca_base_var_find("tst_old_number") != number
+        || mca_base_var_find("nonsense") != -1) {
         return 2;
     }
-    if (value.number != 3 || value.colour != 2 || value.size != 4096 || !value.flag || value.ratio != 2.25
+    if (value.number != 3 || value.colour != 2 || value.size != 4096 || !value.flag
+        || value.ratio != 2.25
         || 0 != strcmp(value.string, "abc")) {
         return 3;
     }

@@ -10,7 +10,8 @@ static void split(const char *text, size_t count, const char *joined)
 {
     char **argv = opal_argv_split(text, ',');
     char *back = opal_argv_join(argv, '+');
-    TAP_OK(opal_argv_count(argv) == (int) count && back && 0 == strcmp(back, joined), "\"%s\"", text ? text : "NULL");
+    TAP_OK(opal_argv_count(argv) == (int) count && back && 0 == strcmp(back, joined), "\"%s\"",
+           text ? text : "NULL");
     free(back);
     opal_argv_free(argv);
 }
@@ -25,10 +26,12 @@ int main(void)
     split("a,bc,,d,", 3, "a+bc+d");
 
     char **argv = NULL;
-    TAP_OK(OPAL_SUCCESS == opal_argv_append(&argv, "x") && OPAL_SUCCESS == opal_argv_append(&argv, "")
+    TAP_OK(OPAL_SUCCESS == opal_argv_append(&argv, "x")
+           && OPAL_SUCCESS == opal_argv_append(&argv, "")
                && 2 == opal_argv_count(argv) && NULL == argv[2], "append");
     char **copy = opal_argv_copy(argv);
-    TAP_OK(copy && copy != argv && copy[0] != argv[0] && 0 == strcmp(copy[0], "x") && 2 == opal_argv_count(copy),
+    TAP_OK(copy && copy != argv && copy[0] != argv[0] && 0 == strcmp(copy[0], "x")
+           && 2 == opal_argv_count(copy),
            "copy");
     opal_argv_free(copy);
     opal_argv_free(argv);

@@ -87,16 +87,19 @@ static void errors(void)
     trace_t t = {0};
     const char nul[] = "a=1\nb\0=2\nc=3\n";
     const int rc = opal_keyval_parse("f", nul, sizeof(nul) - 1, &sink, &t);
-    TAP_OK(OPAL_ERR_PARSE == rc && 0 == strcmp(t.text, "1:a=1;2!there is a NUL byte in it;3:c=3;"), "NUL byte");
+    TAP_OK(OPAL_ERR_PARSE == rc && 0 == strcmp(t.text, "1:a=1;2!there is a NUL byte in it;3:c=3;"),
+           "NUL byte");
 }
 
 static void files(void)
 {
     trace_t t = {0};
-    TAP_OK(OPAL_ERR_NOT_FOUND == opal_keyval_parse_file("/nonexistent/file", &sink, &t) && 0 == t.errors,
+    TAP_OK(OPAL_ERR_NOT_FOUND == opal_keyval_parse_file("/nonexistent/file", &sink, &t)
+           && 0 == t.errors,
            "a missing file is not an error by itself");
     errno = 0;
-    TAP_OK(OPAL_ERR_IN_ERRNO == opal_keyval_parse_file("/", &sink, &t) && EISDIR == errno && 1 == t.errors,
+    TAP_OK(OPAL_ERR_IN_ERRNO == opal_keyval_parse_file("/", &sink, &t) && EISDIR == errno
+           && 1 == t.errors,
            "a directory is no file");
 
     char path[] = "/tmp/hawser-keyval-XXXXXX";
@@ -120,7 +123,8 @@ static void files(void)
     unlink(path);
 }
 
-/* Any bytes: no crash, lines in order, names clean, and an error reported exactly when the result says so. */
+/* Any bytes: no crash, lines in order, names clean, and an error reported exactly when the result
+ * says so. */
 static void random_bytes(void)
 {
     static const char alphabet[] = "ab=#\"'\\\n\r \t?_\0x";
@@ -132,13 +136,15 @@ static void random_bytes(void)
         const size_t len = (size_t) (seed >> 33) % sizeof(text);
         for (size_t i = 0; i < len; i++) {
             seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-            text[i] = 0 == round % 4 ? (char) (seed >> 40) : alphabet[(seed >> 40) % (sizeof(alphabet) - 1)];
+            text[i] = 0 == round % 4 ? (char) (seed >> 40)
+                : alphabet[(seed >> 40) % (sizeof(alphabet) - 1)];
         }
         char *exact = malloc(len + 1); /* so that a sanitizer sees a read behind the end */
         memcpy(exact, text, len);
         trace_t t = {0};
         const int rc = opal_keyval_parse("f", exact, len, &sink, &t);
-        wrong += t.bad || (t.errors > 0) != (OPAL_ERR_PARSE == rc) || (rc != OPAL_SUCCESS && rc != OPAL_ERR_PARSE);
+        wrong += t.bad || (t.errors > 0) != (OPAL_ERR_PARSE == rc)
+            || (rc != OPAL_SUCCESS && rc != OPAL_ERR_PARSE);
         free(exact);
     }
     TAP_OK(0 == wrong, "20000 random texts");

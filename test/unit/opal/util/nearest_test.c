@@ -14,14 +14,16 @@ static void distance(const char *a, const char *b, size_t want)
 
 static void suggest(const char *wanted, const char *want)
 {
-    static const char *const names[] = {"btl", "pml", "btl_tcp_links", "btl_tcp_if_include", "btl_tcp_if_exclude",
+    static const char *const names[] = {"btl", "pml", "btl_tcp_links", "btl_tcp_if_include",
+                                        "btl_tcp_if_exclude",
                                         "coll_base_verbose", NULL};
     opal_nearest_t n;
     opal_nearest_start(&n, wanted);
     for (int i = 0; names[i]; i++) {
         opal_nearest_offer(&n, names[i]);
     }
-    TAP_OK(want ? n.best && 0 == strcmp(n.best, want) : NULL == n.best, "%s -> %s", wanted, want ? want : "(none)");
+    TAP_OK(want ? n.best && 0 == strcmp(n.best, want) : NULL == n.best, "%s -> %s", wanted,
+           want ? want : "(none)");
 }
 
 int main(void)

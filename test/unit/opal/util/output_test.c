@@ -91,7 +91,8 @@ static void envelopes(void)
     huge[10000] = '\0';
     const size_t len = opal_help_envelope(out, "topic", huge);
     filter(out, len, 100, s);
-    TAP_OK(len <= OPAL_HELP_ENVELOPE_MAX && 1 == s->messages && 0 == s->plain_len && strstr(s->text, "(cut)"),
+    TAP_OK(len <= OPAL_HELP_ENVELOPE_MAX && 1 == s->messages && 0 == s->plain_len
+           && strstr(s->text, "(cut)"),
            "a huge message is cut to one atomic write");
     const size_t evil = opal_help_envelope(out, "to\x1fpic", "te\x1ext\x1f");
     filter(out, evil, 3, s);
@@ -108,7 +109,8 @@ static void other_streams(void)
     seen_t *s = malloc(sizeof(*s));
     const char broken[] = "a\x1e\x1fhawser-\x1e\x1fhawser-help\x1fno end";
     filter(broken, sizeof(broken) - 1, 4, s);
-    TAP_OK(0 == s->messages && s->plain_len == sizeof(broken) - 1 && 0 == memcmp(s->plain, broken, s->plain_len),
+    TAP_OK(0 == s->messages && s->plain_len == sizeof(broken) - 1
+           && 0 == memcmp(s->plain, broken, s->plain_len),
            "a broken envelope passes");
 
     uint64_t seed = 7;
@@ -123,7 +125,8 @@ static void other_streams(void)
         memcpy(data + 100, OPAL_HELP_ENVELOPE_MARK, sizeof(OPAL_HELP_ENVELOPE_MARK) - 1);
         memset(data + 113, 'y', 4500);
         filter(data, sizeof(data), 1 + seed % 700, s);
-        wrong += 0 == s->messages && (s->plain_len != sizeof(data) || 0 != memcmp(s->plain, data, sizeof(data)));
+        wrong += 0 == s->messages && (s->plain_len != sizeof(data)
+                                      || 0 != memcmp(s->plain, data, sizeof(data)));
     }
     TAP_OK(0 == wrong, "random streams pass unchanged");
     free(s);
