@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a link does, measured through the raw contract between two pinned processes: the limit for anything built
- * on it. Best of several rounds: the machine may be shared. Header of 24 bytes, as of a messaging engine.
+ * What a link does, measured through the raw contract between two pinned processes: the limit for
+ * anything built on it. Best of several rounds: the machine may be shared. Header of 24 bytes, as
+ * of a messaging engine.
  */
 #include "ompi/tools/btl_conform/conform.h"
 

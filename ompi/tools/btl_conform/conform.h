@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hawser-btl-conform: drives a BTL through its public contract, without the MPI library, and says whether it
- * keeps it. Each test runs in fresh processes, forked by the kit, that exchange cards and meet at barriers
- * through it. Nothing here knows any BTL: what a link can't do (limits, capabilities) is skipped.
+ * hawser-btl-conform: drives a BTL through its public contract, without the MPI library, and says
+ * whether it keeps it. Each test runs in fresh processes, forked by the kit, that exchange cards
+ * and meet at barriers through it. Nothing here knows any BTL: what a link can't do (limits,
+ * capabilities) is skipped.
  *
  *   main.c      options; forks the processes of each test, prints TAP
  *   services.c  the services table: parameters, a small progress engine over poll(2)
@@ -104,7 +105,8 @@ void conform_services_start(void);
 int conform_progress(void);
 /* The pollers alone. */
 int conform_poll(void);
-/* Progress, sleeping in the kernel when there is nothing to do, until done(context) or `ms` are over: false. */
+/* Progress, sleeping in the kernel when there is nothing to do, until done(context) or `ms` are
+ * over: false. */
 bool conform_wait(bool (*done)(void *context), void *context, unsigned ms);
 /* Sleep at most `ms` unless something is there already; true if something woke it. */
 bool conform_sleep(int ms);

@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* The plug-in, its modules and peers; upcalls that check the contract's rules; sending whole fragments. */
+/* The plug-in, its modules and peers; upcalls that check the contract's rules; sending whole
+ * fragments. */
 #include "ompi/tools/btl_conform/conform.h"
 
 #include <dlfcn.h>

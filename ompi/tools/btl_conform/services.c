@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* The services table: parameters from the command line, and a small progress engine over poll(2). */
+/* The services table: parameters from the command line, and a small progress engine over
+ * poll(2). */
 #include "ompi/tools/btl_conform/conform.h"
 
 #include <errno.h>

@@ -96,3 +96,7 @@ unit_opal_util_sha256_test_SOURCES = unit/opal/util/sha256_test.c
 unit_opal_util_sha256_test_LDADD = $(opal_lib)
 unit_opal_util_net_if_test_SOURCES = unit/opal/util/net_if_test.c
 unit_opal_util_net_if_test_LDADD = $(opal_lib)
+
+check_PROGRAMS += unit/opal/mca/shmem_test
+unit_opal_mca_shmem_test_SOURCES = unit/opal/mca/shmem_test.c
+unit_opal_mca_shmem_test_LDADD = $(opal_lib)

@@ -1,11 +1,12 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * btl/self: a process's messages to itself. What is sent is copied into one bounded queue and handed
- * up by the poller, never from inside the send call. Long messages go by get, a plain copy here.
+ * btl/self: a process's messages to itself. What is sent is copied into one bounded queue and
+ * handed up by the poller, never from inside the send call. Long messages go by get, a plain copy
+ * here.
  *
- * The queue is a circle of records, each a 16-byte head and data, 16-byte aligned and never split at
- * the end: a record that does not fit there leaves a filler and starts at the front. `tail` moves
- * under `lock` (if there are several threads), `head` by the poller alone.
+ * The queue is a circle of records, each a 16-byte head and data, 16-byte aligned and never split
+ * at the end: a record that does not fit there leaves a filler and starts at the front. `tail`
+ * moves under `lock` (if there are several threads), `head` by the poller alone.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -63,8 +64,8 @@ static self_record_t *self_record_at(const self_module_t *m, uint64_t position)
     return (self_record_t *)(m->queue + position % m->size);
 }
 
-/* Room for a record of `len` bytes behind the tail, or NULL. The filler that it may need is written,
- * and takes effect with the tail set by self_publish(). */
+/* Room for a record of `len` bytes behind the tail, or NULL. The filler that it may need is
+ * written, and takes effect with the tail set by self_publish(). */
 static self_record_t *self_room(self_module_t *m, size_t len, uint64_t *position)
 {
     uint64_t tail = atomic_load_explicit(&m->tail, memory_order_relaxed);

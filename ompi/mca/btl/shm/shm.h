@@ -6,28 +6,29 @@
  *
  *     header | slots: one per local rank | rings: one per local rank | states of chunks | chunks
  *
- * Slot s and ring s of a segment belong to the pair (local rank s -> owner): the ring's data lines are
- * written by s alone and read by the owner alone. Nothing of a pair that does not talk is ever touched, so
- * it has no memory behind it. A ring appears when its sender fills in the slot and raises header.announced;
- * from then on the owner polls it. Chunks are their owner's bulk room: it packs a fragment into one, sends
- * the chunk's number through the peer's ring, and the peer hands the fragment up where it stands and clears
- * the chunk's state when done.
+ * Slot s and ring s of a segment belong to the pair (local rank s -> owner): the ring's data lines
+ * are written by s alone and read by the owner alone. Nothing of a pair that does not talk is ever
+ * touched, so it has no memory behind it. A ring appears when its sender fills in the slot and
+ * raises header.announced; from then on the owner polls it. Chunks are their owner's bulk room: it
+ * packs a fragment into one, sends the chunk's number through the peer's ring, and the peer hands
+ * the fragment up where it stands and clears the chunk's state when done.
  *
- * A ring is a circle of 64-byte lines, numbered by a running 32-bit count that starts at 1. A message is
- * an 8-byte word and the fragment's bytes, from the start of a line; it never wraps:
+ * A ring is a circle of 64-byte lines, numbered by a running 32-bit count that starts at 1. A
+ * message is an 8-byte word and the fragment's bytes, from the start of a line; it never wraps:
  *
  *     63      56 55                 32 31                  0
  *     +---------+---------------------+---------------------+
  *     |  kind   |       length        |  number of the line |   then the bytes
  *     +---------+---------------------+---------------------+
  *
- * The word is written last (release); the reader polls the word of the next line alone, so that a small
- * message costs the transfer of one line. Lines inside a longer message hold any bytes, which one lap
- * later could pass for a word: while such lines may lie ahead, the writer clears the word behind each message
- * before it publishes the message. The reader says rarely, on a line of its own, how far it has read.
+ * The word is written last (release); the reader polls the word of the next line alone, so that a
+ * small message costs the transfer of one line. Room lent by reserve() starts at the line behind the
+ * word's (FAR). Lines inside a longer message hold any bytes, which one lap later could pass for a word:
+ * the writer clears those words in time (shm_ring.h). A lap may end before the ring does (SKIP; see
+ * shm_ring.c). The reader says rarely, on a line of its own, how far it has read.
  *
- * What is read from shared memory is checked before use: the worst that a wild peer can do is damage
- * messages of its own job.
+ * What is read from shared memory is checked before use: the worst that a wild peer can do is
+ * damage messages of its own job.
  */
 #ifndef MCA_BTL_SHM_H
 #define MCA_BTL_SHM_H
@@ -63,7 +64,13 @@ enum {
     SHM_WATCH_US = 200000,    /* between looks whether those waited for still live */
 };
 
-typedef enum { SHM_KIND_NONE = 0, SHM_KIND_DATA = 1, SHM_KIND_SKIP = 2, SHM_KIND_CHUNK = 3, SHM_KIND_FAR = 4 } shm_kind_t;
+typedef enum {
+    SHM_KIND_NONE = 0,
+    SHM_KIND_DATA = 1,  /* the fragment follows the word */
+    SHM_KIND_SKIP = 2,  /* go on at the ring's start; `length` lines are left out */
+    SHM_KIND_CHUNK = 3, /* 32 bits each behind the word: number of a chunk, length of the fragment there */
+    SHM_KIND_FAR = 4,   /* the fragment starts at the next line */
+} shm_kind_t;
 
 /* Sizes and places in a segment; derived from the number of processes and the parameters. */
 typedef struct shm_layout {
@@ -125,7 +132,7 @@ typedef struct shm_module shm_module_t;
 /* Conditions that take a send off its shortest path. */
 enum {
     SHM_SPECIAL_THREADS = 1u << 0,
-    SHM_SPECIAL_FENCE = 1u << 1,    /* publishing and looking whether the reader sleeps need a fence between */
+    SHM_SPECIAL_FENCE = 1u << 1,    /* fence between publishing and looking whether the reader sleeps */
     SHM_SPECIAL_NEW = 1u << 2,      /* the ring has not been announced yet */
     SHM_SPECIAL_DOWN = 1u << 3,
 };
@@ -307,8 +314,8 @@ void mca_btl_shm_cma_offer(shm_module_t *m);
 
 /* ---- Small helpers ---- */
 
-/* The reader tells how far it is after so many lines, and that many are in the longest message that goes
- * through a ring itself: it fits even if the reader has not told of the last ones. */
+/* The reader tells how far it is after so many lines, and that many are in the longest message
+ * that goes through a ring itself: it fits even if the reader has not told of the last ones. */
 static inline uint32_t shm_tell_lines(uint32_t ring_lines)
 {
     return ring_lines / 4 < SHM_TELL_LINES ? ring_lines / 4 : SHM_TELL_LINES;

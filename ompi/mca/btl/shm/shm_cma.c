@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Single copy between address spaces: process_vm_readv and process_vm_writev. On many machines two copies
- * through a shared buffer, which run at the same time in two processes, are faster: get() is offered as worth
- * trying (limits.get_try), and the user measures both on its messages.
+ * Single copy between address spaces: process_vm_readv and process_vm_writev. On many machines two
+ * copies through a shared buffer, which run at the same time in two processes, are faster: get()
+ * is offered as worth trying (limits.get_try), and the user measures both on its messages.
  */
 #include <errno.h>
 #include <inttypes.h>

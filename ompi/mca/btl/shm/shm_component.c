@@ -63,8 +63,8 @@ static int shm_register_params(const mca_base_services_t *services)
     return MCA_SUCCESS;
 }
 
-/* Everything taken stands in the peer's memory or in chunks that the peer has mapped; `handed up` is what its
- * reader has said. */
+/* Everything taken stands in the peer's memory or in chunks that the peer has mapped; `handed up`
+ * is what its reader has said. */
 static bool shm_idle(mca_btl_module_t *module, mca_btl_endpoint_t *ep)
 {
     shm_module_t *m = (shm_module_t *)module;

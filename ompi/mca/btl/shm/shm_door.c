@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The doorbell: a datagram socket with an abstract name (nothing on disk, gone with its process), rung by
- * those who find a flag of the sleeper's set. A datagram's content means nothing.
+ * The doorbell: a datagram socket with an abstract name (nothing on disk, gone with its process),
+ * rung by those who find a flag of the sleeper's set. A datagram's content means nothing.
  */
 #include <errno.h>
 #include <inttypes.h>

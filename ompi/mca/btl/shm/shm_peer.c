@@ -2,9 +2,9 @@
 /*
  * Peers: endpoints, the first contact, and the end.
  *
- * An endpoint is made by add_peer() or when the peer's ring is found announced, whichever comes first, and
- * stays until the module ends: after del_peer() it has no cookie, and a later add_peer() finds it again with
- * its ring where it was.
+ * An endpoint is made by add_peer() or when the peer's ring is found announced, whichever comes
+ * first, and stays until the module ends: after del_peer() it has no cookie, and a later
+ * add_peer() finds it again with its ring where it was.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Receiving: looking at the rings, handing up, giving back; and calling senders that wait for room. */
+/* Receiving: looking at the rings, handing up, giving back; and calling senders that wait for
+ * room. */
 #include <stdlib.h>
 #include "ompi/mca/btl/shm/shm.h"
 #include "ompi/mca/btl/shm/shm_ring.h"
@@ -35,8 +36,8 @@ static void shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk)
     }
 }
 
-/* The lines of a fragment come while its header is looked at. More than these the processor fetches ahead
- * by itself. */
+/* The lines of a fragment come while its header is looked at. More than these the processor
+ * fetches ahead by itself. */
 static OPAL_ALWAYS_INLINE void shm_prefetch(const unsigned char *line, uint32_t lines)
 {
     for (uint32_t i = 0; i < lines && i < SHM_PREFETCH_LINES; i++) {
@@ -64,7 +65,8 @@ static bool shm_arrive_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsi
     return true;
 }
 
-/* A message other than data in the ring. Its lines, 0 if there is none (yet), UINT32_MAX if it is damaged. */
+/* A message other than data in the ring. Its lines, 0 if there is none (yet), UINT32_MAX if it is
+ * damaged. */
 static uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t word,
                                            const unsigned char *line, uint32_t rest, bool *again)
 {
@@ -187,7 +189,8 @@ static void shm_sort_rings(shm_module_t *m, bool all_told)
     }
 }
 
-/* Room has come for an endpoint that was refused some; under the module's lock, if there are threads. */
+/* Room has come for an endpoint that was refused some; under the module's lock, if there are
+ * threads. */
 static bool shm_has_room(shm_module_t *m, mca_btl_endpoint_t *ep)
 {
     uint32_t consumed = atomic_load_explicit(&ep->slot->consumed, memory_order_acquire);

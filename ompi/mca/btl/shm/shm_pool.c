@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This process's chunks, shared by all its peers. The chunk lent longest ago is asked for first: under a
- * steady stream a few chunks go round, and stay in the processors' caches.
+ * This process's chunks, shared by all its peers. The chunk lent longest ago is asked for first:
+ * under a steady stream a few chunks go round, and stay in the processors' caches.
  */
 #include <stdlib.h>
 #include "ompi/mca/btl/shm/shm.h"

@@ -2,11 +2,12 @@
 /*
  * The rarer parts of writing a ring: finding room, and keeping the words ahead clean.
  *
- * A sender that waits for answers needs few lines, and is fastest with the same ones again and again; one
- * that streams is fastest with lines that the reader has long left. So a lap may be short: at the end of
- * the ring's first part, its near lines, a writer that has sent about one message per answer goes back to
- * the start, and else on through the rest. After a short lap of n lines not more than n - 1 may be unread
- * (`capacity`), until the writer goes beyond the near lines and all that is unread lies behind it.
+ * A sender that waits for answers needs few lines, and is fastest with the same ones again and
+ * again; one that streams is fastest with lines that the reader has long left. So a lap may be
+ * short: at the end of the ring's first part, its near lines, a writer that has sent about one
+ * message per answer goes back to the start, and else on through the rest. After a short lap of n
+ * lines not more than n - 1 may be unread (`capacity`), until the writer goes beyond the near
+ * lines and all that is unread lies behind it.
  */
 #include "ompi/mca/btl/shm/shm.h"
 #include "ompi/mca/btl/shm/shm_ring.h"
@@ -76,8 +77,8 @@ void mca_btl_shm_ring_clear_ahead(mca_btl_endpoint_t *ep, uint32_t lines)
 
 /* ---- Room ---- */
 
-/* Go on at the ring's start; the reader takes what is left out for `count` lines. The caller has made sure
- * that the reader is past the first line. */
+/* Go on at the ring's start; the reader takes what is left out for `count` lines. The caller has
+ * made sure that the reader is past the first line. */
 static void shm_ring_restart(mca_btl_endpoint_t *ep, uint32_t count)
 {
     shm_ring_clear(ep, 0, 1);
@@ -116,7 +117,8 @@ static bool shm_ring_turn(mca_btl_endpoint_t *ep, uint32_t at, uint32_t used)
     return true;
 }
 
-/* Bring ep->room up to date; true if `lines` lines fit. One line stays free: the one whose word is cleared. */
+/* Bring ep->room up to date; true if `lines` lines fit. One line stays free: the one whose word is
+ * cleared. */
 bool mca_btl_shm_ring_make_room(mca_btl_endpoint_t *ep, uint32_t lines)
 {
     const uint32_t size = ep->layout.ring_lines, near = ep->near_lines;

@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* The writer's side of a ring, on the way of every message. The ring itself is explained in shm.h. */
+/* The writer's side of a ring, on the way of every message. The ring itself is explained in
+ * shm.h. */
 #ifndef MCA_BTL_SHM_RING_H
 #define MCA_BTL_SHM_RING_H
 
@@ -52,14 +53,15 @@ static OPAL_ALWAYS_INLINE void shm_copy_line(unsigned char *to, const void *head
 }
 
 /*
- * Writing a message. The reader spins on the first line, and takes it away from the writer's cache as soon
- * as it sees it change: so all else is written before, and then the first line in one go, its word last.
+ * Writing a message. The reader spins on the first line, and takes it away from the writer's cache
+ * as soon as it sees it change: so all else is written before, and then the first line in one go,
+ * its word last.
  *
- * The word behind the message must not look like the next message's. Lines that carried one line each never
- * do, as their numbers are old; those that were inside longer messages may: their blocks are marked in
- * `dirt`. Their words are cleared some lines ahead, after a message is out: that costs no latency, and has
- * the lines in the writer's cache when it needs them. `clean` counts the lines from ep->line on whose words
- * are known to be harmless.
+ * The word behind the message must not look like the next message's. Lines that carried one line
+ * each never do, as their numbers are old; those that were inside longer messages may: their
+ * blocks are marked in `dirt`. Their words are cleared some lines ahead, after a message is out:
+ * that costs no latency, and has the lines in the writer's cache when it needs them. `clean`
+ * counts the lines from ep->line on whose words are known to be harmless.
  */
 static OPAL_ALWAYS_INLINE void shm_ring_clear_next(mca_btl_endpoint_t *ep, uint32_t lines)
 {

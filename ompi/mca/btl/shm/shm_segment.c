@@ -14,8 +14,8 @@ static uint64_t shm_round_up(uint64_t x)
     return (x + 4095) & ~4095ull;
 }
 
-/* The node's budget is shared out evenly: half of a process's part for the rings of those who send to it,
- * the rest for its chunks, both up to sizes beyond which more does not help. */
+/* The node's budget is shared out evenly: half of a process's part for the rings of those who send
+ * to it, the rest for its chunks, both up to sizes beyond which more does not help. */
 shm_layout_t mca_btl_shm_layout(uint32_t local_size)
 {
     const shm_params_t *p = &mca_btl_shm_params;
@@ -62,7 +62,8 @@ static bool shm_layout_fits(const shm_layout_t *l, uint64_t size)
            && size >= l->chunks + (uint64_t)l->chunk_count * l->chunk_size;
 }
 
-/* ---- The token: SipHash-2-4 (Aumasson, Bernstein 2012) of name and segment under the job's secret ---- */
+/* ---- The token: SipHash-2-4 (Aumasson, Bernstein 2012) of name and segment under the job's
+ * secret ---- */
 
 static inline uint64_t shm_rotate(uint64_t x, int bits)
 {
@@ -152,7 +153,8 @@ int mca_btl_shm_segment_create(shm_module_t *m)
     return MCA_SUCCESS;
 }
 
-/* What is wrong with an attached segment's header; NULL: nothing. `layout` is a copy that can't change. */
+/* What is wrong with an attached segment's header; NULL: nothing. `layout` is a copy that can't
+ * change. */
 static const char *shm_distrust(shm_module_t *m, const mca_btl_endpoint_t *ep, const shm_header_t *h,
                                 const shm_layout_t *layout)
 {

@@ -127,9 +127,10 @@ static int shm_reserve_ring(mca_btl_endpoint_t *ep, size_t len, mca_btl_room_t *
 }
 
 /*
- * How much of `want` the next chunk takes. The receiver copies one fragment while the sender writes the next:
- * a message begins with small ones, so that both work early, and goes on with larger and larger ones, which
- * cost less. While the receiver still has the last chunk it does not wait, and small ones gain nothing.
+ * How much of `want` the next chunk takes. The receiver copies one fragment while the sender
+ * writes the next: a message begins with small ones, so that both work early, and goes on with
+ * larger and larger ones, which cost less. While the receiver still has the last chunk it does not
+ * wait, and small ones gain nothing.
  */
 static size_t shm_next_piece(mca_btl_endpoint_t *ep, size_t min, size_t want, bool waits)
 {
