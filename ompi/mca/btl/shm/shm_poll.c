@@ -195,6 +195,9 @@ static bool shm_has_room(shm_module_t *m, mca_btl_endpoint_t *ep)
 {
     uint32_t consumed = atomic_load_explicit(&ep->slot->consumed, memory_order_acquire);
     uint32_t used = ep->wants_number - consumed;
+    if (used > UINT32_MAX / 2) { /* the reader is past what was sent before the refusal */
+        used = 0;
+    }
     if (used >= ep->wants_capacity || ep->wants_capacity - used - 1 < ep->wants_lines) {
         return false;
     }
