@@ -370,15 +370,16 @@ static bool engine_piece(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_sen
 static void engine_requota(mca_pml_peer_t *peer, mca_pml_send_t *send)
 {
     size_t homeless = 0;
+    if (peer->bandwidth_count == 0) {
+        return; /* none is up: later */
+    }
     for (int i = 0; i < peer->link_count; i++) {
         if (!peer->links[i].up) {
             homeless += send->quota[i];
             send->quota[i] = 0;
         }
     }
-    if (homeless > 0 && peer->bandwidth_count > 0) {
-        send->quota[peer->bandwidth[0] - peer->links] += homeless;
-    }
+    send->quota[peer->bandwidth[0] - peer->links] += homeless;
 }
 
 /* Hand pieces of a message to links until they are full or it is done. */
@@ -569,16 +570,23 @@ static void engine_frag_event(mca_btl_descriptor_t *desc, mca_btl_event_t event,
 
 /* ---- Answers from the receiver ---- */
 
+/* The send that an id from the peer names; NULL: it is over (a repeat), or the id is nonsense. */
+static mca_pml_send_t *engine_send_of(const mca_pml_peer_t *peer, uint64_t id)
+{
+    mca_pml_send_t *send = mca_pml_base_id_find(id);
+    return send && send->super.type == OMPI_REQUEST_SEND && send->cp->peer == peer ? send : NULL;
+}
+
 static void engine_on_ack(mca_pml_peer_t *peer, const mca_pml_hdr_ack_t *hdr)
 {
-    mca_pml_send_t *send = mca_pml_base_id_find(le64toh(hdr->sreq));
+    mca_pml_send_t *send = engine_send_of(peer, le64toh(hdr->sreq));
     if (!send) {
-        return; /* a repeat */
+        return;
     }
     opal_list_t done = OPAL_LIST_INIT(done);
     mca_pml_peer_lock(peer);
     uint64_t from = le64toh(hdr->from), to = le64toh(hdr->to);
-    if (send->cp->peer == peer && send->state == MCA_PML_SEND_WAITING && from <= to && to <= send->bytes) {
+    if (send->state == MCA_PML_SEND_WAITING && from <= to && to <= send->bytes) {
         send->state = MCA_PML_SEND_BULK;
         send->rreq = le64toh(hdr->rreq);
         send->offset = from;
@@ -593,8 +601,8 @@ static void engine_on_ack(mca_pml_peer_t *peer, const mca_pml_hdr_ack_t *hdr)
 
 static void engine_on_fin(mca_pml_peer_t *peer, const mca_pml_hdr_fin_t *hdr)
 {
-    mca_pml_send_t *send = mca_pml_base_id_find(le64toh(hdr->sreq));
-    if (send && send->cp->peer == peer && send->state == MCA_PML_SEND_WAITING) {
+    mca_pml_send_t *send = engine_send_of(peer, le64toh(hdr->sreq));
+    if (send && send->state == MCA_PML_SEND_WAITING) {
         engine_send_done(send, MPI_SUCCESS);
     }
 }
