@@ -100,7 +100,10 @@ static void engine_writable(void *cookie, mca_btl_endpoint_t *endpoint)
     mca_pml_peer_t *peer = cookie;
     mca_pml_link_t *link = mca_pml_base_link_of(peer, endpoint);
     if (link) {
+        /* Under the lock: another thread may just be about to note that the link refused it. */
+        mca_pml_peer_lock(peer);
         link->blocked = false;
+        mca_pml_peer_unlock(peer);
         engine_flush(peer);
     }
 }

@@ -31,7 +31,7 @@ static opal_list_t holding = OPAL_LIST_INIT(holding);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t held_bytes;
 static uint64_t now_round, random_state;
-static bool refused; /* somebody was told to try again */
+static _Atomic bool refused; /* somebody was told to try again */
 static int64_t seed, lose_percent, repeat_percent, delay_percent;
 
 /* xorshift64*; under the lock. */
@@ -120,6 +120,7 @@ static int policy_reserve(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t min
     room->ptr = held_bytes > HOLD_MAX ? NULL : malloc(room->len);
     if (!room->ptr) {
         refused = true;
+        opal_progress_wake();
         return MCA_ERR_AGAIN;
     }
     return MCA_SUCCESS;
