@@ -26,22 +26,83 @@ static const ompi_request_ops_t engine_recv_ops = {
     .free = engine_recv_free,
 };
 
+/*
+ * Fetch, or have it sent in pieces? On a link where that is not known beforehand (limits.get_try) both are
+ * measured on the first messages of each size class, and the slower one again now and then.
+ */
+enum { ENGINE_TRIALS = 4, ENGINE_RETRY = 1024 };
+
+static mca_pml_pace_t *engine_pace(mca_pml_link_t *link, size_t bytes)
+{
+    int class = bytes < 4096 ? 0 : 63 - __builtin_clzll(bytes) - 12;
+    return &link->paces[class < MCA_PML_PACES ? class : MCA_PML_PACES - 1];
+}
+
+/* A moving average; a stall of the other side says nothing of the link and counts for little. */
+static void engine_note_pace(float *average, uint16_t *count, uint64_t ns, size_t bytes)
+{
+    float pace = (float) ns / (float) bytes;
+    if (*count == 0 || pace < *average / 2) {
+        *average = pace;
+    } else {
+        *average += ((pace < 2 * *average ? pace : 2 * *average) - *average) / 8;
+    }
+    *count += *count < UINT16_MAX;
+}
+
+/* Complete a receive that never had an id. */
 static inline void engine_recv_done(mca_pml_recv_t *recv)
 {
-    if (OPAL_UNLIKELY(recv->id)) {
+    ompi_request_complete(&recv->super);
+}
+
+/*
+ * Long messages. Several may work on one receive at a time: links that write into its buffer, the thread that copies its first
+ * bytes, the owner of progress with the pieces. Each counts in `placements`, from before the receive can be
+ * found by its id, or from finding it, until engine_recv_leave(); the last one to leave a full receive completes it.
+ */
+
+/* Note that [offset, offset + len) is in place (len 0: nothing), and leave. */
+static void engine_recv_leave(mca_pml_recv_t *recv, uint64_t offset, size_t len)
+{
+    mca_pml_peer_t *peer = recv->peer;
+    uint64_t fresh = 0;
+    mca_pml_peer_lock(peer);
+    if (len > 0 && !mca_pml_ranges_add(&recv->ranges, offset, offset + len, &fresh)) {
+        mca_pml_base_out_of_memory("the bookkeeping of a long message");
+    }
+    recv->received += fresh;
+    recv->placements--;
+    bool done = recv->received >= recv->expected && recv->placements == 0;
+    if (done && recv->timed) {
+        mca_pml_pace_t *pace = engine_pace(recv->timed, recv->expected);
+        engine_note_pace(&pace->frags_ns, &pace->frags, opal_now_ns() - recv->started_ns, recv->expected);
+    }
+    if (done && recv->id) {
         mca_pml_base_id_free(recv->id);
         recv->id = 0;
         mca_pml_ranges_fini(&recv->ranges);
     }
-    ompi_request_complete(&recv->super);
+    mca_pml_peer_unlock(peer);
+    if (done) {
+        ompi_request_complete(&recv->super);
+    }
 }
 
-/* Complete if every byte is there and no link writes into the buffer any more. */
-static inline void engine_recv_check(mca_pml_recv_t *recv)
+/* Find the receive of a piece and join; NULL: the piece comes after the end (a repeat), or makes no sense. */
+static mca_pml_recv_t *engine_recv_join(mca_pml_peer_t *peer, const mca_pml_hdr_frag_t *hdr, size_t len)
 {
-    if (recv->received >= recv->expected && recv->placements == 0) {
-        engine_recv_done(recv);
+    uint64_t offset = le64toh(hdr->offset);
+    mca_pml_peer_lock(peer);
+    mca_pml_recv_t *recv = mca_pml_base_id_find(le64toh(hdr->rreq));
+    if (!recv || recv->super.type != OMPI_REQUEST_RECV || recv->peer != peer || offset > recv->expected ||
+        len > recv->expected - offset) {
+        recv = NULL;
+    } else {
+        recv->placements++;
     }
+    mca_pml_peer_unlock(peer);
+    return recv;
 }
 
 static inline void engine_recv_copy_in(mca_pml_recv_t *recv, size_t offset, const void *data, size_t len)
@@ -101,7 +162,7 @@ static void engine_fetched(mca_pml_fetch_t *fetch)
     mca_pml_peer_unlock(peer);
     recv->received = fetch->len;
     free(fetch);
-    engine_recv_check(recv);
+    engine_recv_leave(recv, 0, 0);
 }
 
 static void engine_fetch_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status)
@@ -114,31 +175,8 @@ static void engine_fetch_event(mca_btl_descriptor_t *desc, mca_btl_event_t event
         mca_pml_recv_t *recv = fetch->recv;
         engine_recv_rest(recv, recv->peer, fetch->sreq, 0);
         free(fetch);
+        engine_recv_leave(recv, 0, 0);
     }
-}
-
-/*
- * Fetch, or have it sent in pieces? On a link where that is not known beforehand (limits.get_try) both are
- * measured on the first messages of each size class, and the slower one again now and then.
- */
-enum { ENGINE_TRIALS = 4, ENGINE_RETRY = 1024 };
-
-static mca_pml_pace_t *engine_pace(mca_pml_link_t *link, size_t bytes)
-{
-    int class = bytes < 4096 ? 0 : 63 - __builtin_clzll(bytes) - 12;
-    return &link->paces[class < MCA_PML_PACES ? class : MCA_PML_PACES - 1];
-}
-
-/* A moving average; a stall of the other side says nothing of the link and counts for little. */
-static void engine_note_pace(float *average, uint16_t *count, uint64_t ns, size_t bytes)
-{
-    float pace = (float) ns / (float) bytes;
-    if (*count == 0 || pace < *average / 2) {
-        *average = pace;
-    } else {
-        *average += ((pace < 2 * *average ? pace : 2 * *average) - *average) / 8;
-    }
-    *count += *count < UINT16_MAX;
 }
 
 static bool engine_prefers_fetch(mca_pml_link_t *link, size_t bytes)
@@ -202,17 +240,18 @@ static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *
     recv->peer = peer;
     recv->expected = length < recv->capacity ? length : recv->capacity;
     recv->received = 0;
+    recv->placements = 1; /* we */
     recv->timed = NULL;
     if (hdr->common.type == MCA_PML_HDR_RGET && engine_try_fetch(recv, peer, &hdr->rget)) {
         return;
     }
+    recv->received = len < recv->expected ? len : recv->expected;
     engine_recv_rest(recv, peer, hdr->rndv.sreq, len);
     engine_recv_copy_in(recv, 0, payload, len);
-    recv->received = len < recv->expected ? len : recv->expected;
     if (len > 0) {
         engine_consumed(peer, len);
     }
-    engine_recv_check(recv);
+    engine_recv_leave(recv, 0, 0);
 }
 
 /* Give a message to its receive. Neither is in a queue any more; no lock is held. */
@@ -432,45 +471,17 @@ static inline void engine_on_match(mca_pml_peer_t *peer, mca_btl_arrival_t *arri
 
 /* ---- Pieces of matched messages ---- */
 
-/* The request of a piece, if the piece makes sense for it. */
-static mca_pml_recv_t *engine_recv_of(mca_pml_peer_t *peer, const mca_pml_hdr_frag_t *hdr, size_t len)
-{
-    mca_pml_recv_t *recv = mca_pml_base_id_find(le64toh(hdr->rreq));
-    uint64_t offset = le64toh(hdr->offset);
-    if (!recv || recv->super.type != OMPI_REQUEST_RECV || recv->peer != peer || offset > recv->expected ||
-        len > recv->expected - offset) {
-        return NULL; /* a repeat after the end, or nonsense */
-    }
-    return recv;
-}
-
-static void engine_note_piece(mca_pml_recv_t *recv, uint64_t offset, size_t len)
-{
-    uint64_t fresh;
-    if (!mca_pml_ranges_add(&recv->ranges, offset, offset + len, &fresh)) {
-        mca_pml_base_out_of_memory("the bookkeeping of a long message");
-    }
-    recv->received += fresh;
-    if (recv->timed && recv->received >= recv->expected) {
-        mca_pml_pace_t *pace = engine_pace(recv->timed, recv->expected);
-        engine_note_pace(&pace->frags_ns, &pace->frags, opal_now_ns() - recv->started_ns, recv->expected);
-    }
-    engine_recv_check(recv);
-}
-
 static void engine_on_frag(mca_pml_peer_t *peer, const mca_btl_arrival_t *arrival, const mca_pml_hdr_frag_t *hdr,
                            const void *payload, size_t len)
 {
     if (arrival->place_token) { /* the link has put it in place */
-        mca_pml_recv_t *recv = arrival->place_token;
-        recv->placements--;
-        engine_note_piece(recv, le64toh(hdr->offset), arrival->placed_len);
+        engine_recv_leave(arrival->place_token, le64toh(hdr->offset), arrival->placed_len);
         return;
     }
-    mca_pml_recv_t *recv = engine_recv_of(peer, hdr, len);
+    mca_pml_recv_t *recv = engine_recv_join(peer, hdr, len);
     if (recv) {
         engine_recv_copy_in(recv, le64toh(hdr->offset), payload, len);
-        engine_note_piece(recv, le64toh(hdr->offset), len);
+        engine_recv_leave(recv, le64toh(hdr->offset), len);
     }
 }
 
@@ -482,29 +493,27 @@ static bool engine_place(void *cookie, const void *head, size_t head_len, size_t
         return false;
     }
     size_t payload = len - sizeof(*hdr), offset = le64toh(hdr->offset), pieces = MCA_BTL_IOV_MAX;
-    mca_pml_recv_t *recv = engine_recv_of(cookie, hdr, payload);
-    if (!recv || payload == 0) {
+    mca_pml_recv_t *recv = payload > 0 ? engine_recv_join(cookie, hdr, payload) : NULL;
+    if (!recv) {
         return false;
     }
     if (recv->ptr) {
         place->iov[0] = (struct iovec){recv->ptr + offset, payload};
         pieces = 1;
     } else if (opal_convertor_raw_at(&recv->conv, offset, place->iov, &pieces, payload) != payload) {
+        engine_recv_leave(recv, 0, 0);
         return false;
     }
     place->iov_count = (uint32_t) pieces;
     place->header_len = sizeof(*hdr);
     place->token = recv;
-    recv->placements++;
     return true;
 }
 
 static void engine_place_cancel(void *cookie, void *token)
 {
     (void) cookie;
-    mca_pml_recv_t *recv = token;
-    recv->placements--;
-    engine_recv_check(recv);
+    engine_recv_leave(token, 0, 0);
 }
 
 /* Upcall: a fragment is here. */
