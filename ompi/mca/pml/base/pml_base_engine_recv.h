@@ -30,7 +30,7 @@ static const ompi_request_ops_t engine_recv_ops = {
  * Fetch, or have it sent in pieces? On a link where that is not known beforehand (limits.get_try) both are
  * measured on the first messages of each size class, and the slower one again now and then.
  */
-enum { ENGINE_TRIALS = 4, ENGINE_RETRY = 1024 };
+enum { ENGINE_TRIALS = 4, ENGINE_RETRY = 1024, ENGINE_RETRY_CLOSE = 64 };
 
 static mca_pml_pace_t *engine_pace(mca_pml_link_t *link, size_t bytes)
 {
@@ -188,8 +188,10 @@ static bool engine_prefers_fetch(mca_pml_link_t *link, size_t bytes)
     if (pace->fetches < ENGINE_TRIALS || pace->frags < ENGINE_TRIALS) {
         return pace->fetches <= pace->frags;
     }
-    bool fetch = pace->fetch_ns * 0.92f < pace->frags_ns; /* one copy leaves more of the machine to others */
-    return ++pace->chosen % ENGINE_RETRY == 0 ? !fetch : fetch;
+    bool fetch = pace->fetch_ns * 0.85f < pace->frags_ns; /* one copy leaves more of the machine to others */
+    float ratio = pace->fetch_ns / pace->frags_ns;
+    bool close = ratio > 0.6f && ratio < 1.7f; /* then a try costs little, and a disturbed measurement is soon put right */
+    return ++pace->chosen % (close ? ENGINE_RETRY_CLOSE : ENGINE_RETRY) == 0 ? !fetch : fetch;
 }
 
 /* Fetch the message from the sender's memory. False: not possible, fragments must come. */
