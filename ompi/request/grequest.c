@@ -23,9 +23,18 @@ static int grequest_cancel(ompi_request_t *request)
 static void grequest_free(ompi_request_t *request)
 {
     grequest_t *g = (grequest_t *) request;
-    g->free(g->extra);
+    g->free(g->extra); /* MPI_Request_free has returned: nobody to tell of an error */
     ompi_handle_fini(&request->base);
     free(g);
+}
+
+int ompi_grequest_release(ompi_request_t *request)
+{
+    grequest_t *g = (grequest_t *) request;
+    int error = g->free(g->extra);
+    ompi_handle_fini(&request->base);
+    free(g);
+    return error;
 }
 
 static const ompi_request_ops_t grequest_ops = {.cancel = grequest_cancel, .free = grequest_free};

@@ -62,7 +62,10 @@ int ompi_request_retire(ompi_request_t **handle, MPI_Status *status)
         request->active = false;
     } else {
         *handle = NULL;
-        if (request->type != OMPI_REQUEST_DONE) {
+        if (request->type == OMPI_REQUEST_GENERALIZED) {
+            int freed = ompi_grequest_release(request);
+            error = error != MPI_SUCCESS ? error : freed;
+        } else if (request->type != OMPI_REQUEST_DONE) {
             request->ops->free(request);
         }
     }

@@ -20,14 +20,24 @@ typedef struct pool {
     void *attached;           /* as the user gave it */
     size_t size;
     opal_list_t blocks;
+    uint64_t next_number;     /* of blocks, in order of their making */
+    opal_list_t flushes;      /* flush_t that wait for older blocks */
 } pool_t;
 
 typedef struct block {
     opal_list_item_t item;
     pool_t *pool;
     size_t len;               /* with this head */
+    uint64_t number;
     max_align_t data[];
 } block_t;
+
+/* The request of MPI_Buffer_iflush: complete when every block that was there at its start has gone. */
+typedef struct flush {
+    ompi_request_t super;
+    opal_list_item_t item;
+    uint64_t before;          /* blocks with a smaller number */
+} flush_t;
 
 static_assert(sizeof(block_t) + 2 * alignof(max_align_t) <= MPI_BSEND_OVERHEAD, "the head must fit");
 
@@ -53,6 +63,7 @@ static block_t *put_block(pool_t *pool, char *at, size_t len, opal_list_item_t *
     block_t *block = (block_t *) at;
     block->pool = pool;
     block->len = len;
+    block->number = pool->next_number++;
     opal_list_insert_before(before, &block->item);
     return block;
 }
@@ -100,18 +111,48 @@ void *mca_pml_base_bsend_alloc(ompi_communicator_t *comm, size_t len)
     return block ? block->data : NULL;
 }
 
+/* Is any block left that a flush waits for? */
+static bool flush_waits(const pool_t *pool, uint64_t before)
+{
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &pool->blocks) {
+        if (OPAL_CONTAINER_OF(i, block_t, item)->number < before) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Flushes that wait for nothing any more move to `done`. Under the lock. */
+static void take_flushes(pool_t *pool, opal_list_t *done)
+{
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &pool->flushes) {
+        if (!flush_waits(pool, OPAL_CONTAINER_OF(i, flush_t, item)->before)) {
+            opal_list_remove(i);
+            opal_list_append(done, i);
+        }
+    }
+}
+
 void mca_pml_base_bsend_free(void *room)
 {
     if (!room) {
         return;
     }
     block_t *block = OPAL_CONTAINER_OF(room, block_t, data);
+    opal_list_t done = OPAL_LIST_INIT(done);
     pthread_mutex_lock(&lock);
     opal_list_remove(&block->item);
     bool automatic = !block->pool->base;
+    take_flushes(block->pool, &done);
     pthread_mutex_unlock(&lock);
     if (automatic) {
         free(block);
+    }
+    opal_list_item_t *i;
+    while ((i = opal_list_pop(&done))) {
+        ompi_request_complete(&OPAL_CONTAINER_OF(i, flush_t, item)->super);
     }
 }
 
@@ -133,6 +174,7 @@ static int attach(const void *owner, void *buffer, MPI_Count size)
     pool->base = automatic ? NULL : (char *) buffer + skip;
     pool->size = (size_t) size < skip ? 0 : (size_t) size - skip;
     opal_list_init(&pool->blocks);
+    opal_list_init(&pool->flushes);
     pthread_mutex_lock(&lock);
     bool twice = pool_of(owner) != NULL;
     if (!twice) {
@@ -163,6 +205,44 @@ static int flush(const void *owner)
     if (pool) {
         opal_progress_wait_until(is_empty, pool);
     }
+    return MPI_SUCCESS;
+}
+
+static int flush_cancel(ompi_request_t *request)
+{
+    (void) request;
+    return MPI_SUCCESS; /* like a send's: it has no effect */
+}
+
+static void flush_free(ompi_request_t *request)
+{
+    ompi_handle_fini(&request->base);
+    free(OPAL_CONTAINER_OF(request, flush_t, super));
+}
+
+static const ompi_request_ops_t flush_ops = {.cancel = flush_cancel, .free = flush_free};
+
+static int iflush(const void *owner, ompi_request_t **request)
+{
+    flush_t *f = calloc(1, sizeof(*f));
+    if (!f) {
+        return MPI_ERR_NO_MEM;
+    }
+    ompi_request_init(&f->super, OMPI_REQUEST_COLL, &flush_ops);
+    ompi_status_set_empty(&f->super.status);
+    opal_list_item_init(&f->item);
+    pthread_mutex_lock(&lock);
+    pool_t *pool = pool_of(owner);
+    f->before = pool ? pool->next_number : 0;
+    bool waits = pool && flush_waits(pool, f->before);
+    if (waits) {
+        opal_list_append(&pool->flushes, &f->item);
+    }
+    pthread_mutex_unlock(&lock);
+    if (!waits) {
+        ompi_request_complete(&f->super);
+    }
+    *request = &f->super;
     return MPI_SUCCESS;
 }
 
@@ -207,6 +287,16 @@ int ompi_mpi_buffer_detach(void *buffer_addr, MPI_Count *size)
 int ompi_mpi_buffer_flush(void)
 {
     return flush(NULL);
+}
+
+int ompi_mpi_buffer_iflush(ompi_request_t **request)
+{
+    return iflush(NULL, request);
+}
+
+int ompi_mpi_comm_iflush_buffer(ompi_communicator_t *comm, ompi_request_t **request)
+{
+    return iflush(comm, request);
 }
 
 int ompi_mpi_comm_attach_buffer(ompi_communicator_t *comm, void *buffer, MPI_Count size)
