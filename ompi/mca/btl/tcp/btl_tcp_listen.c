@@ -131,6 +131,14 @@ static bool is_loopback(int fd)
            opal_net_addr_equal(&a, &b);
 }
 
+/* The peer gave this attempt up: it took ours, which crossed it, and closed its own before it said so. What it had sent until
+ * then is still read here, and must not count as a new connection. */
+static bool is_given_up(const guest_t *guest)
+{
+    char byte;
+    return recv(guest->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 /* It is a peer: its connection becomes that of an endpoint. */
 static void guest_welcome(guest_t *guest)
 {
@@ -142,6 +150,10 @@ static void guest_welcome(guest_t *guest)
     }
     if (is_crossed(ep)) {
         guest_refuse(guest, BTL_TCP_REFUSED_CROSSED);
+        return;
+    }
+    if (ep->state == BTL_TCP_UP && is_given_up(guest)) {
+        guest_end(guest, "it came by another way");
         return;
     }
     btl_tcp_connect_abort(ep);
