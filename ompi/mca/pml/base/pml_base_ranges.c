@@ -24,6 +24,9 @@ static bool insert_at(mca_pml_ranges_t *r, uint32_t at, mca_pml_range_t range)
 
 static void remove_at(mca_pml_ranges_t *r, uint32_t at, uint32_t n)
 {
+    if (n == 0) {
+        return;
+    }
     memmove(&r->extra[at], &r->extra[at + n], (r->count - at - n) * sizeof(r->extra[0]));
     r->count -= n;
 }
