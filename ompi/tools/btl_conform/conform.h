@@ -35,6 +35,7 @@ enum {
 typedef struct conform_options {
     const char *plugin;
     const char *only;          /* name of the one test to run */
+    const char *skip;          /* NAME=REASON of one that is left out */
     const char *module;        /* name of the one module to use */
     uint64_t seed;
     int processes;             /* of benchmarks and of tests among many */
