@@ -11,6 +11,7 @@ libhawser_orte_la_SOURCES += \
     runtime/runtime.c runtime/runtime.h \
     runtime/session.c runtime/session.h \
     runtime/state.c runtime/state.h \
+    runtime/topology.c runtime/topology.h \
     pmix/data.c pmix/internal.h pmix/register.c pmix/server.c pmix/server.h \
     mca/errmgr/errmgr.h mca/errmgr/base/errmgr.c \
     mca/iof/iof.h mca/iof/base/internal.h mca/iof/base/help.c mca/iof/base/input.c mca/iof/base/iof.c \

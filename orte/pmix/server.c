@@ -205,7 +205,7 @@ static void choose_store(const orte_job_t *job)
 int orte_pmix_server_start(orte_runtime_t *rt)
 {
     pmix_info_t info[4];
-    pmix_topology_t topology = {.source = "hwloc", .topology = rt->nodes[0]->topo};
+    pmix_topology_t topology = {.source = "hwloc", .topology = rt->self->topo};
     sigset_t all, before;
 
     rt->pmix = calloc(1, sizeof(*rt->pmix));

@@ -26,10 +26,12 @@ orte_runtime_t *orte_runtime_create(const char *argv0)
     name[sizeof(name) - 1] = '\0';
     rt->hostname = strdup(name);
     rt->job = orte_job_create(rt, 1);
-    if (rt->hostname == NULL || rt->job == NULL) {
+    rt->self = rt->hostname == NULL ? NULL : orte_node_create(rt->hostname, -1);
+    if (rt->self == NULL || rt->job == NULL) {
         orte_runtime_destroy(rt);
         return NULL;
     }
+    rt->self->local = true;
     return rt;
 }
 
@@ -45,8 +47,11 @@ void orte_runtime_destroy(orte_runtime_t *rt)
     }
     orte_job_destroy(rt->job);
     for (int i = 0; i < rt->nnodes; i++) {
-        orte_node_destroy(rt->nodes[i]);
+        if (rt->nodes[i] != rt->self) {
+            orte_node_destroy(rt->nodes[i]);
+        }
     }
+    orte_node_destroy(rt->self);
     free(rt->nodes);
     free(rt->hostname);
     free(rt);

@@ -45,6 +45,7 @@ struct orte_runtime {
     struct orte_iof *iof;
     struct orte_odls *odls;
     struct orte_errmgr *errmgr;
+    orte_node_t *self;    /* this host; also in nodes if the job may use it */
     orte_node_t **nodes;
     int nnodes;
     orte_job_t *job;      /* the job of the command line */

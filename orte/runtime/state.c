@@ -12,6 +12,7 @@
 #include "orte/pmix/server.h"
 #include "orte/runtime/queue.h"
 #include "orte/runtime/runtime.h"
+#include "orte/runtime/topology.h"
 #include "orte/util/report.h"
 
 #include <event2/event.h>
@@ -25,14 +26,38 @@ static void step_allocate(orte_job_t *job)
         orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
         return;
     }
-    orte_state_job(job, ORTE_JOB_MAP);
+    orte_state_job(job, ORTE_JOB_DAEMONS);
+}
+
+static void step_daemons(orte_job_t *job)
+{
+    if (orte_topology_discover(job->rt->self) != OPAL_SUCCESS ||
+        orte_plm_launch_daemons(job, job->rt->nodes, job->rt->nnodes) != OPAL_SUCCESS) {
+        orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
+    }
+}
+
+/* All nodes are there, with their cpus. */
+static int nodes_known(orte_runtime_t *rt, const orte_placement_t *placement)
+{
+    for (int i = 0; i < rt->nnodes; i++) {
+        int rc = orte_ras_node_known(rt->nodes[i], placement);
+        if (rc != OPAL_SUCCESS) {
+            return rc;
+        }
+    }
+    if (rt->opt.display_allocation) {
+        orte_ras_display(rt, placement);
+    }
+    return OPAL_SUCCESS;
 }
 
 static void step_map(orte_job_t *job)
 {
     orte_runtime_t *rt = job->rt;
 
-    if (orte_rmaps_map(job, rt->nodes, rt->nnodes) != OPAL_SUCCESS) {
+    if (nodes_known(rt, &job->placement) != OPAL_SUCCESS ||
+        orte_rmaps_map(job, rt->nodes, rt->nnodes) != OPAL_SUCCESS) {
         orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
         return;
     }
@@ -48,14 +73,7 @@ static void step_map(orte_job_t *job)
     if (rt->opt.display_bindings) {
         orte_rmaps_display_bindings(job);
     }
-    orte_state_job(job, rt->opt.do_not_launch ? ORTE_JOB_DONE : ORTE_JOB_DAEMONS);
-}
-
-static void step_daemons(orte_job_t *job)
-{
-    if (orte_plm_launch_daemons(job, job->rt->nodes, job->rt->nnodes) != OPAL_SUCCESS) {
-        orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
-    }
+    orte_state_job(job, rt->opt.do_not_launch ? ORTE_JOB_DONE : ORTE_JOB_REGISTER);
 }
 
 static void step_register(orte_job_t *job)
@@ -109,8 +127,8 @@ static const struct {
 } steps[] = {
     [ORTE_JOB_INIT] = {"init", NULL},
     [ORTE_JOB_ALLOCATE] = {"allocate", step_allocate},
-    [ORTE_JOB_MAP] = {"map", step_map},
     [ORTE_JOB_DAEMONS] = {"daemons", step_daemons},
+    [ORTE_JOB_MAP] = {"map", step_map},
     [ORTE_JOB_REGISTER] = {"register", step_register},
     [ORTE_JOB_LAUNCH] = {"launch", step_launch},
     [ORTE_JOB_RUNNING] = {"running", step_running},

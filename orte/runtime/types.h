@@ -33,8 +33,8 @@ enum {
 typedef enum {
     ORTE_JOB_INIT,
     ORTE_JOB_ALLOCATE, /* ras: which nodes, how many slots each */
+    ORTE_JOB_DAEMONS,  /* plm: something on every node that can start processes and knows its cpus */
     ORTE_JOB_MAP,      /* rmaps: node, rank and cpu set of every process */
-    ORTE_JOB_DAEMONS,  /* plm: something on every node of the map that can start processes */
     ORTE_JOB_REGISTER, /* the PMIx server learns about the job */
     ORTE_JOB_LAUNCH,   /* odls: start the processes */
     ORTE_JOB_RUNNING,
@@ -85,12 +85,13 @@ typedef struct {
     char *cpu_set; /* --cpu-set: hwloc list of logical cpus the job may use, or NULL */
 } orte_placement_t;
 
-/* A host. In this version the job's only node is the one mpirun runs on. */
+/* A host. */
 struct orte_node {
     char *name;
-    int index;
-    bool local;
-    int slots;             /* processes that fit without sharing a cpu, unless given by the user */
+    int index;             /* in rt->nodes; -1: not one of them */
+    bool local;            /* the host that this process runs on */
+    int slots;             /* processes that fit without sharing a cpu, unless given by the user; 0:
+                            * not given, and the cpus are not known yet */
     int cpu_limit;         /* cpu time granted by the control group, in cpus; 0: not limited */
     hwloc_topology_t topo;
     hwloc_bitmap_t allowed; /* hardware threads that the job may use: cgroup, affinity, --cpu-set */

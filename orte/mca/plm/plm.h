@@ -1,10 +1,11 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * plm: process lifecycle management. Sees to it that every node of a job's map has something
- * that can start processes: nothing on mpirun's own node, a daemon on all others.
+ * plm: process lifecycle management. Sees to it that every node that a job may use has
+ * something that can start processes and tells its cpus: nothing on mpirun's own node, a daemon on
+ * all others.
  *
  * A component is asked in turn whether it can serve the nodes; the first that can is used. It
- * activates ORTE_JOB_REGISTER when all nodes are ready. So far there is one component, for jobs
+ * activates ORTE_JOB_MAP when all nodes are ready. So far there is one component, for jobs
  * on this host.
  */
 #ifndef ORTE_MCA_PLM_PLM_H
@@ -16,7 +17,7 @@
 typedef struct {
     const char *name;
     bool (*serves)(orte_node_t **nodes, int nnodes);
-    /* Begin; ends by activating ORTE_JOB_REGISTER, or reports and returns OPAL_ERR_*. */
+    /* Begin; ends by activating ORTE_JOB_MAP, or reports and returns OPAL_ERR_*. */
     int (*launch_daemons)(orte_job_t *job);
 } orte_plm_module_t;
 

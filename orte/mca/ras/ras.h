@@ -12,8 +12,15 @@
 #include "opal/declspec.h"
 #include "orte/runtime/runtime.h"
 
-/* Fill rt->nodes. OPAL_ERR_* after a report. */
+/* Fill rt->nodes: rt->self where this host is meant, new nodes with their names, in this order their
+ * index. Slots that nobody gave are left 0. Topologies are not known yet. OPAL_ERR_* after a
+ * report. */
 ORTE_DECLSPEC int orte_ras_allocate(orte_runtime_t *rt, const orte_placement_t *placement);
+/* A node's topology has become known: cut it to --cpu-set, and count its cpus as slots if nobody gave
+ * any. OPAL_ERR_* after a report. */
+ORTE_DECLSPEC int orte_ras_node_known(orte_node_t *node, const orte_placement_t *placement);
+/* Print what --display allocation asks for, once all nodes are known. */
+ORTE_DECLSPEC void orte_ras_display(const orte_runtime_t *rt, const orte_placement_t *placement);
 /* Append the entries of a host file ("name", "name slots=N", "name:N", # comments) to *hosts as
  * "name" or "name:N". Reports with file and line. */
 ORTE_DECLSPEC int orte_ras_read_hostfile(const char *path, char ***hosts);

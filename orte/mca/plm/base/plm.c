@@ -18,7 +18,7 @@ static bool isolated_serves(orte_node_t **nodes, int nnodes)
 
 static int isolated_launch_daemons(orte_job_t *job)
 {
-    orte_state_job(job, ORTE_JOB_REGISTER);
+    orte_state_job(job, ORTE_JOB_MAP);
     return OPAL_SUCCESS;
 }
 
