@@ -42,6 +42,9 @@ static void app_destroy(orte_app_t *app)
 {
     opal_argv_free(app->argv);
     opal_argv_free(app->env);
+    opal_argv_free(app->hosts);
+    opal_argv_free(app->hostfiles);
+    free(app->shares);
     free(app->path);
     free(app->wdir);
     free(app);
@@ -62,6 +65,7 @@ void orte_job_destroy(orte_job_t *job)
     free(job->apps);
     free(job->nspace);
     free(job->placement.cpu_set);
+    free(job->placement.map_file);
     free(job->io.output_dir);
     free(job);
 }
@@ -133,11 +137,12 @@ void orte_node_destroy(orte_node_t *node)
     if (node == NULL) {
         return;
     }
-    if (node->topo != NULL) {
+    if (node->topo != NULL && !node->topo_shared) {
         hwloc_topology_destroy(node->topo);
     }
     hwloc_bitmap_free(node->allowed);
     free(node->name);
+    free(node->user);
     free(node);
 }
 

@@ -64,7 +64,14 @@ typedef enum {
     ORTE_LEVEL_HWTHREAD,
 } orte_level_t;
 
-typedef enum { ORTE_MAP_SLOT, ORTE_MAP_NODE, ORTE_MAP_OBJECT, ORTE_MAP_PPR } orte_map_kind_t;
+typedef enum {
+    ORTE_MAP_SLOT,
+    ORTE_MAP_NODE,
+    ORTE_MAP_OBJECT,
+    ORTE_MAP_PPR,
+    ORTE_MAP_SEQ,      /* a process for each line of a host file */
+    ORTE_MAP_RANKFILE, /* node and cpus of each rank from a file */
+} orte_map_kind_t;
 typedef enum { ORTE_RANK_SLOT, ORTE_RANK_NODE, ORTE_RANK_FILL, ORTE_RANK_OBJECT } orte_rank_kind_t;
 typedef enum { ORTE_UNSET = -1, ORTE_NO = 0, ORTE_YES = 1 } orte_tristate_t;
 
@@ -74,6 +81,9 @@ typedef struct {
     orte_map_kind_t map;
     orte_level_t map_level; /* for OBJECT and PPR */
     int ppr;                /* processes per map_level object */
+    char *map_file;         /* for SEQ (NULL: the program's host files) and RANKFILE */
+    bool span;              /* go over the objects of all nodes as if they were one machine's */
+    bool nolocal;           /* not on the node that mpirun runs on */
     int cpus_per_proc;      /* PE=n; 0: not given */
     int threads_per_proc;   /* what the programs were told (OMP_NUM_THREADS); 0: not known */
     orte_rank_kind_t rank;
@@ -85,22 +95,37 @@ typedef struct {
     char *cpu_set; /* --cpu-set: hwloc list of logical cpus the job may use, or NULL */
 } orte_placement_t;
 
-/* A host. */
+/* A host. ras names it; what its machine is like (topo, allowed, cpu_limit) is known before the job
+ * is mapped. */
 struct orte_node {
-    char *name;
+    char *name;            /* as the allocation has it: daemons are started by this name */
+    char *user;            /* whom to log in as; NULL: whoever runs mpirun */
+    int port;              /* of the remote shell; 0: the usual one */
     int index;             /* in rt->nodes; -1: not one of them */
     bool local;            /* the host that this process runs on */
     int slots;             /* processes that fit without sharing a cpu, unless given by the user; 0:
                             * not given, and the cpus are not known yet */
+    int max_slots;         /* never more processes than this; 0: no such limit */
     int cpu_limit;         /* cpu time granted by the control group, in cpus; 0: not limited */
+    bool topo_shared;      /* another node owns topo: machines of one kind need it once */
     hwloc_topology_t topo;
     hwloc_bitmap_t allowed; /* hardware threads that the job may use: cgroup, affinity, --cpu-set */
     int nprocs;             /* mapped here, over all jobs */
 };
 
+/* A node that a program may use, as its --host and --hostfile say. */
+typedef struct {
+    orte_node_t *node;
+    int slots; /* so many of the node's slots; 0: all */
+} orte_share_t;
+
 /* One program of the command line: what stands between two ':'. */
 typedef struct {
     int index;
+    char **hosts;     /* arguments of --host, and */
+    char **hostfiles; /* of --hostfile, as given; ras understands them */
+    orte_share_t *shares; /* the nodes it may use, in order; none: all of the runtime's */
+    int nshares;
     char **argv;
     char *path;     /* resolved executable */
     char **env;     /* NAME=value to set; applied over the job's environment */
