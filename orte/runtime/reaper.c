@@ -24,7 +24,7 @@ enum { MSG_SESSION, MSG_GROUP, MSG_GROUP_GONE, MSG_CLEAN };
 typedef struct {
     int kind;
     pid_t group;
-    int id_size, path_size;
+    int name_size, path_size;
 } message_t;
 
 #define TEXT_MAX (PIPE_BUF - sizeof(message_t))
@@ -37,7 +37,7 @@ struct orte_reaper {
 /* What the reaper knows. */
 typedef struct {
     char text[TEXT_MAX];
-    const char *id, *path; /* in text; NULL: no session yet */
+    const char *name, *path; /* in text; NULL: no session yet */
     pid_t *groups;
     int ngroups, room;
 } knowledge_t;
@@ -71,8 +71,8 @@ static void clean_up(const knowledge_t *known)
     for (int i = 0; i < known->ngroups; i++) {
         kill(-known->groups[i], SIGKILL);
     }
-    if (known->id != NULL) {
-        orte_session_remove(known->path, known->id);
+    if (known->name != NULL) {
+        orte_session_remove(known->path, known->name);
     }
 }
 
@@ -91,7 +91,7 @@ static void close_from(unsigned first)
 
 /* Live quietly: own session (no signals from the terminal), no inherited descriptor but the
  * pipe, which becomes number 3. Returns that. */
-static int detach(int pipe)
+static int detach(int pipe, const char *name)
 {
     static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGTERM,
                                   SIGPIPE, SIGUSR1, SIGUSR2, SIGTSTP};
@@ -110,7 +110,7 @@ static int detach(int pipe)
     if (chdir("/") != 0) {
         /* Staying keeps a file system busy, nothing worse. */
     }
-    prctl(PR_SET_NAME, "mpirun-reaper");
+    prctl(PR_SET_NAME, name);
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
         signal(ignored[i], SIG_IGN);
     }
@@ -130,20 +130,20 @@ static bool read_all(int pipe, void *buffer, size_t size)
     return true;
 }
 
-static void __attribute__((noreturn)) reaper_main(int pipe)
+static void __attribute__((noreturn)) reaper_main(int pipe, const char *name)
 {
     static knowledge_t known;
     message_t message;
 
-    pipe = detach(pipe);
+    pipe = detach(pipe, name);
     while (read_all(pipe, &message, sizeof(message))) {
         switch (message.kind) {
         case MSG_CLEAN:
             _exit(0);
         case MSG_SESSION:
-            if (read_all(pipe, known.text, (size_t)message.id_size + (size_t)message.path_size)) {
-                known.id = known.text;
-                known.path = known.text + message.id_size;
+            if (read_all(pipe, known.text, (size_t)message.name_size + (size_t)message.path_size)) {
+                known.name = known.text;
+                known.path = known.text + message.name_size;
             }
             break;
         default:
@@ -154,7 +154,7 @@ static void __attribute__((noreturn)) reaper_main(int pipe)
     _exit(0);
 }
 
-orte_reaper_t *orte_reaper_start(void)
+orte_reaper_t *orte_reaper_start(const char *name)
 {
     orte_reaper_t *reaper = malloc(sizeof(*reaper));
     int ends[2];
@@ -167,7 +167,7 @@ orte_reaper_t *orte_reaper_start(void)
     reaper->pid = fork();
     if (reaper->pid == 0) {
         close(ends[1]);
-        reaper_main(ends[0]);
+        reaper_main(ends[0], name);
     }
     close(ends[0]);
     if (reaper->pid < 0) {
@@ -195,22 +195,22 @@ static void tell(orte_reaper_t *reaper, const void *message, size_t size)
     }
 }
 
-void orte_reaper_session(orte_reaper_t *reaper, const char *path, const char *id)
+void orte_reaper_session(orte_reaper_t *reaper, const char *path, const char *name)
 {
     char buffer[PIPE_BUF];
     message_t *message = (message_t *)(void *)buffer;
-    size_t id_size = strlen(id) + 1, path_size = strlen(path) + 1;
+    size_t name_size = strlen(name) + 1, path_size = strlen(path) + 1;
 
-    if (id_size + path_size > TEXT_MAX) {
+    if (name_size + path_size > TEXT_MAX) {
         orte_warn("the path of the session directory is too long for the reaper; after a kill -9 "
-                  "of this mpirun %s will stay", path);
+                  "of this process %s will stay", path);
         return;
     }
-    *message = (message_t){.kind = MSG_SESSION, .id_size = (int)id_size,
+    *message = (message_t){.kind = MSG_SESSION, .name_size = (int)name_size,
                            .path_size = (int)path_size};
-    memcpy(buffer + sizeof(*message), id, id_size);
-    memcpy(buffer + sizeof(*message) + id_size, path, path_size);
-    tell(reaper, buffer, sizeof(*message) + id_size + path_size);
+    memcpy(buffer + sizeof(*message), name, name_size);
+    memcpy(buffer + sizeof(*message) + name_size, path, path_size);
+    tell(reaper, buffer, sizeof(*message) + name_size + path_size);
 }
 
 void orte_reaper_group(orte_reaper_t *reaper, pid_t group, bool exists)

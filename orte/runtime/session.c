@@ -90,25 +90,35 @@ char *orte_session_job_prefix(const char *id)
     return asprintf(&prefix, "mpirun-%s.", id) < 0 ? NULL : prefix;
 }
 
-static void remove_files(const char *path, const char *id)
+int orte_session_mark(const char *name, char *text, size_t size)
+{
+    return snprintf(text, size, "%s:", name) < (int)size ? 0 : -1;
+}
+
+static void remove_files(const char *path, const char *name)
 {
     char prefix[NAME_MAX + 1];
+    int id_length = (int)strcspn(name, ".");
 
-    snprintf(prefix, sizeof(prefix), "hawser.mpirun-%s.", id);
+    snprintf(prefix, sizeof(prefix), "hawser.mpirun-%.*s.", id_length, name);
     remove_shm(prefix);
     remove_tree(path);
 }
 
-void orte_session_remove(const char *path, const char *id)
+void orte_session_remove(const char *path, const char *name)
 {
-    char mark[NAME_MAX + 1];
+    static const char variable[] = ORTE_SESSION_ENV "=";
+    char mark[NAME_MAX + sizeof(variable)];
 
     /* Until a look at all processes finds none: one may fork between being seen and being
      * killed. */
-    snprintf(mark, sizeof(mark), "PMIX_NAMESPACE=mpirun-%s.", id);
+    strcpy(mark, variable);
+    if (orte_session_mark(name, mark + sizeof(variable) - 1, NAME_MAX) != 0) {
+        return; /* no name of ours is so long */
+    }
     for (int pass = 0; pass < 100 && orte_proctree_kill_marked(mark, SIGKILL) > 0; pass++) {
     }
-    remove_files(path, id);
+    remove_files(path, name);
 }
 
 /* Make the lock file in `dir` and hold it. Returns the descriptor or -1 with errno. */
@@ -164,12 +174,25 @@ static int make_directory(orte_session_t *session)
     return 0;
 }
 
-orte_session_t *orte_session_create(void)
+/* NULL: no memory. */
+static char *make_name(const char *id, int daemon)
+{
+    char *name;
+
+    if (daemon == 0) {
+        return strdup(id);
+    }
+    return asprintf(&name, "%s.%d", id, daemon) < 0 ? NULL : name;
+}
+
+orte_session_t *orte_session_create(const char *id, int daemon)
 {
     orte_session_t *session = calloc(1, sizeof(*session));
 
-    if (session == NULL || (session->id = make_id()) == NULL ||
-        asprintf(&session->path, "%s/hawser-%ld-%s", tmp_dir(), (long)geteuid(), session->id) < 0) {
+    if (session == NULL || (session->id = id == NULL ? make_id() : strdup(id)) == NULL ||
+        (session->name = make_name(session->id, daemon)) == NULL ||
+        asprintf(&session->path, "%s/hawser-%ld-%s", tmp_dir(), (long)geteuid(),
+                 session->name) < 0) {
         orte_report("no memory for the session directory's name");
         goto free_session;
     }
@@ -189,6 +212,7 @@ close_lock:
 free_session:
     if (session != NULL) {
         free(session->id);
+        free(session->name);
     }
     free(session);
     return NULL;
@@ -199,10 +223,11 @@ void orte_session_destroy(orte_session_t *session)
     if (session == NULL) {
         return;
     }
-    remove_files(session->path, session->id);
+    remove_files(session->path, session->name);
     close(session->lock_fd);
     free(session->path);
     free(session->id);
+    free(session->name);
     free(session);
 }
 
@@ -214,7 +239,7 @@ static bool is_old(int dir, const char *name)
            time(NULL) - st.st_mtime > UNNAMED_MAX_AGE;
 }
 
-/* Nobody holds the lock: the mpirun is dead. Without a lock file it died while being removed. */
+/* Nobody holds the lock: the owner is dead. Without a lock file it died while being removed. */
 static bool is_dead(int dir, const char *name)
 {
     char path[NAME_MAX + sizeof(LOCK_NAME) + 2];

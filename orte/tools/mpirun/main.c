@@ -157,16 +157,16 @@ static void log_event(int severity, const char *text)
 /* Reaper first, while we are small and have one thread. */
 static int start_parts(orte_runtime_t *rt)
 {
-    rt->reaper = orte_reaper_start();
+    rt->reaper = orte_reaper_start("mpirun-reaper");
     if (rt->reaper == NULL) {
         return OPAL_ERROR;
     }
     orte_session_sweep(false);
-    rt->session = orte_session_create();
+    rt->session = orte_session_create(NULL, 0);
     if (rt->session == NULL) {
         return OPAL_ERROR;
     }
-    orte_reaper_session(rt->reaper, rt->session->path, rt->session->id);
+    orte_reaper_session(rt->reaper, rt->session->path, rt->session->name);
     event_set_log_callback(log_event);
     rt->base = event_base_new();
     rt->queue = rt->base == NULL ? NULL : orte_queue_create(rt->base);

@@ -7,6 +7,7 @@
 #include "opal/util/argv.h"
 #include "opal/util/help_envelope.h"
 #include "orte/pmix/server.h"
+#include "orte/runtime/session.h"
 #include "orte/util/env.h"
 
 #include <stdio.h>
@@ -23,7 +24,7 @@ static const char *const stale[] = {
     "PMIX_PTL_*", "PMIX_ID", "PMIX_KEEPALIVE_*", "PRTE_*", "PMI_*", "PMI2_*", "HYDRA_*", "HYDI_*",
     "MPIR_CVAR_CH3_*", "SLURM_PMI*", "OMPI_COMM_WORLD_*", "OMPI_UNIVERSE_SIZE",
     "OMPI_APP_CTX_NUM_PROCS", "OMPI_FIRST_RANKS", "OMPI_COMMAND", "OMPI_ARGV", "OMPI_FILE_LOCATION",
-    "HAWSER_OVERSUBSCRIBED",
+    "HAWSER_OVERSUBSCRIBED", ORTE_SESSION_ENV,
     NULL,
 };
 
