@@ -11,6 +11,7 @@
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/info/info.h"
 #include "ompi/mca/coll/coll.h"
+#include "ompi/mca/pml/base/pml_base_bsend.h"
 #include "ompi/mca/pml/pml.h"
 
 /* Not in the table (yet). */
@@ -119,6 +120,7 @@ int ompi_comm_free(ompi_communicator_t *comm)
 {
     int rc = ompi_attribute_delete_all(comm, &comm->attrs);
     if (rc == MPI_SUCCESS) {
+        mca_pml_base_bsend_drop_comm(comm);
         comm->flags |= OMPI_COMM_FREED;
         ompi_handle_fini(&comm->base);
         ompi_comm_release(comm);
@@ -129,7 +131,7 @@ int ompi_comm_free(ompi_communicator_t *comm)
 static int start_predefined(ompi_communicator_t *comm, MPI_Comm handle, const char *name,
                             uint32_t first, uint32_t size, uint32_t context)
 {
-    ompi_group_t *group = ompi_group_new_stride(first, 1, (int32_t) size);
+    ompi_group_t *group = ompi_group_new_stride(first, 1, (int32_t) size, 0);
     if (!group) {
         return MPI_ERR_NO_MEM;
     }

@@ -41,7 +41,7 @@ static int64_t *members_of(const ompi_group_t *group)
     return members;
 }
 
-static ompi_group_t *group_of_members(const int64_t *members, int64_t size)
+static ompi_group_t *group_of_members(const int64_t *members, int64_t size, uint64_t session)
 {
     uint32_t *ranks = malloc(((size_t) size + 1) * sizeof *ranks);
     if (!ranks) {
@@ -50,7 +50,7 @@ static ompi_group_t *group_of_members(const int64_t *members, int64_t size)
     for (int64_t i = 0; i < size; i++) {
         ranks[i] = (uint32_t) members[i];
     }
-    return ompi_group_new_list(ranks, (int32_t) size);
+    return ompi_group_new_list(ranks, (int32_t) size, session);
 }
 
 /* How two leaders reach each other. */
@@ -89,7 +89,7 @@ static int learn_remote(ompi_communicator_t *local, int leader, const bridge_t *
         rc = tell_all(local, leader, theirs, (size_t) size);
     }
     if (rc == MPI_SUCCESS) {
-        *remote = group_of_members(theirs, size);
+        *remote = group_of_members(theirs, size, group->session);
         rc = *remote ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     }
     free(mine);

@@ -59,7 +59,7 @@ ompi_group_t *ompi_comm_group_of_color(const ompi_group_t *from, const ompi_comm
         ranks[i] = ompi_group_world_rank(from, members[i].rank);
     }
     free(members);
-    return ompi_group_new_list(ranks, count);
+    return ompi_group_new_list(ranks, count, from->session);
 }
 
 int ompi_comm_gather_wishes(ompi_communicator_t *comm, const ompi_comm_wish_t *mine,

@@ -18,23 +18,24 @@ void ompi_group_finalize(void)
     ompi_handle_fini(&ompi_group_empty.base);
 }
 
-static ompi_group_t *new_group(int32_t size)
+static ompi_group_t *new_group(int32_t size, uint64_t session)
 {
     ompi_group_t *group = calloc(1, sizeof *group);
     if (group) {
         ompi_handle_init(&group->base, OMPI_HANDLE_GROUP);
         atomic_init(&group->refs, 1);
         group->size = size;
+        group->session = session;
     }
     return group;
 }
 
-ompi_group_t *ompi_group_new_stride(uint32_t first, uint32_t stride, int32_t size)
+ompi_group_t *ompi_group_new_stride(uint32_t first, uint32_t stride, int32_t size, uint64_t session)
 {
     if (size == 0) {
         return &ompi_group_empty;
     }
-    ompi_group_t *group = new_group(size);
+    ompi_group_t *group = new_group(size, session);
     if (group) {
         group->first = first;
         group->stride = stride;
@@ -54,16 +55,16 @@ static bool is_stride(const uint32_t *ranks, int32_t size)
     return true;
 }
 
-ompi_group_t *ompi_group_new_list(uint32_t *ranks, int32_t size)
+ompi_group_t *ompi_group_new_list(uint32_t *ranks, int32_t size, uint64_t session)
 {
     ompi_group_t *group;
     if (size == 0 || is_stride(ranks, size)) {
         uint32_t stride = size > 1 ? ranks[1] - ranks[0] : 1;
-        group = ompi_group_new_stride(size > 0 ? ranks[0] : 0, stride, size);
+        group = ompi_group_new_stride(size > 0 ? ranks[0] : 0, stride, size, session);
         free(ranks);
         return group;
     }
-    group = new_group(size);
+    group = new_group(size, session);
     if (!group) {
         free(ranks);
         return NULL;

@@ -19,6 +19,7 @@ struct ompi_group_t {
     int32_t my_rank;        /* MPI_UNDEFINED if we are not in it */
     uint32_t first, stride; /* member i is first + i * stride, if ranks is NULL */
     uint32_t *ranks;        /* else the world ranks */
+    uint64_t session;       /* from which it is derived, by number; 0: the world model */
 };
 
 static inline uint32_t ompi_group_world_rank(const ompi_group_t *group, int32_t i)
@@ -26,9 +27,10 @@ static inline uint32_t ompi_group_world_rank(const ompi_group_t *group, int32_t 
     return group->ranks ? group->ranks[i] : group->first + (uint32_t) i * group->stride;
 }
 
-ompi_group_t *ompi_group_new_stride(uint32_t first, uint32_t stride, int32_t size);
+ompi_group_t *ompi_group_new_stride(uint32_t first, uint32_t stride, int32_t size,
+                                    uint64_t session);
 /* Takes ownership of ranks (malloc'd), also on failure; recognises strides. */
-ompi_group_t *ompi_group_new_list(uint32_t *ranks, int32_t size);
+ompi_group_t *ompi_group_new_list(uint32_t *ranks, int32_t size, uint64_t session);
 void ompi_group_retain(ompi_group_t *group);
 void ompi_group_release(ompi_group_t *group);
 /* Rank in the group of a world rank, or MPI_UNDEFINED. */

@@ -89,9 +89,9 @@ static uint32_t *new_ranks(int64_t count)
     return malloc((size_t) (count > 0 ? count : 1) * sizeof(uint32_t));
 }
 
-static int finish(uint32_t *ranks, int32_t size, ompi_group_t **newgroup)
+static int finish(uint32_t *ranks, int32_t size, const ompi_group_t *parent, ompi_group_t **newgroup)
 {
-    *newgroup = ompi_group_new_list(ranks, size);
+    *newgroup = ompi_group_new_list(ranks, size, parent->session);
     return *newgroup ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
@@ -127,7 +127,7 @@ static int filtered(const ompi_group_t *from, const ompi_group_t *other, bool wa
         free(ranks);
         return rc;
     }
-    return finish(ranks, size, newgroup);
+    return finish(ranks, size, from, newgroup);
 }
 
 int ompi_mpi_group_union(ompi_group_t *group1, ompi_group_t *group2, ompi_group_t **newgroup)
@@ -145,7 +145,7 @@ int ompi_mpi_group_union(ompi_group_t *group1, ompi_group_t *group2, ompi_group_
         free(ranks);
         return rc;
     }
-    return finish(ranks, size, newgroup);
+    return finish(ranks, size, group1, newgroup);
 }
 
 int ompi_mpi_group_intersection(ompi_group_t *group1, ompi_group_t *group2, ompi_group_t **newgroup)
@@ -204,7 +204,7 @@ static int include(const ompi_group_t *group, int32_t n, const int ranks[], ompi
     for (int32_t i = 0; i < n; i++) {
         list[i] = ompi_group_world_rank(group, ranks[i]);
     }
-    return finish(list, n, newgroup);
+    return finish(list, n, group, newgroup);
 }
 
 /* The members of a group that were not taken. */
@@ -220,7 +220,7 @@ static int exclude(const ompi_group_t *group, const bool *taken, ompi_group_t **
             list[size++] = ompi_group_world_rank(group, i);
         }
     }
-    return finish(list, size, newgroup);
+    return finish(list, size, group, newgroup);
 }
 
 int ompi_mpi_group_incl(ompi_group_t *group, int n, const int ranks[], ompi_group_t **newgroup)

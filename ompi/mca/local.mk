@@ -6,7 +6,8 @@ libmpi_abi_la_SOURCES += mca/coll/base/coll_base.c mpi/coll/coll.c \
     mca/pml/base/pml_base_hdr.h mca/pml/base/pml_base_match.h mca/pml/base/pml_base_match.c \
     mca/pml/base/pml_base_peer.h mca/pml/base/pml_base_peer.c mca/pml/base/pml_base_id.c \
     mca/pml/base/pml_base_ranges.h mca/pml/base/pml_base_ranges.c mca/pml/base/pml_base_request.h \
-    mca/pml/base/pml_base_util.h mca/pml/base/pml_base_util.c mca/pml/base/pml_base_bsend.c \
+    mca/pml/base/pml_base_util.h mca/pml/base/pml_base_util.c mca/pml/base/pml_base_bsend.h \
+    mca/pml/base/pml_base_bsend.c \
     mca/pml/base/pml_base_open.c mca/pml/base/pml_base_pvars.c \
     mca/pml/base/pml_base_engine.h mca/pml/base/pml_base_engine_send.h mca/pml/base/pml_base_engine_recv.h \
     mca/pml/base/pml_base_engine_probe.h mca/pml/base/pml_base_engine_life.h

@@ -11,6 +11,7 @@
 #include "ompi/communicator/communicator.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/info/info.h"
+#include "ompi/mca/pml/base/pml_base_bsend.h"
 #include "ompi/mpi/c/bodies.h"
 #include "ompi/runtime/runtime.h"
 
@@ -66,7 +67,9 @@ int ompi_mpi_session_init(ompi_info_t *info, ompi_errhandler_t *errhandler,
         free(s);
         return rc;
     }
+    static atomic_uint_fast64_t sessions;
     ompi_handle_init(&s->base, OMPI_HANDLE_SESSION);
+    s->number = atomic_fetch_add(&sessions, 1) + 1;
     s->thread_level = level < ompi_thread_level ? level : ompi_thread_level;
     ompi_errhandler_replace(&s->errhandler, errhandler);
     *session = s;
@@ -77,6 +80,7 @@ int ompi_mpi_session_finalize(ompi_session_t **session)
 {
     ompi_session_t *s = *session;
     *session = NULL;
+    mca_pml_base_bsend_drop_session(s->number);
     ompi_errhandler_release(atomic_load(&s->errhandler));
     ompi_handle_fini(&s->base);
     free(s);
@@ -104,7 +108,7 @@ int ompi_mpi_session_get_info(ompi_session_t *session, ompi_info_t **info_used)
 /* ---- Process sets ---- */
 
 /* The processes of a set; NULL: there is no such set. */
-static ompi_group_t *group_of_pset(const char *name)
+static const ompi_group_t *group_of_pset(const char *name)
 {
     if (strcasecmp(name, psets[0]) == 0) {
         return ompi_comm_world.local_group;
@@ -165,11 +169,32 @@ int ompi_mpi_session_get_pset_info(ompi_session_t *session, const char *pset_nam
 int ompi_mpi_group_from_session_pset(ompi_session_t *session, const char *pset_name,
                                      ompi_group_t **newgroup)
 {
-    (void) session;
-    *newgroup = group_of_pset(pset_name);
-    if (!*newgroup) {
+    const ompi_group_t *members = group_of_pset(pset_name);
+    if (!members) {
         return no_such_pset(pset_name);
     }
-    ompi_group_retain(*newgroup);
-    return MPI_SUCCESS;
+    *newgroup = ompi_group_new_stride(members->first, members->stride, members->size, session->number);
+    return *newgroup ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+}
+
+/* ---- Buffers for buffered sends ---- */
+
+int ompi_mpi_session_attach_buffer(ompi_session_t *session, void *buffer, MPI_Count size)
+{
+    return mca_pml_base_bsend_attach(NULL, session->number, buffer, size);
+}
+
+int ompi_mpi_session_detach_buffer(ompi_session_t *session, void *buffer_addr, MPI_Count *size)
+{
+    return mca_pml_base_bsend_detach(NULL, session->number, buffer_addr, size);
+}
+
+int ompi_mpi_session_flush_buffer(ompi_session_t *session)
+{
+    return mca_pml_base_bsend_flush(NULL, session->number);
+}
+
+int ompi_mpi_session_iflush_buffer(ompi_session_t *session, ompi_request_t **request)
+{
+    return mca_pml_base_bsend_iflush(NULL, session->number, request);
 }

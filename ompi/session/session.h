@@ -9,6 +9,7 @@
 
 struct ompi_session_t {
     ompi_handle_base_t base;
+    uint64_t number;  /* never 0, of no other session before or after */
     int thread_level; /* MPI_THREAD_* that it has */
     _Atomic(ompi_errhandler_t *) errhandler;
 };

@@ -171,6 +171,150 @@ static void test_intercomm(void)
     MPI_Session_finalize(&session);
 }
 
+/* ---- Buffers ---- */
+
+enum { BYTES = 1 << 20, ROOM = BYTES + 2 * MPI_BSEND_OVERHEAD }; /* more than any eager limit: it must wait */
+
+static char first[ROOM], second[ROOM], message[BYTES];
+
+/* Is a message of BYTES still in the buffer? It came from there if it does not fit a second time. */
+static bool is_full(MPI_Comm comm)
+{
+    return MPI_Bsend(message, BYTES, MPI_BYTE, 0, 9, comm) == MPI_ERR_BUFFER;
+}
+
+static void receive(MPI_Comm comm)
+{
+    static char got[BYTES];
+    memset(got, 0, sizeof got);
+    MPI_Recv(got, BYTES, MPI_BYTE, 0, 0, comm, MPI_STATUS_IGNORE);
+    MPI_CHECK(memcmp(got, message, BYTES) == 0);
+}
+
+static MPI_Session session_that_returns(void)
+{
+    MPI_Session session;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+    memset(message, 'm', sizeof message);
+    return session;
+}
+
+static MPI_Comm self_of(MPI_Session session)
+{
+    MPI_Group group, same;
+    MPI_Comm comm, copy;
+    int rank = 0;
+    MPI_Group_from_session_pset(session, "mpi://SELF", &group);
+    MPI_Group_incl(group, 1, &rank, &same); /* derived groups and communicators are the session's, too */
+    MPI_Comm_create_from_group(same, "self", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
+    MPI_Comm_dup(comm, &copy);
+    MPI_Comm_free(&comm);
+    MPI_Group_free(&group);
+    MPI_Group_free(&same);
+    return copy;
+}
+
+static void test_buffer(void)
+{
+    MPI_Session session = session_that_returns();
+    MPI_Comm comm = self_of(session);
+    MPI_Count large;
+    void *back;
+    int size;
+    MPI_CHECK(MPI_Session_detach_buffer(session, &back, &size) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Session_attach_buffer(session, NULL, ROOM) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Session_attach_buffer(session, first, -1) != MPI_SUCCESS);
+    MPI_CHECK(is_full(comm)); /* nothing attached: no room */
+    MPI_CHECK(MPI_Session_attach_buffer(session, first, ROOM) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Session_attach_buffer(session, second, ROOM) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Bsend(message, BYTES, MPI_BYTE, 0, 0, comm) == MPI_SUCCESS);
+    MPI_CHECK(is_full(comm));
+    receive(comm);
+    MPI_CHECK(MPI_Session_flush_buffer(session) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Session_detach_buffer(session, &back, &size) == MPI_SUCCESS);
+    MPI_CHECK(back == first && size == ROOM);
+    MPI_CHECK(MPI_Session_attach_buffer_c(session, second, ROOM) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Session_detach_buffer_c(session, &back, &large) == MPI_SUCCESS);
+    MPI_CHECK(back == second && large == ROOM);
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session);
+}
+
+/* MPI_Session_iflush_buffer ends when the message has gone, and not before. */
+static void test_buffer_iflush(void)
+{
+    MPI_Session session = session_that_returns();
+    MPI_Comm comm = self_of(session);
+    MPI_Request request;
+    int flag;
+    MPI_Session_attach_buffer(session, first, ROOM);
+    MPI_Bsend(message, BYTES, MPI_BYTE, 0, 0, comm);
+    MPI_CHECK(MPI_Session_iflush_buffer(session, &request) == MPI_SUCCESS);
+    MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    MPI_CHECK(!flag);
+    receive(comm);
+    MPI_CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS && request == MPI_REQUEST_NULL);
+    MPI_CHECK(MPI_Session_iflush_buffer(session, &request) == MPI_SUCCESS);
+    MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    MPI_CHECK(flag);
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session); /* takes the buffer along */
+}
+
+static void test_buffer_automatic(void)
+{
+    MPI_Session session = session_that_returns();
+    MPI_Comm comm = self_of(session);
+    void *back = NULL;
+    int size;
+    MPI_CHECK(MPI_Session_attach_buffer(session, MPI_BUFFER_AUTOMATIC, 0) == MPI_SUCCESS);
+    for (int i = 0; i < 4; i++) {
+        MPI_CHECK(MPI_Bsend(message, BYTES, MPI_BYTE, 0, 0, comm) == MPI_SUCCESS);
+    }
+    for (int i = 0; i < 4; i++) {
+        receive(comm);
+    }
+    MPI_CHECK(MPI_Session_detach_buffer(session, &back, &size) == MPI_SUCCESS);
+    MPI_CHECK(back == MPI_BUFFER_AUTOMATIC);
+    MPI_CHECK(is_full(comm));
+    MPI_CHECK(MPI_Session_attach_buffer(session, NULL, 0) == MPI_SUCCESS); /* none is not automatic */
+    MPI_CHECK(is_full(comm));
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session);
+}
+
+/* A communicator's buffer goes before its session's, that before the process's; no other session's. */
+static void test_buffer_owners(void)
+{
+    MPI_Session session = session_that_returns(), other = session_that_returns();
+    MPI_Comm comm = self_of(session);
+    void *back;
+    int size;
+    MPI_Session_attach_buffer(other, first, ROOM);
+    MPI_CHECK(is_full(comm));
+    MPI_Buffer_attach(second, ROOM);
+    MPI_CHECK(MPI_Bsend(message, BYTES, MPI_BYTE, 0, 0, comm) == MPI_SUCCESS);
+    MPI_CHECK(is_full(comm));
+    MPI_Session_attach_buffer(session, NULL, 0);
+    receive(comm);
+    MPI_CHECK(is_full(comm)); /* though the process's has room again */
+    MPI_Comm_attach_buffer(comm, MPI_BUFFER_AUTOMATIC, 0);
+    MPI_CHECK(MPI_Bsend(message, BYTES, MPI_BYTE, 0, 0, comm) == MPI_SUCCESS);
+    receive(comm);
+    MPI_Comm_free(&comm);
+    comm = self_of(session); /* likely at the same address: it has no buffer */
+    MPI_CHECK(is_full(comm));
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session);
+    MPI_Buffer_detach(&back, &size);
+    session = session_that_returns();
+    comm = self_of(session);
+    MPI_CHECK(is_full(comm)); /* nor has a session after another */
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session);
+    MPI_Session_finalize(&other);
+}
+
 static const mpi_test_t tests[] = {
     {.name = "alone-0", .np = 0, .fn = test_alone},
     {.name = "alone-3", .np = 3, .fn = test_alone},
@@ -179,6 +323,10 @@ static const mpi_test_t tests[] = {
     {.name = "beside-world", .np = 3, .fn = test_beside_world},
     {.name = "questions", .np = 2, .fn = test_questions},
     {.name = "intercomm", .np = 4, .fn = test_intercomm},
+    {.name = "buffer", .np = 0, .fn = test_buffer},
+    {.name = "buffer-iflush", .np = 1, .fn = test_buffer_iflush},
+    {.name = "buffer-automatic", .np = 1, .fn = test_buffer_automatic},
+    {.name = "buffer-owners", .np = 1, .fn = test_buffer_owners},
 };
 
 int main(int argc, char **argv)

@@ -1,22 +1,26 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Buffers attached for buffered sends (MPI-5.0 section 3.6): of a communicator, of a session, of the process.
+ * Buffers attached for buffered sends (MPI-5.0 section 3.6): of a communicator, of a session, of the process. A send
+ * takes the communicator's; has it none, that of the session it was derived from; has that none, the process's.
  *
  * Blocks lie in the attached memory itself, each behind a head, in order of address; a new one goes into the first
  * gap. MPI_BSEND_OVERHEAD covers head and alignment.
  */
-#include "ompi/mca/pml/base/pml_base_util.h"
+#include "ompi/mca/pml/base/pml_base_bsend.h"
 
 #include <assert.h>
 #include <stdalign.h>
 #include <stdlib.h>
 
+#include "ompi/mca/pml/base/pml_base_util.h"
 #include "ompi/mpi/c/bodies.h"
 
 typedef struct pool {
     opal_list_item_t item;
-    const void *owner;        /* communicator or session; NULL: the process */
-    char *base;               /* NULL: automatic, blocks are malloc'd */
+    const ompi_communicator_t *comm;
+    uint64_t session;         /* 0, and no communicator: the process's */
+    bool automatic;           /* blocks are malloc'd */
+    char *base;
     void *attached;           /* as the user gave it */
     size_t size;
     opal_list_t blocks;
@@ -44,16 +48,25 @@ static_assert(sizeof(block_t) + 2 * alignof(max_align_t) <= MPI_BSEND_OVERHEAD, 
 static opal_list_t pools = OPAL_LIST_INIT(pools);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static pool_t *pool_of(const void *owner)
+static pool_t *pool_of(const ompi_communicator_t *comm, uint64_t session)
 {
     opal_list_item_t *i, *tmp;
     OPAL_LIST_FOREACH (i, tmp, &pools) {
         pool_t *pool = OPAL_CONTAINER_OF(i, pool_t, item);
-        if (pool->owner == owner) {
+        if (pool->comm == comm && pool->session == session) {
             return pool;
         }
     }
     return NULL;
+}
+
+/* The one that a send takes. */
+static pool_t *pool_for(const ompi_communicator_t *comm)
+{
+    uint64_t session = comm->local_group->session;
+    pool_t *pool = pool_of(comm, 0);
+    pool = pool || session == 0 ? pool : pool_of(NULL, session);
+    return pool ? pool : pool_of(NULL, 0);
 }
 
 /* ---- Blocks ---- */
@@ -88,10 +101,9 @@ static block_t *new_block(const ompi_communicator_t *comm, size_t bytes)
     size_t align = alignof(max_align_t);
     size_t len = (sizeof(block_t) + bytes + align - 1) / align * align;
     pthread_mutex_lock(&lock);
-    pool_t *pool = pool_of(comm);
-    pool = pool ? pool : pool_of(NULL);
+    pool_t *pool = pool_for(comm);
     block_t *block = NULL;
-    if (pool && pool->base) {
+    if (pool && !pool->automatic) {
         block = first_fit(pool, len);
     } else if (pool) {
         char *memory = malloc(len);
@@ -144,7 +156,7 @@ void mca_pml_base_bsend_free(void *room)
     opal_list_t done = OPAL_LIST_INIT(done);
     pthread_mutex_lock(&lock);
     opal_list_remove(&block->item);
-    bool automatic = !block->pool->base;
+    bool automatic = block->pool->automatic;
     take_flushes(block->pool, &done);
     pthread_mutex_unlock(&lock);
     if (automatic) {
@@ -158,25 +170,27 @@ void mca_pml_base_bsend_free(void *room)
 
 /* ---- Attaching ---- */
 
-static int attach(const void *owner, void *buffer, MPI_Count size)
+int mca_pml_base_bsend_attach(const ompi_communicator_t *comm, uint64_t session, void *buffer, MPI_Count size)
 {
     bool automatic = buffer == MPI_BUFFER_AUTOMATIC;
     size_t align = alignof(max_align_t), skip = automatic ? 0 : -(uintptr_t) buffer % align;
-    if (size < 0 || (!automatic && !buffer && size > 0)) {
+    if (!automatic && (size < 0 || (!buffer && size > 0))) {
         return MPI_ERR_BUFFER;
     }
     pool_t *pool = calloc(1, sizeof(*pool));
     if (!pool) {
         return MPI_ERR_NO_MEM;
     }
-    pool->owner = owner;
+    pool->comm = comm;
+    pool->session = session;
+    pool->automatic = automatic;
     pool->attached = buffer;
     pool->base = automatic ? NULL : (char *) buffer + skip;
-    pool->size = (size_t) size < skip ? 0 : (size_t) size - skip;
+    pool->size = automatic || (size_t) size < skip ? 0 : (size_t) size - skip;
     opal_list_init(&pool->blocks);
     opal_list_init(&pool->flushes);
     pthread_mutex_lock(&lock);
-    bool twice = pool_of(owner) != NULL;
+    bool twice = pool_of(comm, session) != NULL;
     if (!twice) {
         opal_list_append(&pools, &pool->item);
     }
@@ -197,10 +211,10 @@ static bool is_empty(void *context)
     return empty;
 }
 
-static int flush(const void *owner)
+int mca_pml_base_bsend_flush(const ompi_communicator_t *comm, uint64_t session)
 {
     pthread_mutex_lock(&lock);
-    pool_t *pool = pool_of(owner);
+    pool_t *pool = pool_of(comm, session);
     pthread_mutex_unlock(&lock);
     if (pool) {
         opal_progress_wait_until(is_empty, pool);
@@ -222,7 +236,7 @@ static void flush_free(ompi_request_t *request)
 
 static const ompi_request_ops_t flush_ops = {.cancel = flush_cancel, .free = flush_free};
 
-static int iflush(const void *owner, ompi_request_t **request)
+int mca_pml_base_bsend_iflush(const ompi_communicator_t *comm, uint64_t session, ompi_request_t **request)
 {
     flush_t *f = calloc(1, sizeof(*f));
     if (!f) {
@@ -232,7 +246,7 @@ static int iflush(const void *owner, ompi_request_t **request)
     ompi_status_set_empty(&f->super.status);
     opal_list_item_init(&f->item);
     pthread_mutex_lock(&lock);
-    pool_t *pool = pool_of(owner);
+    pool_t *pool = pool_of(comm, session);
     f->before = pool ? pool->next_number : 0;
     bool waits = pool && flush_waits(pool, f->before);
     if (waits) {
@@ -246,10 +260,10 @@ static int iflush(const void *owner, ompi_request_t **request)
     return MPI_SUCCESS;
 }
 
-static int detach(const void *owner, void *address, MPI_Count *size)
+int mca_pml_base_bsend_detach(const ompi_communicator_t *comm, uint64_t session, void *address, MPI_Count *size)
 {
     pthread_mutex_lock(&lock);
-    pool_t *pool = pool_of(owner);
+    pool_t *pool = pool_of(comm, session);
     pthread_mutex_unlock(&lock);
     if (!pool) {
         return MPI_ERR_BUFFER;
@@ -259,9 +273,26 @@ static int detach(const void *owner, void *address, MPI_Count *size)
     opal_list_remove(&pool->item);
     pthread_mutex_unlock(&lock);
     *(void **) address = pool->attached;
-    *size = pool->base ? (MPI_Count) (pool->size + (size_t) (pool->base - (char *) pool->attached)) : 0;
+    *size = !pool->automatic ? (MPI_Count) (pool->size + (size_t) (pool->base - (char *) pool->attached)) : 0;
     free(pool);
     return MPI_SUCCESS;
+}
+
+static void drop(const ompi_communicator_t *comm, uint64_t session)
+{
+    void *address;
+    MPI_Count size;
+    mca_pml_base_bsend_detach(comm, session, &address, &size); /* MPI_ERR_BUFFER: there is none */
+}
+
+void mca_pml_base_bsend_drop_comm(const ompi_communicator_t *comm)
+{
+    drop(comm, 0);
+}
+
+void mca_pml_base_bsend_drop_session(uint64_t session)
+{
+    drop(NULL, session);
 }
 
 void mca_pml_base_bsend_fini(void)
@@ -272,44 +303,44 @@ void mca_pml_base_bsend_fini(void)
     }
 }
 
-/* ---- The routines ---- */
+/* ---- The routines; the session's are in ompi/session ---- */
 
 int ompi_mpi_buffer_attach(void *buffer, MPI_Count size)
 {
-    return attach(NULL, buffer, size);
+    return mca_pml_base_bsend_attach(NULL, 0, buffer, size);
 }
 
 int ompi_mpi_buffer_detach(void *buffer_addr, MPI_Count *size)
 {
-    return detach(NULL, buffer_addr, size);
+    return mca_pml_base_bsend_detach(NULL, 0, buffer_addr, size);
 }
 
 int ompi_mpi_buffer_flush(void)
 {
-    return flush(NULL);
+    return mca_pml_base_bsend_flush(NULL, 0);
 }
 
 int ompi_mpi_buffer_iflush(ompi_request_t **request)
 {
-    return iflush(NULL, request);
+    return mca_pml_base_bsend_iflush(NULL, 0, request);
 }
 
 int ompi_mpi_comm_iflush_buffer(ompi_communicator_t *comm, ompi_request_t **request)
 {
-    return iflush(comm, request);
+    return mca_pml_base_bsend_iflush(comm, 0, request);
 }
 
 int ompi_mpi_comm_attach_buffer(ompi_communicator_t *comm, void *buffer, MPI_Count size)
 {
-    return attach(comm, buffer, size);
+    return mca_pml_base_bsend_attach(comm, 0, buffer, size);
 }
 
 int ompi_mpi_comm_detach_buffer(ompi_communicator_t *comm, void *buffer_addr, MPI_Count *size)
 {
-    return detach(comm, buffer_addr, size);
+    return mca_pml_base_bsend_detach(comm, 0, buffer_addr, size);
 }
 
 int ompi_mpi_comm_flush_buffer(ompi_communicator_t *comm)
 {
-    return flush(comm);
+    return mca_pml_base_bsend_flush(comm, 0);
 }

@@ -62,7 +62,7 @@ static ompi_group_t *group_of(const model_t *model)
     for (int i = 0; i < model->size; i++) {
         ranks[i] = (uint32_t) model->members[i];
     }
-    return ompi_group_new_list(ranks, model->size);
+    return ompi_group_new_list(ranks, model->size, 0);
 }
 
 static bool same(const model_t *model, const ompi_group_t *group)
