@@ -109,11 +109,21 @@ static int local_size(const orte_proc_t *proc)
     return size;
 }
 
+/* By this the reaper finds whatever a process leaves behind. */
+static int put_mark(char ***env, const orte_runtime_t *rt)
+{
+    char mark[256];
+
+    return orte_session_mark(rt->session->name, mark, sizeof(mark)) == 0
+               ? orte_env_set(env, ORTE_SESSION_ENV, mark)
+               : OPAL_ERR_BAD_PARAM;
+}
+
 char **orte_odls_base_proc_environ(char **app_env, const orte_proc_t *proc)
 {
     char **env = opal_argv_copy(app_env);
 
-    if (env == NULL || orte_pmix_setup_fork(proc, &env) != OPAL_SUCCESS ||
+    if (env == NULL || put_mark(&env, proc->job->rt) != OPAL_SUCCESS || orte_pmix_setup_fork(proc, &env) != OPAL_SUCCESS ||
         put_number(&env, "OMPI_COMM_WORLD_RANK", proc->rank) != 0 ||
         put_number(&env, "OMPI_COMM_WORLD_LOCAL_RANK", proc->local_rank) != 0 ||
         put_number(&env, "OMPI_COMM_WORLD_LOCAL_SIZE", local_size(proc)) != 0 ||

@@ -1,0 +1,121 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What mpirun and its daemons say to each other: one tag per kind of message, one pack and one unpack
+ * function per kind that has contents.
+ *
+ *     down, from mpirun (0) to everybody          up, from a daemon to mpirun
+ *     ----------------------------------          ---------------------------
+ *     ASK_TOPOLOGY (to one)                       REPORT     the daemon is up; what its host is like
+ *     LAUNCH   the job, complete                  TOPOLOGY   the answer to ASK_TOPOLOGY
+ *     SIGNAL   to all processes                   START_FAILED  of a daemon below it in the tree
+ *     END      the job                            EXITED     a process was waited for
+ *     LEAVE    all is over: daemons exit          ABORTED    a process called abort
+ *     INPUT    (to one) a piece of stdin;         FAILED     a process or a step could not be started
+ *              none: its end                      OUTPUT     a piece of a process's stdout or stderr
+ *     OUTPUT_LOST (to one) nobody reads           OVER       nothing of the job is left on the host;
+ *              a process's output any more                   comes after all OUTPUT
+ *                                                 INPUT_LOST no process there reads stdin any more
+ *     between any two
+ *     ---------------
+ *     MODEX, MODEX_REPLY  what a process has put into PMIx
+ *     DATA, DATA_REPLY    publish, lookup, unpublish; mpirun keeps what was published
+ *
+ * INPUT, OUTPUT and OVER are STREAM messages (orte/oob/oob.h), all others CONTROL. Every unpack
+ * function checks all that it reads; on OPAL_ERR_* nothing is to be freed.
+ */
+#ifndef ORTE_RUNTIME_WIRE_H
+#define ORTE_RUNTIME_WIRE_H
+
+#include "orte/oob/oob.h"
+#include "orte/runtime/runtime.h"
+
+enum {
+    ORTE_WIRE_REPORT = ORTE_OOB_TAG_FIRST,
+    ORTE_WIRE_ASK_TOPOLOGY,
+    ORTE_WIRE_TOPOLOGY,
+    ORTE_WIRE_START_FAILED,
+    ORTE_WIRE_LAUNCH,
+    ORTE_WIRE_SIGNAL,
+    ORTE_WIRE_END,
+    ORTE_WIRE_LEAVE,
+    ORTE_WIRE_EXITED,
+    ORTE_WIRE_ABORTED,
+    ORTE_WIRE_FAILED,
+    ORTE_WIRE_OVER,
+    ORTE_WIRE_OUTPUT,
+    ORTE_WIRE_OUTPUT_LOST,
+    ORTE_WIRE_INPUT,
+    ORTE_WIRE_INPUT_LOST,
+    ORTE_WIRE_MODEX,
+    ORTE_WIRE_MODEX_REPLY,
+    ORTE_WIRE_DATA,
+    ORTE_WIRE_DATA_REPLY,
+};
+
+/* REPORT. Machines of one kind have equal digests, and only one of them sends its topology. */
+typedef struct {
+    uint8_t digest[OPAL_SHA256_BYTES]; /* of the topology's text */
+    char *allowed;                     /* hwloc list of the cpus that the daemon may use */
+    int cpu_limit;
+} orte_wire_report_t;
+
+/* START_FAILED: daemon `index` could not be started. ABORTED, FAILED: `rank` (-1: none) with an exit
+ * code; the text may be NULL. */
+typedef struct {
+    int32_t number; /* index of a daemon, or rank */
+    int32_t code;
+    char *text;
+} orte_wire_notice_t;
+
+typedef struct {
+    int32_t rank;
+    int32_t pid;
+    int32_t status; /* as from waitpid */
+    bool was_connected, was_finalized;
+} orte_wire_exited_t;
+
+/* OUTPUT begins with this, and the rest are the process's bytes; all of OUTPUT_LOST. */
+typedef struct {
+    int32_t rank;
+    bool is_stderr;
+} orte_wire_stream_t;
+
+#define ORTE_WIRE_STREAM_HEADER 5 /* bytes of orte_wire_stream_t as packed */
+
+/* MODEX: rank, no data. MODEX_REPLY and DATA_REPLY: a PMIx status and what was asked for. DATA: what
+ * is to be done, and for whom, as orte/pmix/data.c packs it. `id` is the asker's. */
+typedef struct {
+    uint64_t id;
+    int32_t number; /* rank, kind of DATA, or status */
+    const uint8_t *data; /* points into the message */
+    size_t size;
+} orte_wire_request_t;
+
+ORTE_DECLSPEC void orte_wire_pack_report(orte_pack_t *pack, const orte_wire_report_t *report);
+ORTE_DECLSPEC int orte_wire_unpack_report(const orte_oob_message_t *message,
+                                          orte_wire_report_t *report);
+ORTE_DECLSPEC void orte_wire_pack_notice(orte_pack_t *pack, const orte_wire_notice_t *notice);
+ORTE_DECLSPEC int orte_wire_unpack_notice(const orte_oob_message_t *message,
+                                          orte_wire_notice_t *notice);
+ORTE_DECLSPEC void orte_wire_pack_exited(orte_pack_t *pack, const orte_wire_exited_t *exited);
+ORTE_DECLSPEC int orte_wire_unpack_exited(const orte_oob_message_t *message,
+                                          orte_wire_exited_t *exited);
+ORTE_DECLSPEC void orte_wire_pack_stream(orte_pack_t *pack, const orte_wire_stream_t *stream);
+/* *data: the bytes behind the header, in the message. */
+ORTE_DECLSPEC int orte_wire_unpack_stream(const orte_oob_message_t *message,
+                                          orte_wire_stream_t *stream, const uint8_t **data,
+                                          size_t *size);
+ORTE_DECLSPEC void orte_wire_pack_request(orte_pack_t *pack, const orte_wire_request_t *request);
+ORTE_DECLSPEC int orte_wire_unpack_request(const orte_oob_message_t *message,
+                                           orte_wire_request_t *request);
+/* SIGNAL, END: a number between min and max. */
+ORTE_DECLSPEC int orte_wire_unpack_number(const orte_oob_message_t *message, int min, int max,
+                                          int *number);
+
+/* LAUNCH: the mapped job with its nodes, programs and processes. */
+ORTE_DECLSPEC void orte_wire_pack_job(orte_pack_t *pack, const orte_job_t *job);
+/* Fill rt->job (empty until now) and rt->nodes; rt->self becomes the node whose daemon we are, with
+ * the name that mpirun has for it. On an error both are as far as they came, to be freed as ever. */
+ORTE_DECLSPEC int orte_wire_unpack_job(const orte_oob_message_t *message, orte_runtime_t *rt);
+
+#endif
