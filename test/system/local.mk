@@ -17,3 +17,7 @@ EXTRA_PROGRAMS += system/params_hello
 system_params_hello_SOURCES = system/params_hello.c
 system_params_hello_LDADD = $(ompi_lib)
 system/params.log: system/params_hello$(EXEEXT)
+
+# The lab of hosts, and its own test.
+check_SCRIPTS += system/lab.sh
+EXTRA_DIST += system/lab.sh lab/lab lab/traffic
