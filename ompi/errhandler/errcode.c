@@ -34,7 +34,7 @@ static const struct {
     CLASS(MPI_ERR_ARG, "invalid argument of some other kind"),
     CLASS(MPI_ERR_UNKNOWN, "unknown error"),
     CLASS(MPI_ERR_TRUNCATE, "message truncated: it is longer than the receive buffer"),
-    CLASS(MPI_ERR_OTHER, "known error not in this list"),
+    CLASS(MPI_ERR_OTHER, "error of another kind"),
     CLASS(MPI_ERR_INTERN, "internal error of the MPI library"),
     CLASS(MPI_ERR_PENDING, "pending request"),
     CLASS(MPI_ERR_IN_STATUS, "error code is in the status"),

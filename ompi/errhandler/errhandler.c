@@ -114,6 +114,10 @@ __attribute__((noreturn)) static void die(const void *object, uint32_t kind, int
     const char *why = reason.errorcode == error ? reason.text : "";
     describe_object(object, kind, where, sizeof where);
     ompi_error_text(error, text);
+    if (!object) { /* the library could not start: no handler could have been set */
+        opal_show_help("mpi:start-error", "%s failed: %s", function, *why ? why : text);
+        ompi_rte_abort(error, *why ? why : text);
+    }
     opal_show_help("mpi:fatal-error",
                    "%s failed%s: %s%s%s\n%s is in force: the job ends. A program that can go on "
                    "sets MPI_ERRORS_RETURN.",

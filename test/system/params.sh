@@ -45,6 +45,8 @@ tap_ok "unknown names tolerated" works 'blt \(from: command line\) is not known'
 tap_ok "unknown names ignored" works '' --mca mca_base_param_check ignore --mca blt tcp
 echo 'btl_tcp_if_exclude lo' >"$site"
 tap_ok "a malformed line of a file" refused 'mca-params.conf:1: this line is no parameter setting' 
+seq -f 'line %g' 100 >"$site"
+tap_ok "a file that is something else: a few lines are named" refused '95 more lines of parameter files'
 printf '# mine\nbtl = slef\n' >"$site"
 tap_ok "a missing component" broken 'framework btl has no component "slef", .* Did you mean self\?'
 echo 'pml = teg' >"$site"

@@ -17,6 +17,8 @@
 #define ENV_PREFIX "OMPI_MCA_"
 #define ENV_SOURCE_PREFIX "HAWSER_MCA_SOURCE_"
 
+enum { COMPLAINTS_MAX = 5 }; /* about lines, told one by one: more tell nothing new */
+
 extern char **environ;
 
 const mca_base_var_enum_t mca_base_check_names[] = {
@@ -331,9 +333,18 @@ static int report_complaints(void)
         return OPAL_SUCCESS;
     }
     const bool fatal = MCA_BASE_CHECK_ERROR == strictness;
+    int reported = 0, more = 0;
     for (const complaint_t *c = sources.complaints; c; c = c->next) {
-        report(c, fatal ? "Correct it, or set the parameter mca_base_param_check to warn or ignore."
-                        : "It is ignored.");
+        if (reported < COMPLAINTS_MAX) {
+            report(c, fatal ? "Correct it, or set the parameter mca_base_param_check to warn or ignore."
+                            : "It is ignored.");
+            reported++;
+        } else {
+            more++;
+        }
+    }
+    if (more > 0) {
+        opal_show_help("mca-param-file:more", "%d more lines of parameter files are no parameter setting.", more);
     }
     return fatal ? OPAL_ERR_PARSE : OPAL_SUCCESS;
 }
