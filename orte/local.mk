@@ -19,7 +19,9 @@ libhawser_orte_la_SOURCES += \
     mca/odls/odls.h mca/odls/base/environ.c mca/odls/base/environ.h mca/odls/base/odls.c \
     mca/odls/base/spawn.c mca/odls/base/spawn.h \
     mca/plm/plm.h mca/plm/base/plm.c \
-    mca/ras/ras.h mca/ras/base/hostfile.c mca/ras/base/ras.c \
+    mca/ras/ras.h mca/ras/base/base.h mca/ras/base/hostfile.c mca/ras/base/hosts.c \
+    mca/ras/base/known.c mca/ras/base/names.c mca/ras/base/nodelist.c mca/ras/base/ras.c \
+    mca/ras/base/select.c \
     mca/rmaps/rmaps.h mca/rmaps/base/bind.c mca/rmaps/base/bind.h mca/rmaps/base/display.c \
     mca/rmaps/base/map.c mca/rmaps/base/objects.c mca/rmaps/base/parse.c mca/rmaps/base/rank.c \
     mca/schizo/schizo.h mca/schizo/base/cli.h mca/schizo/base/files.c mca/schizo/base/help.c \

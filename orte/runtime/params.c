@@ -5,6 +5,7 @@
 
 #include "orte/mca/iof/iof.h"
 #include "orte/mca/odls/odls.h"
+#include "orte/mca/ras/ras.h"
 #include "orte/mca/rmaps/rmaps.h"
 
 int orte_register_params(void)
@@ -13,6 +14,9 @@ int orte_register_params(void)
 
     if (rc == OPAL_SUCCESS) {
         rc = orte_iof_register_params();
+    }
+    if (rc == OPAL_SUCCESS) {
+        rc = orte_ras_register_params();
     }
     return rc == OPAL_SUCCESS ? orte_rmaps_register_params() : rc;
 }

@@ -18,7 +18,7 @@ struct orte_errmgr;
 typedef struct {
     bool quiet;
     bool verbose;
-    bool display_map, display_bindings, display_allocation;
+    bool display_map, display_bindings, display_allocation, display_topologies;
     bool do_not_launch;
     bool print_exit_codes;
     bool continuous;     /* a failed process does not end the job */
@@ -30,7 +30,6 @@ typedef struct {
     char **tune_sources; /* for each, "tune FILE:LINE" */
     char **mca;          /* NAME=value from --mca; later ones win, and beat all of tune */
     char **search_path;  /* --path */
-    char **hosts;        /* --host and --hostfile entries: name[:slots] */
 } orte_options_t;
 
 struct orte_runtime {
@@ -48,6 +47,7 @@ struct orte_runtime {
     orte_node_t *self;    /* this host; also in nodes if the job may use it */
     orte_node_t **nodes;
     int nnodes;
+    char *allocation;     /* whose nodes these are ("Slurm job 5"); NULL: no resource manager's */
     orte_job_t *job;      /* the job of the command line */
     int exit_code;
 };

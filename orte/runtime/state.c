@@ -22,17 +22,32 @@ static void step_allocate(orte_job_t *job)
 {
     orte_runtime_t *rt = job->rt;
 
-    if (orte_ras_allocate(rt, &job->placement) != OPAL_SUCCESS) {
+    if (orte_ras_allocate(rt, job) != OPAL_SUCCESS) {
         orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
         return;
     }
     orte_state_job(job, ORTE_JOB_DAEMONS);
 }
 
+/* A job that is only to be shown needs no daemons. */
+static int rehearse(orte_job_t *job)
+{
+    int rc = orte_ras_rehearse(job->rt);
+
+    if (rc == OPAL_SUCCESS) {
+        orte_state_job(job, ORTE_JOB_MAP);
+    }
+    return rc;
+}
+
 static void step_daemons(orte_job_t *job)
 {
-    if (orte_topology_discover(job->rt->self) != OPAL_SUCCESS ||
-        orte_plm_launch_daemons(job, job->rt->nodes, job->rt->nnodes) != OPAL_SUCCESS) {
+    orte_runtime_t *rt = job->rt;
+
+    if (orte_topology_discover(rt->self) != OPAL_SUCCESS ||
+        (rt->opt.do_not_launch ? rehearse(job)
+                               : orte_plm_launch_daemons(job, rt->nodes, rt->nnodes)) !=
+            OPAL_SUCCESS) {
         orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
     }
 }
@@ -48,6 +63,9 @@ static int nodes_known(orte_runtime_t *rt, const orte_placement_t *placement)
     }
     if (rt->opt.display_allocation) {
         orte_ras_display(rt, placement);
+    }
+    if (rt->opt.display_topologies) {
+        orte_ras_display_topologies(rt);
     }
     return OPAL_SUCCESS;
 }

@@ -7,6 +7,7 @@
 #include "orte/mca/errmgr/errmgr.h"
 #include "orte/mca/iof/iof.h"
 #include "orte/mca/odls/odls.h"
+#include "orte/mca/ras/ras.h"
 #include "orte/mca/rmaps/rmaps.h"
 #include "orte/mca/schizo/schizo.h"
 #include "orte/pmix/server.h"
@@ -209,7 +210,7 @@ static int prepare(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t 
         return ORTE_EXIT_USAGE;
     }
     if (orte_odls_register_params() != OPAL_SUCCESS || orte_iof_register_params() != OPAL_SUCCESS ||
-        orte_rmaps_open() != OPAL_SUCCESS ||
+        orte_ras_open() != OPAL_SUCCESS || orte_rmaps_open() != OPAL_SUCCESS ||
         mca_base_var_check_unknown() != OPAL_SUCCESS) {
         return ORTE_EXIT_USAGE;
     }

@@ -94,7 +94,7 @@ static void values(void)
     TAP_OK(parse("mpirun --output-filename /d:nocopy a") == 0 &&
                strcmp(rt->job->io.output_dir, "/d") == 0 && rt->job->io.output_only_files,
            "output files");
-    TAP_OK(parse("mpirun --host a,b:2 --host c a") == 0 && opal_argv_count(rt->opt.hosts) == 3,
+    TAP_OK(parse("mpirun --host a,b:2 --host c a") == 0 && opal_argv_count(rt->job->apps[0]->hosts) == 2,
            "hosts");
     TAP_OK(parse("mpirun --timeout 2.5 a") == 0 && rt->opt.timeout == 2.5, "a fraction of a second");
     TAP_OK(parse("mpirun --report-bindings --display map,alloc a") == 0 && rt->opt.display_map &&

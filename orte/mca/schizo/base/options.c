@@ -84,21 +84,36 @@ static int read_appfile(orte_cli_t *cli, const opt_t *option, char **args)
 
 static int add_hosts(orte_cli_t *cli, const opt_t *option, char **args)
 {
-    char **names = opal_argv_split(args[0], ',');
-    int rc = names == NULL ? OPAL_ERR_OUT_OF_RESOURCE : OPAL_SUCCESS;
-
     (void)option;
-    for (char **name = names; name != NULL && *name != NULL && rc == OPAL_SUCCESS; name++) {
-        rc = opal_argv_append(&cli->rt->opt.hosts, *name);
-    }
-    opal_argv_free(names);
-    return rc;
+    return opal_argv_append(&cli->app->hosts, args[0]);
 }
 
 static int add_hostfile(orte_cli_t *cli, const opt_t *option, char **args)
 {
+    if (access(args[0], R_OK) != 0) {
+        orte_report("%s: can't read host file %s: %s", shown_name(option), args[0],
+                    strerror(errno));
+        return OPAL_ERR_IN_ERRNO;
+    }
+    return opal_argv_append(&cli->app->hostfiles, args[0]);
+}
+
+static int set_param(orte_cli_t *cli, const char *name, const char *value)
+{
+    char *setting;
+
+    if (asprintf(&setting, "%s=%s", name, value) < 0) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    int rc = opal_argv_append(&cli->rt->opt.mca, setting);
+    free(setting);
+    return rc;
+}
+
+static int default_hostfile(orte_cli_t *cli, const opt_t *option, char **args)
+{
     (void)option;
-    return orte_ras_read_hostfile(args[0], &cli->rt->opt.hosts);
+    return set_param(cli, "ras_base_default_hostfile", args[0]);
 }
 
 static int accept_only(orte_cli_t *cli, const opt_t *option, char **args)
@@ -391,19 +406,12 @@ static int unset_env(orte_cli_t *cli, const opt_t *option, char **args)
 
 static int set_mca(orte_cli_t *cli, const opt_t *option, char **args)
 {
-    char *setting;
-
     (void)option;
     if (args[0][0] == '\0' || strchr(args[0], '=') != NULL) {
         orte_report("--mca: '%s' is no name of a parameter (--mca NAME VALUE)", args[0]);
         return OPAL_ERR_BAD_PARAM;
     }
-    if (asprintf(&setting, "%s=%s", args[0], args[1]) < 0) {
-        return OPAL_ERR_OUT_OF_RESOURCE;
-    }
-    int rc = opal_argv_append(&cli->rt->opt.mca, setting);
-    free(setting);
-    return rc;
+    return set_param(cli, args[0], args[1]);
 }
 
 static int set_pmix_mca(orte_cli_t *cli, const opt_t *option, char **args)
@@ -516,9 +524,12 @@ const orte_cli_option_t orte_cli_options[] = {
      "read programs from FILE, one a line: [options] program [arguments]; # starts a comment",
      read_appfile, 0},
     {"host H hosts", "NAME[:N],...", ORTE_CLI_START,
-     "hosts to use and their slots; this version knows this host only (localhost:4)", add_hosts, 0},
-    {"hostfile machinefile default-hostfile f", "FILE", ORTE_CLI_START,
-     "the same from a file: NAME [slots=N] a line", add_hostfile, 0},
+     "hosts for the program that follows and their slots (1 each if not said, :* for all); ranges "
+     "like n[01-16]; ^NAME leaves one out", add_hosts, 0},
+    {"hostfile machinefile f", "FILE", ORTE_CLI_START,
+     "the same from a file: NAME [slots=N] [max_slots=N] a line", add_hostfile, 0},
+    {"default-hostfile", "FILE", ORTE_CLI_START, "host file for jobs that name none",
+     default_hostfile, 0},
     {"allow-run-as-root", NULL, ORTE_CLI_START, "accepted; root needs no permission", accept_only,
      0},
 
