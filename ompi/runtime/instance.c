@@ -13,10 +13,10 @@
 #include "ompi/info/info.h"
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/pml.h"
-#include "ompi/mpi/c/state.h"
 #include "ompi/op/op.h"
 #include "ompi/proc/proc.h"
 #include "ompi/request/request.h"
+#include "ompi/runtime/params.h"
 #include "ompi/runtime/rte.h"
 #include "ompi/runtime/runtime.h"
 #include "opal/mca/base/var.h"
@@ -83,7 +83,7 @@ static const struct {
     void (*stop)(void);
 } stages[] = {
     {"the portable base", opal_init, opal_finalize},
-    {"parameters of the MPI layer", ompi_mpi_shell_register, NULL},
+    {"parameters of the MPI layer", ompi_register_own_params, NULL},
     {"the progress engine", start_progress, opal_progress_finalize},
     {"the runtime", start_rte, ompi_rte_finalize},
     {"error handlers", NULL, ompi_errhandler_finalize},

@@ -2,6 +2,7 @@
 /* The lists of what registers parameters in the MPI library. */
 #include "ompi/runtime/params.h"
 
+#include "ompi/communicator/port.h"
 #include "ompi/mca/btl/base/btl_base.h"
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/pml.h"
@@ -20,7 +21,8 @@ mca_base_framework_t *const *ompi_frameworks(void)
 
 int ompi_register_own_params(void)
 {
-    return ompi_mpi_shell_register();
+    int rc = ompi_mpi_shell_register();
+    return rc == OPAL_SUCCESS ? ompi_port_register_params() : rc;
 }
 
 int ompi_register_params(void)

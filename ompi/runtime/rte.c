@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "ompi/runtime/cpus.h"
+#include "ompi/runtime/names.h"
 #include "opal/class/list.h"
 #include "opal/runtime/progress.h"
 #include "opal/util/output.h"
@@ -492,6 +493,7 @@ void ompi_rte_finalize(void)
     opal_list_item_t *item;
     if (my_proc.nspace[0]) {
         PMIx_Finalize(NULL, 0); /* no more callbacks */
+        ompi_names_finalize();
     }
     closed = true; /* answers may still be on their way in the progress engine */
     while ((item = opal_list_pop(&published)) != NULL) {

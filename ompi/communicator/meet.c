@@ -1,0 +1,170 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* A communicator for two processes that had none in common. See meet.h. */
+#include "ompi/communicator/meet.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "ompi/communicator/context.h"
+#include "ompi/errhandler/errhandler.h"
+#include "ompi/mca/coll/coll.h"
+
+/* Version of the texts: both sides must be of the same. */
+#define GREETING "hawser-meet-1"
+
+/* ---- Who is there ---- */
+
+typedef struct other {
+    uint32_t rank;
+    uint32_t salt; /* of this meeting, the same on both sides */
+} other_t;
+
+static int swap_names(const ompi_meeting_t *meeting, other_t *other)
+{
+    char *mine, *theirs = NULL, nspace[512];
+    uint32_t salt = 0, their_salt = 0;
+    if (getrandom(&salt, sizeof salt, 0) != (ssize_t) sizeof salt) {
+        return ompi_error(MPI_ERR_OTHER, "the system gives no random numbers");
+    }
+    if (asprintf(&mine, GREETING " %s %" PRIu32 " %" PRIu32, ompi_rte.nspace, ompi_rte.rank,
+                 salt) < 0) {
+        return MPI_ERR_NO_MEM;
+    }
+    int rc = meeting->swap(meeting->context, mine, &theirs);
+    free(mine);
+    if (rc != MPI_SUCCESS) {
+        free(theirs);
+        return rc;
+    }
+    if (sscanf(theirs, GREETING " %511s %" SCNu32 " %" SCNu32, nspace, &other->rank,
+               &their_salt) != 3) {
+        rc = ompi_error(MPI_ERR_OTHER, "the other side does not speak as this version of Hawser "
+                        "does (it says \"%.60s\")", theirs);
+    } else if (strcmp(nspace, ompi_rte.nspace) != 0 || other->rank >= ompi_rte.size) {
+        rc = ompi_error(MPI_ERR_OTHER, "the other side is of another job (%s): only processes of "
+                        "one job can connect to each other in this version", nspace);
+    } else if (other->rank == ompi_rte.rank) {
+        rc = ompi_error(MPI_ERR_COMM, "both sides are the same process");
+    }
+    other->salt = salt ^ their_salt;
+    free(theirs);
+    return rc;
+}
+
+/* ---- A context for the two ---- */
+
+static int swap_votes(const ompi_meeting_t *meeting, int64_t *values)
+{
+    char mine[128], *theirs = NULL;
+    int64_t others[OMPI_COMM_VALUES];
+    snprintf(mine, sizeof mine, "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, values[0],
+             values[1], values[2], values[3]);
+    int rc = meeting->swap(meeting->context, mine, &theirs);
+    if (rc == MPI_SUCCESS &&
+        sscanf(theirs, "%" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNd64, &others[0], &others[1],
+               &others[2], &others[3]) != OMPI_COMM_VALUES) {
+        rc = ompi_error(MPI_ERR_OTHER, "the other side's answer makes no sense: \"%.60s\"", theirs);
+    }
+    free(theirs);
+    if (rc == MPI_SUCCESS) {
+        ompi_comm_take_maxima(values, others, OMPI_COMM_VALUES);
+    }
+    return rc;
+}
+
+static int agree(const ompi_meeting_t *meeting, uint32_t salt, int failure, uint32_t *context)
+{
+    /* Only tells this vote from others that go on at the same time. */
+    const ompi_comm_agreement_t agreement = {.comm = &ompi_comm_world, .tag = (int) salt};
+    ompi_comm_vote_t vote;
+    int rc;
+    ompi_comm_vote_start(&vote, true, failure);
+    do {
+        rc = swap_votes(meeting, vote.values);
+        if (rc != MPI_SUCCESS) {
+            ompi_comm_vote_abandon(&vote);
+            return rc;
+        }
+    } while (!ompi_comm_vote_count(&agreement, &vote, &rc, context));
+    return rc;
+}
+
+/* The lower rank of the world comes first, so that both sides agree. */
+static ompi_communicator_t *pair_with(uint32_t rank, int *peer)
+{
+    uint32_t *ranks = malloc(2 * sizeof *ranks);
+    if (!ranks) {
+        return NULL;
+    }
+    *peer = rank > ompi_rte.rank;
+    ranks[*peer] = rank;
+    ranks[1 - *peer] = ompi_rte.rank;
+    ompi_group_t *group = ompi_group_new_list(ranks, 2);
+    ompi_communicator_t *pair = group ? ompi_comm_new(group, NULL) : NULL;
+    if (group) {
+        ompi_group_release(group);
+    }
+    return pair;
+}
+
+int ompi_comm_meet(const ompi_meeting_t *meeting, ompi_communicator_t **bridge, int *peer)
+{
+    uint32_t context;
+    other_t other;
+    *bridge = NULL;
+    int rc = swap_names(meeting, &other);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+    ompi_communicator_t *pair = pair_with(other.rank, peer);
+    rc = agree(meeting, other.salt, pair ? MPI_SUCCESS : MPI_ERR_NO_MEM, &context);
+    if (rc == MPI_SUCCESS) {
+        rc = ompi_comm_enable(pair, context);
+    }
+    if (rc == MPI_SUCCESS) {
+        *bridge = pair;
+    } else if (pair) {
+        ompi_comm_release(pair);
+    }
+    return rc;
+}
+
+/* ---- Both sides as a whole ---- */
+
+/* All of `local` learn how the root's part of the meeting went. */
+static int tell_all(ompi_communicator_t *local, int root, int rc)
+{
+    int32_t said = rc;
+    int told = local->coll->bcast.fn(&said, 1, ompi_datatype_builtin(MPI_INT32_T), root, local,
+                                     local->coll->bcast.module);
+    if (rc != MPI_SUCCESS || told != MPI_SUCCESS) {
+        return rc != MPI_SUCCESS ? rc : told;
+    }
+    return said == MPI_SUCCESS ? MPI_SUCCESS
+                               : ompi_error(said, "the root (rank %d) could not connect", root);
+}
+
+int ompi_comm_connect_meeting(ompi_communicator_t *local, int root, const ompi_meeting_t *meeting,
+                              ompi_communicator_t **newcomm)
+{
+    ompi_communicator_t *bridge = NULL;
+    int peer = 0, rc = MPI_SUCCESS;
+    *newcomm = NULL;
+    if (local->my_rank == root) {
+        rc = meeting->failure;
+        if (rc == MPI_SUCCESS) {
+            rc = ompi_comm_meet(meeting, &bridge, &peer);
+        }
+    }
+    rc = tell_all(local, root, rc);
+    if (rc == MPI_SUCCESS) {
+        rc = ompi_comm_connect(local, root, bridge, peer, 0, newcomm);
+    }
+    if (bridge) {
+        ompi_comm_free(bridge);
+    }
+    return rc;
+}

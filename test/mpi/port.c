@@ -1,0 +1,273 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Ports, services, accept and connect, join, disconnect: parts of one job that meet anew. */
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "support/mpi_test.h"
+
+static int rank, size;
+
+static void begin(void)
+{
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+}
+
+static int class_of(int error)
+{
+    int class = -1;
+    MPI_Error_class(error, &class);
+    return class;
+}
+
+/* Everybody's world rank to everybody on the other side, and a merge. */
+static void check_talk(MPI_Comm inter)
+{
+    int n, local, flag, got, all, sum = -1;
+    MPI_Comm merged;
+    MPI_Comm_test_inter(inter, &flag);
+    MPI_CHECK(flag);
+    MPI_Comm_remote_size(inter, &n);
+    MPI_Comm_size(inter, &local);
+    for (int i = 0; i < n; i++) {
+        MPI_Send(&rank, 1, MPI_INT, i, 3, inter);
+    }
+    for (int i = 0; i < n; i++) {
+        MPI_Recv(&got, 1, MPI_INT, i, 3, inter, MPI_STATUS_IGNORE);
+        MPI_CHECK(got >= 0 && got < size && got != rank);
+    }
+    MPI_Intercomm_merge(inter, 0, &merged);
+    MPI_Comm_size(merged, &all);
+    MPI_CHECK(all == local + n);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, merged);
+    MPI_CHECK(all != size || sum == size * (size - 1) / 2);
+    MPI_Comm_free(&merged);
+}
+
+/* The lower half accepts, the upper one connects, `times` times; the roots are not the first. The
+ * name of the port goes over the world, or by a service. */
+static void meet(int times, int by_service)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm half, inter;
+    begin();
+    int middle = size / 2, low = rank < middle, n;
+    MPI_Comm_split(MPI_COMM_WORLD, low, rank, &half);
+    MPI_Comm_size(half, &n);
+    int root = n - 1, owner = middle - 1;
+    if (rank == owner) {
+        MPI_CHECK(MPI_Open_port(MPI_INFO_NULL, port) == MPI_SUCCESS);
+        MPI_CHECK(!by_service ||
+                  MPI_Publish_name("tea time", MPI_INFO_NULL, port) == MPI_SUCCESS);
+    }
+    if (by_service) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_CHECK(rank == owner ||
+                  MPI_Lookup_name("tea time", MPI_INFO_NULL, port) == MPI_SUCCESS);
+    } else {
+        MPI_Bcast(port, sizeof port, MPI_CHAR, owner, MPI_COMM_WORLD);
+    }
+    for (int i = 0; i < times; i++) {
+        int rc = low ? MPI_Comm_accept(port, MPI_INFO_NULL, root, half, &inter)
+                     : MPI_Comm_connect(port, MPI_INFO_NULL, root, half, &inter);
+        if (MPI_CHECK(rc == MPI_SUCCESS)) {
+            check_talk(inter);
+            MPI_CHECK(MPI_Comm_disconnect(&inter) == MPI_SUCCESS && inter == MPI_COMM_NULL);
+        }
+    }
+    if (rank == owner) {
+        MPI_CHECK(!by_service ||
+                  MPI_Unpublish_name("tea time", MPI_INFO_NULL, port) == MPI_SUCCESS);
+        MPI_CHECK(MPI_Close_port(port) == MPI_SUCCESS);
+    }
+    MPI_Comm_free(&half);
+    MPI_Finalize();
+}
+
+static void test_world(void)
+{
+    meet(1, 0);
+}
+
+static void test_service(void)
+{
+    meet(3, 1);
+}
+
+/* All but one connect to that one at the same time: each is served once. */
+static void test_many(void)
+{
+    char port[MPI_MAX_PORT_NAME];
+    int seen = 0, got;
+    MPI_Comm inter;
+    begin();
+    if (rank == 0) {
+        MPI_Open_port(MPI_INFO_NULL, port);
+    }
+    MPI_Bcast(port, sizeof port, MPI_CHAR, 0, MPI_COMM_WORLD);
+    for (int i = 1; i < size; i++) {
+        if (rank != 0 && i > 1) {
+            break;
+        }
+        int rc = rank == 0 ? MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter)
+                           : MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter);
+        if (MPI_CHECK(rc == MPI_SUCCESS)) {
+            MPI_Sendrecv(&rank, 1, MPI_INT, 0, 0, &got, 1, MPI_INT, 0, 0, inter,
+                         MPI_STATUS_IGNORE);
+            seen |= 1 << got;
+            MPI_Comm_disconnect(&inter);
+        }
+    }
+    MPI_CHECK(seen == (rank == 0 ? (1 << size) - 2 : 1));
+    if (rank == 0) {
+        MPI_Close_port(port);
+    }
+    MPI_Finalize();
+}
+
+/* One process accepts in one thread while it connects elsewhere in another: a ring. */
+static char ring_port[MPI_MAX_PORT_NAME];
+
+static void *accept_one(void *arg)
+{
+    MPI_Comm *inter = arg;
+    MPI_CHECK(MPI_Comm_accept(ring_port, MPI_INFO_NULL, 0, MPI_COMM_SELF, inter) == MPI_SUCCESS);
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    char next[MPI_MAX_PORT_NAME];
+    int provided, before = -1, after = -1;
+    MPI_Comm alone, left, right;
+    pthread_t thread;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Open_port(MPI_INFO_NULL, ring_port);
+    MPI_Sendrecv(ring_port, MPI_MAX_PORT_NAME, MPI_CHAR, (rank + size - 1) % size, 0, next,
+                 MPI_MAX_PORT_NAME, MPI_CHAR, (rank + 1) % size, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    MPI_Comm_dup(MPI_COMM_SELF, &alone); /* each thread needs a communicator of its own */
+    pthread_create(&thread, NULL, accept_one, &left);
+    MPI_CHECK(MPI_Comm_connect(next, MPI_INFO_NULL, 0, alone, &right) == MPI_SUCCESS);
+    pthread_join(thread, NULL);
+    MPI_Comm_free(&alone);
+    MPI_Request request;
+    MPI_Isend(&rank, 1, MPI_INT, 0, 0, right, &request);
+    MPI_Sendrecv(&rank, 1, MPI_INT, 0, 0, &before, 1, MPI_INT, 0, 0, left, MPI_STATUS_IGNORE);
+    MPI_Recv(&after, 1, MPI_INT, 0, 0, right, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_CHECK(before == (rank + size - 1) % size && after == (rank + 1) % size);
+    MPI_Comm_disconnect(&left);
+    MPI_Comm_disconnect(&right);
+    MPI_Close_port(ring_port);
+    MPI_Finalize();
+}
+
+static void test_errors(void)
+{
+    char port[MPI_MAX_PORT_NAME], long_name[2000];
+    MPI_Comm inter = MPI_COMM_WORLD;
+    MPI_Info info;
+    begin();
+    memset(long_name, 'x', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = '\0';
+    MPI_CHECK(class_of(MPI_Close_port("nonsense")) == MPI_ERR_PORT);
+    MPI_CHECK(class_of(MPI_Comm_connect("nonsense", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter)) ==
+              MPI_ERR_PORT); /* everywhere, not only at the root */
+    MPI_CHECK(class_of(MPI_Lookup_name("nobody", MPI_INFO_NULL, port)) == MPI_ERR_NAME);
+    MPI_CHECK(class_of(MPI_Lookup_name(long_name, MPI_INFO_NULL, port)) == MPI_ERR_NAME);
+    MPI_CHECK(class_of(MPI_Unpublish_name("nobody", MPI_INFO_NULL, "p")) == MPI_ERR_SERVICE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        MPI_CHECK(MPI_Publish_name("mine", MPI_INFO_NULL, "p") == MPI_SUCCESS);
+        MPI_CHECK(class_of(MPI_Publish_name("mine", MPI_INFO_NULL, "p")) == MPI_ERR_SERVICE);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) { /* of another */
+        MPI_CHECK(class_of(MPI_Unpublish_name("mine", MPI_INFO_NULL, "p")) == MPI_ERR_SERVICE);
+    }
+    /* Open, but nobody comes; then closed. */
+    MPI_Open_port(MPI_INFO_NULL, port);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "timeout", "1");
+    MPI_CHECK(class_of(MPI_Comm_accept(port, info, 0, MPI_COMM_SELF, &inter)) == MPI_ERR_PORT);
+    MPI_CHECK(class_of(MPI_Comm_connect(port, info, 0, MPI_COMM_SELF, &inter)) == MPI_ERR_PORT);
+    MPI_Info_free(&info);
+    MPI_Close_port(port);
+    MPI_CHECK(class_of(MPI_Close_port(port)) == MPI_ERR_PORT);
+    MPI_CHECK(class_of(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter)) ==
+              MPI_ERR_PORT);
+    MPI_Finalize();
+}
+
+/* Nobody started this process: no names. */
+static void test_alone(void)
+{
+    char port[MPI_MAX_PORT_NAME];
+    begin();
+    MPI_CHECK(class_of(MPI_Open_port(MPI_INFO_NULL, port)) == MPI_ERR_UNSUPPORTED_OPERATION);
+    MPI_Finalize();
+}
+
+/* Ranks 0 and 1 get a socket between them by way of a name that both know. */
+static void test_join(void)
+{
+    int fd = -1, got = -1;
+    MPI_Comm inter;
+    begin();
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    /* An abstract name: nothing is left behind. */
+    snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "hawser-join-test-%d",
+             (int) getppid());
+    fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (rank == 0) {
+        MPI_CHECK(bind(fd, (struct sockaddr *) &address, sizeof address) == 0);
+        MPI_CHECK(listen(fd, 1) == 0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        int listener = fd;
+        fd = accept(listener, NULL, NULL);
+        close(listener);
+    } else {
+        MPI_CHECK(connect(fd, (struct sockaddr *) &address, sizeof address) == 0);
+    }
+    if (MPI_CHECK(MPI_Comm_join(fd, &inter) == MPI_SUCCESS)) {
+        MPI_Sendrecv(&rank, 1, MPI_INT, 0, 0, &got, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
+        MPI_CHECK(got == 1 - rank);
+        MPI_Comm_disconnect(&inter);
+    }
+    /* Still usable, and quiescent. */
+    char byte = (char) rank, other = 9;
+    MPI_CHECK(write(fd, &byte, 1) == 1 && read(fd, &other, 1) == 1 && other == 1 - rank);
+    /* One side goes away: an error, not a wait. */
+    if (rank == 0) {
+        close(fd);
+    } else {
+        MPI_CHECK(class_of(MPI_Comm_join(fd, &inter)) == MPI_ERR_OTHER);
+        close(fd);
+    }
+    MPI_Finalize();
+}
+
+static const mpi_test_t tests[] = {
+    {.name = "world-2", .np = 2, .fn = test_world},
+    {.name = "world-5", .np = 5, .fn = test_world},
+    {.name = "service", .np = 4, .fn = test_service},
+    {.name = "many", .np = 5, .fn = test_many},
+    {.name = "threads", .np = 3, .fn = test_threads},
+    {.name = "errors", .np = 3, .fn = test_errors},
+    {.name = "alone", .np = 0, .fn = test_alone},
+    {.name = "join", .np = 2, .fn = test_join},
+};
+
+int main(int argc, char **argv)
+{
+    return mpi_test_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
