@@ -72,6 +72,14 @@ nothing_else() {
     cat more
     [ ! -s more ]
 }
+# What mpi.h has besides is what the ABI leaves out and programs use, and no constant of any other name.
+more_constants() {
+    grep -hoE '\bMPI_[A-Z][A-Z0-9_]+\b' "$top_builddir/ompi/include/mpi.h" | sort -u >ours.constants
+    { cat constants; printf 'MPI_%s\n' SOURCE TAG ERROR T_; } | sort -u >known
+    comm -23 ours.constants known >more
+    cat more
+    [ ! -s more ]
+}
 soname() { readelf -d "$library" | grep -q 'SONAME.*\[libmpi_abi.so.1\]'; }
 
 tap_ok "the oracle has constants" enough constants 350
@@ -79,6 +87,7 @@ tap_ok "the oracle has functions" enough functions 1300
 tap_ok "the oracle has prototypes" enough prototypes 1300
 tap_ok "the oracle has types" enough typedefs 25
 tap_ok "constants, sizes and offsets are the same" same_constants
+tap_ok "no other constants are defined" more_constants
 tap_ok "types and prototypes are the same" $compile -fsyntax-only both.c
 tap_ok "every function is exported, MPI_ weak and PMPI_ strong" exported
 tap_ok "no other MPI names are exported" nothing_else
