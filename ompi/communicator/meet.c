@@ -102,7 +102,7 @@ static ompi_communicator_t *pair_with(uint32_t rank, int *peer)
     *peer = rank > ompi_rte.rank;
     ranks[*peer] = rank;
     ranks[1 - *peer] = ompi_rte.rank;
-    ompi_group_t *group = ompi_group_new_list(ranks, 2);
+    ompi_group_t *group = ompi_group_new_list(ranks, 2, 0);
     ompi_communicator_t *pair = group ? ompi_comm_new(group, NULL) : NULL;
     if (group) {
         ompi_group_release(group);
