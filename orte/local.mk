@@ -2,6 +2,7 @@
 # Sources of the runtime's library, and its tools.
 libhawser_orte_la_SOURCES += \
     util/env.c util/env.h \
+    util/pack.c util/pack.h \
     util/proctree.c util/proctree.h \
     util/report.c util/report.h \
     runtime/job.c runtime/types.h \
@@ -14,6 +15,7 @@ libhawser_orte_la_SOURCES += \
     runtime/topology.c runtime/topology.h \
     pmix/data.c pmix/internal.h pmix/register.c pmix/server.c pmix/server.h \
     mca/errmgr/errmgr.h mca/errmgr/base/errmgr.c \
+    mca/grpcomm/grpcomm.h mca/grpcomm/base/grpcomm.c \
     mca/iof/iof.h mca/iof/base/internal.h mca/iof/base/help.c mca/iof/base/input.c mca/iof/base/iof.c \
     mca/iof/base/output.c mca/iof/base/sink.c mca/iof/base/sink.h \
     mca/odls/odls.h mca/odls/base/environ.c mca/odls/base/environ.h mca/odls/base/odls.c \
@@ -26,6 +28,13 @@ libhawser_orte_la_SOURCES += \
     mca/rmaps/base/map.c mca/rmaps/base/objects.c mca/rmaps/base/parse.c mca/rmaps/base/rank.c \
     mca/schizo/schizo.h mca/schizo/base/cli.h mca/schizo/base/files.c mca/schizo/base/help.c \
     mca/schizo/base/options.c mca/schizo/base/parse.c mca/schizo/base/programs.c
+
+# Messages among daemons; apart, so that tests reach what the library hides.
+noinst_LTLIBRARIES += liborte-oob.la
+liborte_oob_la_SOURCES = oob/connect.c oob/greet.c oob/internal.h oob/link.c oob/listen.c oob/message.c \
+    oob/oob.c oob/oob.h oob/tree.c oob/tree.h oob/wire.c oob/wire.h
+libhawser_orte_la_LIBADD += liborte-oob.la
+libhawser_orte_la_DEPENDENCIES += liborte-oob.la
 
 bin_PROGRAMS += mpirun orte-clean
 mpirun_SOURCES = tools/mpirun/main.c

@@ -24,10 +24,10 @@
  *       are, and delays no other pair of daemons and no control message.
  *   Since CONTROL overtakes STREAM, the end of a stream is to be said in the stream.
  *
- * Loss. A daemon that dies, leaves, or whose host falls silent for oob_heartbeat seconds is
- * reported by on_lost to *all* daemons that can still be reached, once each, with what its
- * neighbour saw. Everything below it in the tree is then unreachable too and not reported apart;
- * orte_oob_is_lost() tells. Silence is that of the host (its kernel answers for a process that is
+ * Loss. A daemon that dies, or whose host falls silent for oob_heartbeat seconds, is reported by
+ * on_lost to *all* daemons that can still be reached, once each, with what its neighbour saw; one
+ * that leaves in order, to its neighbours and all above. Everything below it in the tree is then
+ * unreachable too and not reported apart; orte_oob_is_lost() tells. Silence is that of the host (its kernel answers for a process that is
  * stopped or computes), so that load, SIGSTOP and debuggers lose nobody.
  *
  * Who is trusted. Before anything else is believed, both sides prove knowledge of the job's key
@@ -97,14 +97,16 @@ typedef struct orte_oob_config {
     const char *hostname;         /* for messages; copied */
     void *arg;                    /* of all callbacks */
 
-    /* A neighbour (parent or child) has proved itself; messages to it and beyond may be sent. */
+    /* A neighbour (parent or child) has proved itself; what waited for it is sent now. */
     void (*on_connected)(void *arg, uint32_t index, const char *hostname);
     /* The parent can't be reached: OPAL_ERR_NOT_SUPPORTED if it is of another version, else
      * OPAL_ERR_UNREACHABLE. The sentence says what was tried, what happened and what to do. */
     void (*on_connect_failed)(void *arg, int rc, const char *sentence);
-    /* See "Loss" above. Comes after all messages that arrived from there. Not for oneself. */
+    /* See "Loss" above. Comes after all CONTROL messages that arrived from there, at its neighbours
+     * after all of its messages. */
     void (*on_lost)(void *arg, uint32_t index, orte_oob_loss_t why, const char *sentence);
-    /* orte_oob_backlog(index, STREAM) has fallen to half a window or less, after it was more. */
+    /* orte_oob_backlog(index, STREAM) has fallen to half a window or less, after it was more.
+     * Not for a daemon that is lost. */
     void (*on_drained)(void *arg, uint32_t index);
     /* Somebody who connected was turned away. `index`: who he said he is, unproven, or
      * ORTE_OOB_NONE. rc: OPAL_ERR_NOT_SUPPORTED: another version of this software (worth telling
@@ -151,8 +153,10 @@ ORTE_DECLSPEC int orte_oob_listen(orte_oob_t *oob, const char **contact,
  * OPAL_ERR_PARSE: not a contact text. OPAL_ERR_EXISTS: called before. */
 ORTE_DECLSPEC int orte_oob_connect(orte_oob_t *oob, const char *contact);
 
-/* More daemons have been added at the end (never fewer). */
-ORTE_DECLSPEC void orte_oob_grow(orte_oob_t *oob, uint32_t count);
+/* More daemons have been added at the end. To be called in every daemon before any message of or to
+ * a new one, so in the handler of a broadcast that says so. OPAL_ERR_BAD_PARAM: fewer;
+ * OPAL_ERR_OUT_OF_RESOURCE. */
+ORTE_DECLSPEC int orte_oob_grow(orte_oob_t *oob, uint32_t count);
 
 /* No more messages from here: send what is queued, tell the neighbours (they report
  * ORTE_OOB_LEFT), wait until they have got it or `limit_ms` has passed; then done(arg), from the
@@ -172,13 +176,19 @@ ORTE_DECLSPEC void orte_oob_handle(orte_oob_t *oob, uint16_t tag, orte_oob_handl
  * index (one's own as well) or ORTE_OOB_EVERYBODY: all daemons below this one in the tree, hence
  * mpirun's message reaches all; not oneself. Broadcasts and messages to one daemon keep their order
  * within the class.
- * OPAL_ERR_UNREACHABLE: the way there is lost, or not there yet. A broadcast leaves out lost
- * daemons and returns success, as long as no child of this one is yet to connect.
+ * To a neighbour that is yet to connect, or through it, messages wait for that.
+ * OPAL_ERR_UNREACHABLE: the way there is lost, or we leave. A broadcast leaves out lost daemons and
+ * succeeds.
  * OPAL_ERR_BAD_PARAM: an index or tag out of range, or too many bytes.
  * OPAL_ERR_OUT_OF_RESOURCE. */
 ORTE_DECLSPEC int orte_oob_send(orte_oob_t *oob, uint32_t to, uint16_t tag, orte_oob_class_t cls,
                                 uint8_t *data, size_t size);
-/* The same with what was written into `pack`, which is as new afterwards; a writer's error is
+/* The same message to several daemons, each one other than this; its bytes are kept once. Those that
+ * are lost are left out; OPAL_ERR_OUT_OF_RESOURCE: some do not get it. */
+ORTE_DECLSPEC int orte_oob_multicast(orte_oob_t *oob, const uint32_t *to, size_t count,
+                                     uint16_t tag, orte_oob_class_t cls, uint8_t *data,
+                                     size_t size);
+/* As orte_oob_send(), with what was written into `pack`, which is as new afterwards; a writer's error is
  * returned. */
 ORTE_DECLSPEC int orte_oob_send_pack(orte_oob_t *oob, uint32_t to, uint16_t tag,
                                      orte_oob_class_t cls, orte_pack_t *pack);
@@ -196,6 +206,7 @@ ORTE_DECLSPEC void orte_oob_consumed(orte_oob_t *oob, uint32_t from, size_t size
 
 /* ---- Questions ---- */
 
+ORTE_DECLSPEC struct event_base *orte_oob_base(const orte_oob_t *oob);
 ORTE_DECLSPEC uint32_t orte_oob_index(const orte_oob_t *oob);
 ORTE_DECLSPEC uint32_t orte_oob_count(const orte_oob_t *oob);
 ORTE_DECLSPEC uint32_t orte_oob_tree_radix(const orte_oob_t *oob);

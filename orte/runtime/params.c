@@ -7,6 +7,7 @@
 #include "orte/mca/odls/odls.h"
 #include "orte/mca/ras/ras.h"
 #include "orte/mca/rmaps/rmaps.h"
+#include "orte/oob/oob.h"
 
 int orte_register_params(void)
 {
@@ -17,6 +18,9 @@ int orte_register_params(void)
     }
     if (rc == OPAL_SUCCESS) {
         rc = orte_ras_register_params();
+    }
+    if (rc == OPAL_SUCCESS) {
+        rc = orte_oob_register_params();
     }
     return rc == OPAL_SUCCESS ? orte_rmaps_register_params() : rc;
 }

@@ -11,3 +11,10 @@ unit_orte_rmaps_test_LDADD = $(orte_lib) $(opal_lib) $(HWLOC_LIBS)
 check_PROGRAMS += unit/orte/schizo_test
 unit_orte_schizo_test_SOURCES = unit/orte/schizo_test.c
 unit_orte_schizo_test_LDADD = $(orte_lib) $(opal_lib)
+
+# Messages among daemons: contents, tree, formats, greetings with strangers, worlds of processes.
+orte_oob_core = $(top_builddir)/orte/liborte-oob.la $(orte_lib) $(opal_lib) $(LIBEVENT_LIBS)
+check_PROGRAMS += unit/orte/pack_test unit/orte/oob/tree_test unit/orte/oob/wire_test
+unit_orte_pack_test_LDADD = $(orte_lib) $(opal_lib)
+unit_orte_oob_tree_test_LDADD = $(orte_lib)
+unit_orte_oob_wire_test_LDADD = $(orte_oob_core)
