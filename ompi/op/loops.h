@@ -17,9 +17,10 @@
 #define OP_ELEMENT __attribute__((aligned(1), may_alias))
 
 /* Loops are vectorised whatever the optimisation level of the build; on x86-64 with glibc one
- * version is chosen at load time by the processor. */
+ * version is chosen at load time by the processor: before ThreadSanitizer, which instruments the
+ * choice as well, is ready. */
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__)
-#if defined(__x86_64__) && defined(__GLIBC__)
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
 #define OP_LOOP __attribute__((optimize("O3"), target_clones("avx2", "default"))) static
 #else
 #define OP_LOOP __attribute__((optimize("O3"))) static

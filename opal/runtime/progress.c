@@ -27,7 +27,8 @@ enum { POLLERS_MAX = 64, CLOCK_ROUNDS = 64, WAITER_SPINS = 2000 };
 struct opal_poller {
     const opal_poller_ops_t *ops;
     void *context;
-    bool active;
+    _Atomic bool active; /* as wanted; the place in `pollers` follows between rounds */
+    bool placed;         /* it is in `pollers` */
 };
 
 typedef struct deferred {
@@ -130,9 +131,11 @@ static void rearrange_pollers(void)
     }
 }
 
+/* Taking `attention` back before looking: what is set after that has its own round. The exchanges see what stood before the
+ * flags that they take. */
 static void run_deferred(void)
 {
-    atomic_store(&attention, false);
+    atomic_exchange(&attention, false);
     if (atomic_exchange(&rearrange, false)) {
         rearrange_pollers();
     }
@@ -454,6 +457,10 @@ static int run_in_owner(void (*fn)(void *), void *context)
 static void place_poller(void *context)
 {
     opal_poller_t *poller = context;
+    if (poller_count == POLLERS_MAX) {
+        return;
+    }
+    poller->placed = true;
     pollers[poller_count++] = poller;
     if (poller->active) {
         opal_poller_t *first_idle = pollers[active_count];
@@ -484,8 +491,7 @@ static void unplace_poller(void *context)
 int opal_progress_poller_add(const opal_poller_ops_t *ops, void *context, opal_poller_t **poller)
 {
     opal_poller_t *p = calloc(1, sizeof(*p));
-    if (!p || poller_count == POLLERS_MAX) {
-        free(p);
+    if (!p) {
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
     p->ops = ops;
@@ -493,11 +499,12 @@ int opal_progress_poller_add(const opal_poller_ops_t *ops, void *context, opal_p
     p->active = true;
     *poller = p; /* its poll may run before we return */
     int rc = run_in_owner(place_poller, p);
-    if (rc != OPAL_SUCCESS) {
-        *poller = NULL;
-        free(p);
+    if (rc == OPAL_SUCCESS && p->placed) {
+        return OPAL_SUCCESS;
     }
-    return rc;
+    *poller = NULL;
+    free(p);
+    return OPAL_ERR_OUT_OF_RESOURCE;
 }
 
 void opal_progress_poller_del(opal_poller_t *poller)
@@ -510,10 +517,10 @@ void opal_progress_poller_del(opal_poller_t *poller)
 
 void opal_progress_poller_active(opal_poller_t *poller, bool active)
 {
-    if (poller->active != active) {
+    if (atomic_load_explicit(&poller->active, memory_order_relaxed) != active) {
         /* The arrays are in use by the round that called us, or by another thread: they change between rounds. */
-        poller->active = active;
-        atomic_store_explicit(&rearrange, true, memory_order_relaxed);
+        atomic_store_explicit(&poller->active, active, memory_order_relaxed);
+        atomic_store_explicit(&rearrange, true, memory_order_release);
         atomic_store_explicit(&attention, true, memory_order_release);
     }
 }

@@ -37,28 +37,45 @@ static inline uint32_t engine_cost(size_t bytes)
 /* May another eager message of this cost go out? */
 static inline bool engine_has_credit(const mca_pml_peer_t *peer, uint32_t cost)
 {
-    uint32_t used = peer->sent - atomic_load_explicit(&peer->credited, memory_order_relaxed);
+    uint32_t used = atomic_load_explicit(&peer->sent, memory_order_relaxed) -
+                    atomic_load_explicit(&peer->credited, memory_order_relaxed);
     return used + cost <= mca_pml_base_params.eager_window || used == 0;
+}
+
+/* Charge an eager message, before it goes: the credit for it may come back to another thread while this one is still in
+ * the link. Refused messages are given back. The caller holds the peer's lock. */
+static inline void engine_charge(mca_pml_peer_t *peer, uint32_t cost)
+{
+    atomic_store_explicit(&peer->sent, atomic_load_explicit(&peer->sent, memory_order_relaxed) + cost,
+                          memory_order_relaxed);
+}
+
+/* What our headers tell: how much has left our memory. The caller holds the peer's lock. */
+static inline uint32_t engine_tell_consumed(mca_pml_peer_t *peer)
+{
+    uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed);
+    atomic_store_explicit(&peer->consumed_told, consumed, memory_order_relaxed);
+    return consumed;
 }
 
 static inline void engine_fill_common(mca_pml_peer_t *peer, mca_pml_hdr_common_t *common, uint8_t type)
 {
-    uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed);
-    peer->consumed_told = consumed;
-    *common = (mca_pml_hdr_common_t){.type = type, .credit = htole32(consumed)};
+    *common = (mca_pml_hdr_common_t){.type = type, .credit = htole32(engine_tell_consumed(peer))};
 }
 
 static inline void engine_take_credit(mca_pml_peer_t *peer, const mca_pml_hdr_common_t *common)
 {
     uint32_t credit = le32toh(common->credit);
     uint32_t seen = atomic_load_explicit(&peer->credited, memory_order_relaxed);
-    if ((int32_t) (credit - seen) > 0 && credit - seen <= peer->sent - seen) {
+    uint32_t sent = atomic_load_explicit(&peer->sent, memory_order_relaxed);
+    if ((int32_t) (credit - seen) > 0 && credit - seen <= sent - seen) {
         atomic_store_explicit(&peer->credited, credit, memory_order_relaxed);
     }
 }
 
 /* ---- Handing to links ---- */
 
+/* The caller holds the peer's lock. */
 static inline void engine_count(mca_pml_link_t *link, size_t len)
 {
     link->messages++;
@@ -131,7 +148,8 @@ static void engine_send_control(mca_pml_peer_t *peer, void *hdr, size_t len, uin
 static void engine_return_credit(mca_pml_peer_t *peer)
 {
     uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed);
-    if (OPAL_LIKELY(consumed - peer->consumed_told < mca_pml_base_params.eager_window / 4)) {
+    uint32_t told = atomic_load_explicit(&peer->consumed_told, memory_order_relaxed);
+    if (OPAL_LIKELY(consumed - told < mca_pml_base_params.eager_window / 4)) {
         return;
     }
     mca_pml_hdr_common_t hdr;

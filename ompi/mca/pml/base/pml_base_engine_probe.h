@@ -28,7 +28,7 @@ static mca_pml_message_t *engine_probe_find(ompi_communicator_t *comm, int src, 
         mca_pml_base_out_of_memory("the index of unexpected messages");
     }
     mca_pml_key_t *key = mca_pml_match_key_find(&pc->match, src, tag);
-    mca_pml_unexpected_t *found = key ? mca_pml_match_find_unexpected(&pc->match, key) : NULL;
+    mca_pml_unexpected_t *found = key ? mca_pml_match_find_unexpected(key) : NULL;
     mca_pml_message_t *message = found ? OPAL_CONTAINER_OF(found, mca_pml_message_t, match) : NULL;
     if (message) {
         engine_probe_status(message, status);
@@ -163,7 +163,6 @@ static int engine_mrecv(void *buf, size_t count, ompi_datatype_t *type, ompi_mes
     mca_pml_recv_t recv;
     ompi_communicator_t *comm = message->comm;
     engine_recv_init(&recv, buf, count, type, MPI_ANY_SOURCE, MPI_ANY_TAG, comm);
-    recv.on_stack = true;
     ompi_comm_retain(comm);
     engine_deliver_message(&recv, engine_message_open(message));
     int rc = engine_recv_finish(&recv, status);

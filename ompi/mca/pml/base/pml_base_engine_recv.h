@@ -194,40 +194,59 @@ static bool engine_prefers_fetch(mca_pml_link_t *link, size_t bytes)
     return ++pace->chosen % (close ? ENGINE_RETRY_CLOSE : ENGINE_RETRY) == 0 ? !fetch : fetch;
 }
 
-/* Fetch the message from the sender's memory. False: not possible, fragments must come. */
-static bool engine_try_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_rget_t *hdr)
+/* The link over which the message is to be fetched from the sender's memory; NULL: fragments must come. */
+static mca_pml_link_t *engine_choose_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer)
 {
+    mca_pml_peer_lock(peer);
     mca_pml_link_t *link = peer->bandwidth_count == 1 ? peer->bandwidth[0] : NULL;
-    if (!link || !recv->ptr || recv->expected == 0 || !(link->module->limits.caps & MCA_BTL_CAP_GET)) {
-        return false;
+    if (link && (!recv->ptr || recv->expected == 0 || !(link->module->limits.caps & MCA_BTL_CAP_GET))) {
+        link = NULL;
     }
-    if (!engine_prefers_fetch(link, recv->expected)) {
+    if (link && !engine_prefers_fetch(link, recv->expected)) {
         recv->timed = link;
         recv->started_ns = opal_now_ns();
-        return false;
+        link = NULL;
     }
-    mca_pml_fetch_t *fetch = malloc(sizeof(*fetch));
-    if (!fetch) {
-        return false;
-    }
-    *fetch = (mca_pml_fetch_t){
-        .desc = {.iov_count = 1, .iov[0] = {recv->ptr, recv->expected}, .event = engine_fetch_event},
-        .recv = recv, .link = link, .sreq = hdr->rndv.sreq, .len = recv->expected};
-    recv->peer = peer;
-    mca_pml_pace_t *pace = engine_pace(link, recv->expected);
-    uint64_t start = opal_now_ns();
-    int rc = link->module->ops->get(link->endpoint, &fetch->desc, le64toh(hdr->address), NULL);
+    mca_pml_peer_unlock(peer);
+    return link;
+}
+
+/* What the link answered to a fetch, and after which time. */
+static void engine_note_fetch(mca_pml_peer_t *peer, mca_pml_link_t *link, int rc, uint64_t ns, size_t bytes)
+{
+    mca_pml_peer_lock(peer);
+    mca_pml_pace_t *pace = engine_pace(link, bytes);
     if (rc < 0) {
         pace->fetch_ns = 1e9f; /* it does not work with this peer: don't try again soon */
         pace->fetches = ENGINE_TRIALS;
+    } else {
+        if (rc == 1) {
+            engine_note_pace(&pace->fetch_ns, &pace->fetches, ns, bytes);
+        }
+        engine_count(link, bytes);
+    }
+    mca_pml_peer_unlock(peer);
+}
+
+/* Fetch the message from the sender's memory. False: not possible, fragments must come. */
+static bool engine_try_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_rget_t *hdr)
+{
+    mca_pml_link_t *link = engine_choose_fetch(recv, peer);
+    mca_pml_fetch_t *fetch = link ? malloc(sizeof(*fetch)) : NULL;
+    if (!fetch) {
+        return false;
+    }
+    size_t bytes = recv->expected;
+    *fetch = (mca_pml_fetch_t){
+        .desc = {.iov_count = 1, .iov[0] = {recv->ptr, bytes}, .event = engine_fetch_event},
+        .recv = recv, .sreq = hdr->rndv.sreq, .len = bytes};
+    uint64_t start = opal_now_ns();
+    int rc = link->module->ops->get(link->endpoint, &fetch->desc, le64toh(hdr->address), NULL);
+    engine_note_fetch(peer, link, rc, opal_now_ns() - start, bytes);
+    if (rc < 0) {
         free(fetch);
         return false;
     }
-    if (rc == 1) {
-        engine_note_pace(&pace->fetch_ns, &pace->fetches, opal_now_ns() - start, recv->expected);
-    }
-    link->messages++;
-    link->bytes += recv->expected;
     if (rc == 1) {
         engine_fetched(fetch);
     }
@@ -596,7 +615,7 @@ static inline void engine_recv_begin(mca_pml_recv_t *recv)
     if (OPAL_UNLIKELY(!key)) {
         mca_pml_base_out_of_memory("a posted receive");
     }
-    mca_pml_unexpected_t *found = mca_pml_match_find_unexpected(&pc->match, key);
+    mca_pml_unexpected_t *found = mca_pml_match_find_unexpected(key);
     if (OPAL_LIKELY(!found)) {
         recv->is_posted = true;
         mca_pml_match_post(&pc->match, key, &recv->posted);
@@ -661,7 +680,6 @@ static mca_pml_recv_t *engine_recv_new(void *buf, size_t count, ompi_datatype_t 
     mca_pml_recv_t *recv = mca_pml_base_recv_alloc();
     if (OPAL_LIKELY(recv != NULL)) {
         engine_recv_init(recv, buf, count, type, src, tag, comm);
-        recv->on_stack = false;
         ompi_datatype_retain(type);
         ompi_comm_retain(comm);
     }
@@ -725,7 +743,6 @@ static int engine_recv(void *buf, size_t count, ompi_datatype_t *type, int src, 
         return MPI_SUCCESS;
     }
     engine_recv_init(&recv, buf, count, type, src, tag, comm);
-    recv.on_stack = true;
     engine_recv_begin(&recv);
     return engine_recv_finish(&recv, status);
 }

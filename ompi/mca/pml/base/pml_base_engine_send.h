@@ -50,8 +50,7 @@ static void engine_send_done(mca_pml_send_t *send, int error)
 static inline void engine_fill_match(mca_pml_peer_t *peer, mca_pml_hdr_match_t *hdr, uint8_t type,
                                      const ompi_communicator_t *comm, int tag, uint32_t seq)
 {
-    uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed);
-    peer->consumed_told = consumed;
+    uint32_t consumed = engine_tell_consumed(peer);
     uint64_t words[3] = {htole64((uint64_t) consumed << 32 | type), comm->pml->origin,
                          htole64((uint64_t) seq << 32 | (uint32_t) tag)};
     opal_copy_words3(hdr, words);
@@ -97,17 +96,18 @@ static inline bool engine_eager_locked(ompi_communicator_t *comm, mca_pml_comm_p
     mca_pml_hdr_match_t hdr;
     engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, comm, tag, cp->send_seq);
     int rc;
+    engine_charge(peer, cost);
     if (OPAL_LIKELY((ptr || bytes == 0) && sizeof(hdr) + bytes + POLICY_ROOM <= peer->short_max)) {
         rc = policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes);
     } else {
         rc = engine_reserve_match(peer, link, &hdr, ptr, conv, bytes);
     }
     if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
+        engine_charge(peer, -cost);
         link->blocked |= rc == MCA_ERR_AGAIN;
         return false;
     }
     cp->send_seq++;
-    peer->sent += cost;
     engine_count(link, sizeof(hdr) + bytes);
     return true;
 }
@@ -191,10 +191,10 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
     } else if ((rc = policy_reserve(peer, link, hdr_len + len, hdr_len + len, &lent)) == MCA_SUCCESS) {
         memcpy(lent.ptr, &hdr, hdr_len);
         engine_send_copy_out(send, 0, (char *) lent.ptr + hdr_len, len);
-        policy_commit(peer, link, &lent, hdr_len + len);
         if (len > 0) {
-            peer->sent += engine_cost(len);
+            engine_charge(peer, engine_cost(len));
         }
+        policy_commit(peer, link, &lent, hdr_len + len);
     }
     if (rc == MCA_SUCCESS) {
         engine_count(link, hdr_len + len);
@@ -206,14 +206,17 @@ static int engine_first_match(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
 {
     mca_pml_hdr_match_t hdr;
     engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, send->super.comm, send->tag, send->seq);
+    uint32_t cost = engine_cost(send->bytes);
+    engine_charge(peer, cost);
     int rc = send->ptr || send->bytes == 0
                  ? engine_put_bytes(peer, link, &hdr, sizeof(hdr), send->ptr, send->bytes)
                  : engine_reserve_match(peer, link, &hdr, NULL, &send->conv, send->bytes);
-    if (rc == MCA_SUCCESS) {
-        peer->sent += engine_cost(send->bytes);
-        engine_count(link, sizeof(hdr) + send->bytes);
+    if (rc != MCA_SUCCESS) {
+        engine_charge(peer, -cost);
+        return rc;
     }
-    return rc;
+    engine_count(link, sizeof(hdr) + send->bytes);
+    return MCA_SUCCESS;
 }
 
 /* Try to get a request's first fragment out. The caller holds the peer's lock. *eager: it was the whole message. */
@@ -602,7 +605,13 @@ static void engine_on_ack(mca_pml_peer_t *peer, const mca_pml_hdr_ack_t *hdr)
 static void engine_on_fin(mca_pml_peer_t *peer, const mca_pml_hdr_fin_t *hdr)
 {
     mca_pml_send_t *send = engine_send_of(peer, le64toh(hdr->sreq));
-    if (send && send->state == MCA_PML_SEND_WAITING) {
+    if (!send) {
+        return;
+    }
+    mca_pml_peer_lock(peer); /* the thread that sends it may still hold it */
+    bool waiting = send->state == MCA_PML_SEND_WAITING;
+    mca_pml_peer_unlock(peer);
+    if (waiting) {
         engine_send_done(send, MPI_SUCCESS);
     }
 }

@@ -62,19 +62,18 @@ uint64_t mca_pml_base_id_new(void *object)
     return id;
 }
 
+/* The object first: whoever sees a slot's next object (release in id_new) sees the generation that came before it. */
 void *mca_pml_base_id_find(uint64_t id)
 {
     slot_t *slot = slot_at((uint32_t) id);
-    if (!slot || atomic_load_explicit(&slot->generation, memory_order_relaxed) != id >> 32) {
-        return NULL;
-    }
-    return atomic_load_explicit(&slot->object, memory_order_acquire);
+    void *object = slot ? atomic_load_explicit(&slot->object, memory_order_acquire) : NULL;
+    return object && atomic_load_explicit(&slot->generation, memory_order_relaxed) == id >> 32 ? object : NULL;
 }
 
 void mca_pml_base_id_free(uint64_t id)
 {
     slot_t *slot = slot_at((uint32_t) id);
-    if (!slot || mca_pml_base_id_find(id) == NULL) {
+    if (!mca_pml_base_id_find(id)) {
         return;
     }
     if (opal_progress_threads) {

@@ -94,8 +94,8 @@ static inline bool mca_pml_match_is_wild(int32_t src, int32_t tag)
     return src == MCA_PML_ANY || tag == MCA_PML_ANY;
 }
 
-/* The oldest message for (src, tag), which may be wildcards; stays where it is. NULL: none, or, with *rc set, no memory. */
-static inline mca_pml_unexpected_t *mca_pml_match_find_unexpected(mca_pml_match_t *match, mca_pml_key_t *key)
+/* The oldest message for a receive of this key, which may have wildcards; stays where it is. NULL: none. */
+static inline mca_pml_unexpected_t *mca_pml_match_find_unexpected(const mca_pml_key_t *key)
 {
     opal_list_item_t *first = opal_list_first(&key->unexpected);
     if (!first) {
@@ -103,7 +103,6 @@ static inline mca_pml_unexpected_t *mca_pml_match_find_unexpected(mca_pml_match_
     }
     int index = key->src == MCA_PML_ANY ? (key->tag == MCA_PML_ANY ? MCA_PML_BY_NONE : MCA_PML_BY_TAG)
                                         : (key->tag == MCA_PML_ANY ? MCA_PML_BY_SRC : MCA_PML_BY_PAIR);
-    (void) match;
     return OPAL_CONTAINER_OF(first - index, mca_pml_unexpected_t, links);
 }
 

@@ -59,10 +59,10 @@ typedef struct mca_pml_peer {
     uint8_t latency_count, bandwidth_count, latency_next, link_count;
     mca_pml_link_t *latency[MCA_PML_LINKS_MAX];
     size_t short_max, eager_max;  /* header and payload, least of all links that are up */
-    uint32_t sent;                /* eager bytes */
-    _Atomic uint32_t credited;
+    _Atomic uint32_t sent;        /* eager bytes; written under the lock */
+    _Atomic uint32_t credited;    /* written by the owner of progress */
     _Atomic uint32_t consumed;    /* of the peer's eager bytes, by us */
-    uint32_t consumed_told;       /* the last value that we sent */
+    _Atomic uint32_t consumed_told; /* the last value that we sent; written under the lock */
     ompi_proc_t *proc;
     mca_pml_link_t *bandwidth[MCA_PML_LINKS_MAX];
     mca_pml_link_t links[MCA_PML_LINKS_MAX];

@@ -58,9 +58,9 @@ typedef struct mca_pml_recv {
     mca_pml_posted_t posted;
     void *buf;
     size_t count;
-    ompi_datatype_t *type;       /* retained unless on_stack */
+    ompi_datatype_t *type;       /* retained by requests of users; of a blocking receive it is the caller's */
     int32_t src, tag;            /* MCA_PML_ANY: wildcard */
-    bool is_posted, on_stack;
+    bool is_posted;
     char *ptr;                   /* where the data goes, if it is one run of bytes; else NULL */
     size_t capacity;             /* bytes */
     mca_pml_peer_t *peer;        /* once matched */
@@ -109,7 +109,6 @@ typedef struct mca_pml_raw {
 typedef struct mca_pml_fetch {
     mca_btl_descriptor_t desc;
     mca_pml_recv_t *recv;
-    mca_pml_link_t *link;
     uint64_t sreq;
     size_t len;
 } mca_pml_fetch_t;

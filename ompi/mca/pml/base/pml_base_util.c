@@ -156,7 +156,6 @@ void mca_pml_base_split(const mca_pml_peer_t *peer, size_t total, size_t quota[M
 
 /* ---- Messages for communicators that are not there yet ---- */
 
-
 void mca_pml_base_orphan_add(mca_pml_message_t *message)
 {
     pthread_mutex_lock(&orphans_lock);

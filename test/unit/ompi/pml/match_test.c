@@ -97,7 +97,7 @@ static int step_post(mca_pml_match_t *match, int index, int32_t src, int32_t tag
         return false;
     }
     mca_pml_key_t *key = mca_pml_match_key(match, src, tag);
-    mca_pml_unexpected_t *found = mca_pml_match_find_unexpected(match, key);
+    mca_pml_unexpected_t *found = mca_pml_match_find_unexpected(key);
     if (found) {
         got = (int) (OPAL_CONTAINER_OF(found, entry_t, message) - entries);
         mca_pml_match_remove_unexpected(match, found);
