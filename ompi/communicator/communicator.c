@@ -77,6 +77,8 @@ void ompi_comm_retain(ompi_communicator_t *comm)
     atomic_fetch_add_explicit(&comm->refs, 1, memory_order_relaxed);
 }
 
+static void drop(ompi_communicator_t *comm);
+
 static void tear_down(ompi_communicator_t *comm)
 {
     if (comm->coll) {
@@ -94,7 +96,7 @@ static void tear_down(ompi_communicator_t *comm)
         ompi_info_free(comm->info);
     }
     if (comm->local_comm) {
-        ompi_comm_release(comm->local_comm);
+        drop(comm->local_comm);
     }
     if (ompi_comm_is_inter(comm)) {
         ompi_group_release(comm->remote_group);
@@ -105,14 +107,35 @@ static void tear_down(ompi_communicator_t *comm)
     }
 }
 
+static void destroy(void *context)
+{
+    ompi_communicator_t *comm = context;
+    bool predefined = comm->flags & OMPI_COMM_PREDEFINED;
+    tear_down(comm);
+    if (!predefined) {
+        free(comm);
+    }
+}
+
+static bool is_last_reference(ompi_communicator_t *comm)
+{
+    return atomic_fetch_sub_explicit(&comm->refs, 1, memory_order_acq_rel) == 1;
+}
+
+/* Between rounds of progress, or where there is no other thread. */
+static void drop(ompi_communicator_t *comm)
+{
+    if (is_last_reference(comm)) {
+        destroy(comm);
+    }
+}
+
+/* Arrivals find their communicator by its context, without a reference: it goes between rounds of progress. Where memory is
+ * out for that, it stays. */
 void ompi_comm_release(ompi_communicator_t *comm)
 {
-    if (atomic_fetch_sub_explicit(&comm->refs, 1, memory_order_acq_rel) == 1) {
-        bool predefined = comm->flags & OMPI_COMM_PREDEFINED;
-        tear_down(comm);
-        if (!predefined) {
-            free(comm);
-        }
+    if (is_last_reference(comm)) {
+        (void) opal_progress_between_rounds(destroy, comm);
     }
 }
 
@@ -166,14 +189,15 @@ void ompi_comm_finalize(void)
     uint32_t slot = 0;
     ompi_communicator_t *comm;
     ompi_comm_idup_finalize();
+    opal_progress(); /* those that wait for a round to end */
     while ((comm = ompi_context_next(&slot)) != NULL) {
         if (!(comm->flags & OMPI_COMM_PREDEFINED)) {
             atomic_store(&comm->refs, 1);
             comm->local_comm = NULL; /* in the table itself */
-            ompi_comm_release(comm);
+            drop(comm);
         }
     }
-    ompi_comm_release(&ompi_comm_self);
-    ompi_comm_release(&ompi_comm_world);
+    drop(&ompi_comm_self);
+    drop(&ompi_comm_world);
     ompi_context_finalize();
 }

@@ -418,6 +418,16 @@ int opal_progress_defer(opal_timer_fn_t fn, void *context)
     return OPAL_SUCCESS;
 }
 
+int opal_progress_between_rounds(opal_timer_fn_t fn, void *context)
+{
+    if (!own()) {
+        return opal_progress_defer(fn, context);
+    }
+    fn(context);
+    disown();
+    return OPAL_SUCCESS;
+}
+
 /* ---- Pollers ---- */
 
 typedef struct owner_call {

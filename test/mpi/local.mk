@@ -21,8 +21,10 @@ mpi_tools_LDADD = $(ompi_lib)
 # Messages, over every point-to-point layer and set of links.
 check_PROGRAMS += mpi/p2p
 mpi_p2p_LDADD = $(ompi_lib) -lpthread
-check_SCRIPTS += mpi/matrix.sh
-EXTRA_DIST += mpi/matrix.sh
+check_PROGRAMS += mpi/threads
+mpi_threads_LDADD = $(ompi_lib) -lpthread
+check_SCRIPTS += mpi/matrix.sh mpi/threads.sh
+EXTRA_DIST += mpi/matrix.sh mpi/threads.sh support/combinations.sh
 check_PROGRAMS += mpi/coll
 mpi_coll_SOURCES = mpi/coll.c
 mpi_coll_LDADD = $(ompi_lib) -lpthread

@@ -1,21 +1,8 @@
 #!/bin/sh
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # Runs the message tests over every point-to-point layer and set of links. A failed point names its combination.
-count=0
-failed=0
-here=${top_builddir:-..}/test/mpi
-while read -r program args; do
-    case $program in '' | '#'*) continue ;; esac
-    count=$((count + 1))
-    output=$(MPIRUN_ARGS="$args" "$here/$program" 2>&1)
-    if [ $? -eq 0 ]; then
-        echo "ok $count - $program $args"
-    else
-        failed=1
-        echo "not ok $count - $program $args"
-        printf '%s\n' "$output" | grep -v '^ok' | sed 's/^/# /' | head -40
-    fi
-done <<LIST
+. "$top_srcdir/test/support/combinations.sh"
+combinations <<LIST
 p2p --mca btl shm,self
 p2p --mca btl shm,self --mca btl_shm_backing file
 p2p --mca btl shm,self --mca btl_shm_single_copy never
@@ -35,5 +22,3 @@ datatype --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 5
 comm --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 6
 intercomm --mca btl tcp,self
 LIST
-echo "1..$count"
-exit $failed

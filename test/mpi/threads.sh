@@ -1,0 +1,26 @@
+#!/bin/sh
+# Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
+# What runs several threads, over the links and layers, with and without the progress thread: the phase "threads" of test/run
+# runs this under ThreadSanitizer.
+. "$top_srcdir/test/support/combinations.sh"
+combinations <<LIST
+threads --mca btl shm,self
+threads --mca btl tcp,self
+threads --mca btl shm,tcp,self --mca pml_base_stripe all --mca opal_progress_thread 1
+threads --mca pml chaos --mca btl shm,tcp,self --mca pml_base_stripe all --mca pml_chaos_seed 1 --mca opal_progress_thread 1
+p2p:threads --mca btl shm,self
+p2p:threads --mca btl shm,self --mca btl_shm_single_copy never
+p2p:threads --mca btl tcp,self
+p2p:threads --mca btl shm,tcp,self --mca pml_base_stripe all --mca opal_progress_thread 1
+p2p:threads --mca pml chaos --mca btl shm,tcp,self --mca pml_base_stripe all --mca pml_chaos_seed 2 --mca opal_progress_thread 1
+p2p:storm --mca btl shm,self --mca opal_progress_thread 1
+p2p:cancelling --mca btl shm,self --mca opal_progress_thread 1
+init:threads-talk --mca btl shm,self
+init:threads-talk --mca btl tcp,self
+comm:threads --mca btl shm,self
+comm:threads-and-sequence --mca btl tcp,self --mca opal_progress_thread 1
+comm:free-pending --mca btl shm,self --mca opal_progress_thread 1
+coll:threads --mca btl shm,self
+coll:threads --mca btl tcp,self
+coll:threads --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 3 --mca opal_progress_thread 1
+LIST
