@@ -141,6 +141,7 @@ void orte_node_destroy(orte_node_t *node)
         hwloc_topology_destroy(node->topo);
     }
     hwloc_bitmap_free(node->allowed);
+    hwloc_bitmap_free(node->bound);
     free(node->name);
     free(node->user);
     free(node);

@@ -7,6 +7,7 @@
 #include "orte/mca/odls/odls.h"
 #include "orte/mca/ras/ras.h"
 #include "orte/mca/rmaps/rmaps.h"
+#include "orte/mca/schizo/schizo.h"
 #include "orte/oob/oob.h"
 
 int orte_register_params(void)
@@ -15,6 +16,9 @@ int orte_register_params(void)
 
     if (rc == OPAL_SUCCESS) {
         rc = orte_iof_register_params();
+    }
+    if (rc == OPAL_SUCCESS) {
+        rc = orte_schizo_register_params();
     }
     if (rc == OPAL_SUCCESS) {
         rc = orte_ras_register_params();

@@ -41,7 +41,7 @@ void orte_runtime_destroy(orte_runtime_t *rt)
         return;
     }
     char **vectors[] = {rt->opt.env_set, rt->opt.env_unset, rt->opt.tune, rt->opt.tune_sources,
-                        rt->opt.mca, rt->opt.search_path};
+                        rt->opt.mca, rt->opt.search_path, rt->opt.old_spellings};
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
         opal_argv_free(vectors[i]);
     }
@@ -54,6 +54,7 @@ void orte_runtime_destroy(orte_runtime_t *rt)
     orte_node_destroy(rt->self);
     free(rt->nodes);
     free(rt->allocation);
+    free(rt->opt.prefix);
     free(rt->hostname);
     free(rt);
 }

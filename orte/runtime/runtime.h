@@ -23,6 +23,10 @@ typedef struct {
     bool print_exit_codes;
     bool continuous;     /* a failed process does not end the job */
     double timeout;      /* seconds; 0: none */
+    bool stack_traces;   /* when it is over, say where each rank stands, */
+    bool report_state;   /* or in which state it is */
+    char *prefix;        /* --prefix: where the installation lies on other hosts; NULL: not said */
+    bool no_prefix;      /* --noprefix: daemons are found by PATH there */
     char **env_set;      /* NAME=value, for every program */
     char **env_unset;    /* names (with trailing '*': prefixes) not to be passed on */
     bool env_none;       /* pass on only what is asked for */
@@ -30,6 +34,7 @@ typedef struct {
     char **tune_sources; /* for each, "tune FILE:LINE" */
     char **mca;          /* NAME=value from --mca; later ones win, and beat all of tune */
     char **search_path;  /* --path */
+    char **old_spellings; /* "--npernode (now -N)": old names that the command line has */
 } orte_options_t;
 
 struct orte_runtime {

@@ -110,6 +110,7 @@ struct orte_node {
     bool topo_shared;      /* another node owns topo: machines of one kind need it once */
     hwloc_topology_t topo;
     hwloc_bitmap_t allowed; /* hardware threads that the job may use: cgroup, affinity, --cpu-set */
+    hwloc_bitmap_t bound;   /* hardware threads that processes of any job are bound to; NULL: none */
     int nprocs;             /* mapped here, over all jobs */
 };
 

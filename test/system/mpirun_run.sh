@@ -130,12 +130,34 @@ is "--host NAME:N" "$(wc -l <out)" 3
 printf '# ours\nlocalhost slots=2\n' >hosts
 run --hostfile hosts hostname
 is "--hostfile" "$(wc -l <out)" 2
+run --hostfile hosts --mca ras_base_default_hostfile none --host elsewhere hostname
+ok "a host that is not in the file" grep -q "host elsewhere is not among" err
+
+# Placement on hosts that are not there
+run --host 'n[1-2]:2,localhost' --display map,allocation --do-not-launch true
+is "a rehearsal" "$code $(grep -c '^    rank' out) $(grep -c 'slots, 2 processes' out)" "0 5 2"
+run --mca ras_simulator_hosts 'n[1-2]:2' --mca ras_simulator_topology 'pack:2 core:4 pu:2' \
+    --map-by ppr:1:package --display map,topo --do-not-launch true
+is "a rehearsal on machines that are not there" "$code $(grep -c 'package\[1\]\[core:4-7\]' out)" "0 2"
+SLURM_JOB_ID=1 SLURM_JOB_NODELIST='n[1-3]' SLURM_TASKS_PER_NODE='2(x2),1' \
+    run --display map --do-not-launch -n 7 true
+is "more than Slurm's slots: one warning" "$code $(grep -c '^    rank' out) $(grep -c 'Slurm job 1' err)" "0 7 1"
+run --npernode 1 --mca schizo_base_note_old_spellings 1 true
+ok "old spellings are told on request" grep -q -- '--npernode (now -N)' err
 
 run --help
 ok "--help" grep -q -- --report-bindings out
 undocumented=$(sed -n 's/^  --*\([a-zA-Z][a-zA-Z-]*\).*/\1/p' out | while read -r option; do
     sed 's/\\-/-/g' "$top_srcdir/docs/man/mpirun.1" | grep -q -- "-$option\>" || echo "$option"; done)
 is "all that --help lists is in the manual page" "$undocumented" ""
+run --help options
+untested=$(while read -r option; do
+    grep -q -- "[\"{ ]--*${option##*-}[ =]\|[\"{ ]-*${option#--}[ =]" "$top_srcdir/test/unit/orte/schizo_test.c" ||
+        echo "$option"; done <out)
+is "each spelling has a row in the test of the command line" "$untested" ""
+run --help mapping
+ok "--help mapping" grep -q -- --rankfile out
+is "--help of an option" "$($mpirun --help host | wc -l) $($mpirun --help nonsense 2>&1 | wc -l)" "3 1"
 run --version
 ok "--version" grep -q Hawser out
 ok "nothing left" nothing_left

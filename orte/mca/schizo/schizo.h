@@ -23,4 +23,8 @@ ORTE_DECLSPEC int orte_schizo_resolve_programs(orte_runtime_t *rt);
  * processes' parameter systems read. */
 ORTE_DECLSPEC int orte_schizo_export_params(orte_runtime_t *rt);
 
+ORTE_DECLSPEC int orte_schizo_register_params(void);
+/* If parameter schizo_base_note_old_spellings asks for it: one line about them. */
+ORTE_DECLSPEC void orte_schizo_note_old_spellings(const orte_runtime_t *rt);
+
 #endif

@@ -210,10 +210,12 @@ static int prepare(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t 
         return ORTE_EXIT_USAGE;
     }
     if (orte_odls_register_params() != OPAL_SUCCESS || orte_iof_register_params() != OPAL_SUCCESS ||
-        orte_ras_open() != OPAL_SUCCESS || orte_rmaps_open() != OPAL_SUCCESS ||
+        orte_schizo_register_params() != OPAL_SUCCESS || orte_ras_open() != OPAL_SUCCESS ||
+        orte_rmaps_open() != OPAL_SUCCESS ||
         mca_base_var_check_unknown() != OPAL_SUCCESS) {
         return ORTE_EXIT_USAGE;
     }
+    orte_schizo_note_old_spellings(rt);
     read_environment(rt);
     return orte_schizo_resolve_programs(rt);
 }

@@ -8,6 +8,10 @@ check_PROGRAMS += unit/orte/rmaps_test
 unit_orte_rmaps_test_SOURCES = unit/orte/rmaps_test.c
 unit_orte_rmaps_test_LDADD = $(orte_lib) $(opal_lib) $(HWLOC_LIBS)
 
+check_PROGRAMS += unit/orte/rmaps_hosts_test
+unit_orte_rmaps_hosts_test_SOURCES = unit/orte/rmaps_hosts_test.c
+unit_orte_rmaps_hosts_test_LDADD = $(orte_lib) $(opal_lib) $(HWLOC_LIBS)
+
 check_PROGRAMS += unit/orte/schizo_test
 unit_orte_schizo_test_SOURCES = unit/orte/schizo_test.c
 unit_orte_schizo_test_LDADD = $(orte_lib) $(opal_lib)

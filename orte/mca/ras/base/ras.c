@@ -427,6 +427,10 @@ static int collect_app(const orte_job_t *job, int index, orte_ras_hosts_t *all)
     orte_ras_hosts_t own = {0};
     int rc = OPAL_SUCCESS;
 
+    if (app->hostfiles == NULL && app->hosts == NULL && job->placement.map == ORTE_MAP_SEQ &&
+        job->placement.map_file != NULL && index == 0) {
+        rc = orte_ras_read_hostfile(&own, job->placement.map_file); /* says it all */
+    }
     for (char **path = app->hostfiles; path != NULL && *path != NULL && rc == OPAL_SUCCESS;
          path++) {
         rc = listed_before(job, index, *path) ? OPAL_SUCCESS : orte_ras_read_hostfile(&own, *path);

@@ -142,25 +142,55 @@ static int bind_proc(orte_proc_t *proc, units_t *units)
     return rc;
 }
 
-int orte_rmaps_base_bind(orte_job_t *job, const orte_node_t *node)
+/* Cpus of other jobs' processes, and those that the mapper has given, are taken. */
+static void count_used(units_t *units, const orte_node_t *node, orte_proc_t **procs, int count)
+{
+    for (int i = 0; i < units->count; i++) {
+        units->used[i] = node->bound != NULL && hwloc_bitmap_intersects(node->bound, units->sets[i]);
+        for (int k = 0; k < count; k++) {
+            units->used[i] += procs[k]->cpuset != NULL &&
+                              hwloc_bitmap_intersects(procs[k]->cpuset, units->sets[i]);
+        }
+    }
+}
+
+static int bind_unbound(orte_job_t *job, const orte_node_t *node, orte_proc_t **procs, int count)
 {
     units_t units = {0};
     int rc = OPAL_SUCCESS;
 
-    if (job->placement.bind == ORTE_LEVEL_NONE) {
-        return OPAL_SUCCESS;
-    }
     units.count = orte_rmaps_objects(node, job->placement.bind, &units.sets);
     units.used = calloc(units.count > 0 ? (size_t)units.count : 1, sizeof(int));
     if (units.count < 1 || units.used == NULL) {
         rc = OPAL_ERR_OUT_OF_RESOURCE;
+    } else {
+        count_used(&units, node, procs, count);
     }
-    for (int i = 0; i < job->nprocs && rc == OPAL_SUCCESS; i++) {
-        if (job->procs[i]->node == node) {
-            rc = bind_proc(job->procs[i], &units);
+    for (int i = 0; i < count && rc == OPAL_SUCCESS; i++) {
+        if (procs[i]->cpuset == NULL) {
+            rc = bind_proc(procs[i], &units);
         }
     }
     orte_rmaps_objects_free(units.sets, units.count);
     free(units.used);
+    return rc;
+}
+
+int orte_rmaps_base_bind(orte_job_t *job, orte_node_t *node, orte_proc_t **procs, int count)
+{
+    int rc = OPAL_SUCCESS;
+
+    if (job->placement.bind != ORTE_LEVEL_NONE && count > 0) {
+        rc = bind_unbound(job, node, procs, count);
+    }
+    for (int i = 0; i < count && rc == OPAL_SUCCESS; i++) {
+        if (procs[i]->cpuset == NULL) {
+            continue;
+        }
+        if (node->bound == NULL && (node->bound = hwloc_bitmap_alloc()) == NULL) {
+            return OPAL_ERR_OUT_OF_RESOURCE;
+        }
+        hwloc_bitmap_or(node->bound, node->bound, procs[i]->cpuset);
+    }
     return rc;
 }

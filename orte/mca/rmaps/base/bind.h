@@ -7,7 +7,7 @@
 
 /* Renumber the processes of one program, job->procs[first..first+count), after --rank-by. */
 int orte_rmaps_base_rank(orte_job_t *job, int first, int count);
-/* Bind all processes of the job that run on the node. */
-int orte_rmaps_base_bind(orte_job_t *job, const orte_node_t *node);
+/* Bind the job's processes on one node. */
+int orte_rmaps_base_bind(orte_job_t *job, orte_node_t *node, orte_proc_t **procs, int count);
 
 #endif

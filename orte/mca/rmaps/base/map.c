@@ -5,7 +5,11 @@
 #include "opal/constants.h"
 #include "opal/mca/base/framework.h"
 #include "orte/mca/rmaps/static-components.h"
+#include "orte/runtime/runtime.h"
 #include "orte/util/report.h"
+
+#include <limits.h>
+#include <stdlib.h>
 
 static mca_base_framework_t framework = {
     .project = "orte",
@@ -46,57 +50,156 @@ static const orte_rmaps_module_t *select_module(const orte_placement_t *placemen
     return best;
 }
 
+/* Room on a node, and how much of it is slots; `share` is the program's part of the slots, 0: all. */
+static orte_rmaps_target_t make_target(const orte_job_t *job, orte_node_t *node, int share)
+{
+    int free_slots = node->slots > node->nprocs ? node->slots - node->nprocs : 0;
+    orte_rmaps_target_t target = {.node = node, .free = free_slots, .room = INT_MAX};
+
+    if (share > 0 && share < free_slots) {
+        target.free = share;
+    }
+    if (job->placement.oversubscribe == ORTE_NO) {
+        target.room = target.free;
+    } else if (node->max_slots > 0) {
+        target.room = node->max_slots > node->nprocs ? node->max_slots - node->nprocs : 0;
+    }
+    if (target.free > target.room) {
+        target.free = target.room;
+    }
+    return target;
+}
+
+/* The nodes that a program may use: room for all of them is in `targets`. */
+static int make_targets(const orte_job_t *job, const orte_app_t *app, orte_node_t **nodes,
+                        int nnodes, orte_rmaps_target_t *targets)
+{
+    int all = app->nshares > 0 ? app->nshares : nnodes;
+    int count = 0;
+
+    for (int i = 0; i < all; i++) {
+        orte_node_t *node = app->nshares > 0 ? app->shares[i].node : nodes[i];
+        if (!job->placement.nolocal || !node->local) {
+            targets[count++] = make_target(job, node, app->nshares > 0 ? app->shares[i].slots : 0);
+        }
+    }
+    return count;
+}
+
+int orte_rmaps_no_room(const orte_job_t *job, const orte_app_t *app, const orte_node_t *node,
+                       int np, int fit)
+{
+    bool forbidden = job->placement.oversubscribe == ORTE_NO;
+
+    orte_report("%d processes of %s were to run%s%s, but there is room for %d only, because %s: ask "
+                "for fewer, name more hosts, or %s", np, app->argv[0], node == NULL ? "" : " on ",
+                node == NULL ? "" : node->name, fit,
+                forbidden ? "oversubscribing was forbidden (NOOVERSUBSCRIBE)"
+                          : "of max_slots in the host file",
+                forbidden ? "drop that" : "raise max_slots");
+    return OPAL_ERR_OUT_OF_RESOURCE;
+}
+
+static int map_app(orte_job_t *job, orte_app_t *app, const orte_rmaps_module_t *module,
+                   orte_node_t **nodes, int nnodes)
+{
+    int room = app->nshares > nnodes ? app->nshares : nnodes;
+    orte_rmaps_target_t *targets = calloc((size_t)room + 1, sizeof(*targets));
+    int rc = OPAL_ERR_OUT_OF_RESOURCE;
+
+    if (targets == NULL) {
+        return rc;
+    }
+    int count = make_targets(job, app, nodes, nnodes, targets);
+    if (count == 0) {
+        orte_report("no host is left for %s: NOLOCAL excludes the one that mpirun runs on; name "
+                    "others with --host", app->argv[0]);
+    } else {
+        app->first_rank = job->nprocs;
+        rc = module->map_app(job, app, targets, count);
+    }
+    free(targets);
+    if (rc == OPAL_SUCCESS) {
+        app->np = job->nprocs - app->first_rank;
+        rc = orte_rmaps_base_rank(job, app->first_rank, app->np);
+    }
+    return rc;
+}
+
 static int map_apps(orte_job_t *job, orte_node_t **nodes, int nnodes)
 {
     const orte_rmaps_module_t *module = select_module(&job->placement);
+    int rc = module == NULL ? OPAL_ERR_NOT_AVAILABLE : OPAL_SUCCESS;
 
-    if (module == NULL) {
-        return OPAL_ERR_NOT_AVAILABLE;
-    }
-    for (int i = 0; i < job->napps; i++) {
-        orte_app_t *app = job->apps[i];
-        app->first_rank = job->nprocs;
-        int rc = module->map_app(job, app, nodes, nnodes);
-        if (rc != OPAL_SUCCESS) {
-            return rc;
-        }
-        app->np = job->nprocs - app->first_rank;
-        rc = orte_rmaps_base_rank(job, app->first_rank, app->np);
-        if (rc != OPAL_SUCCESS) {
-            return rc;
+    for (int i = 0; i < nnodes && rc == OPAL_SUCCESS; i++) {
+        if (nodes[i]->topo == NULL || nodes[i]->allowed == NULL) {
+            orte_report("nobody has told what cpus host %s has: nothing can be placed there",
+                        nodes[i]->name);
+            rc = OPAL_ERR_NOT_AVAILABLE;
         }
     }
+    for (int i = 0; i < job->napps && rc == OPAL_SUCCESS; i++) {
+        rc = map_app(job, job->apps[i], module, nodes, nnodes);
+    }
+    return rc;
+}
+
+/* The job's processes in order of their nodes, in each node by rank; `first` (nnodes + 1 entries)
+ * says where each node's begin. Nodes are numbered by their place in `nodes`. */
+typedef struct {
+    orte_proc_t **procs;
+    int *first;
+} by_node_t;
+
+static int sort_by_node(const orte_job_t *job, int nnodes, by_node_t *sorted)
+{
+    int *next = calloc((size_t)nnodes + 1, sizeof(int));
+
+    sorted->procs = calloc((size_t)job->nprocs + 1, sizeof(orte_proc_t *));
+    sorted->first = calloc((size_t)nnodes + 2, sizeof(int));
+    if (next == NULL || sorted->procs == NULL || sorted->first == NULL) {
+        free(next);
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    for (int i = 0; i < job->nprocs; i++) {
+        sorted->first[job->procs[i]->node->index + 1]++;
+    }
+    for (int n = 0; n < nnodes; n++) {
+        sorted->first[n + 1] += sorted->first[n];
+    }
+    for (int i = 0; i < job->nprocs; i++) {
+        int n = job->procs[i]->node->index;
+        sorted->procs[sorted->first[n] + next[n]++] = job->procs[i];
+    }
+    free(next);
     return OPAL_SUCCESS;
 }
 
-static void number_locally(orte_job_t *job, const orte_node_t *node)
+static void number_locally(const orte_node_t *node, orte_proc_t **procs, int count)
 {
-    int local = 0;
-    int earlier = node->nprocs; /* of other jobs, once our own are taken off */
+    int earlier = node->nprocs - count; /* of other jobs */
 
-    for (int i = 0; i < job->nprocs; i++) {
-        earlier -= job->procs[i]->node == node;
-    }
-    for (int i = 0; i < job->nprocs; i++) {
-        orte_proc_t *proc = job->procs[i];
-        proc->app_rank = proc->rank - proc->app->first_rank;
-        if (proc->node == node) {
-            proc->local_rank = local;
-            proc->node_rank = earlier + local;
-            local++;
-        }
+    for (int i = 0; i < count; i++) {
+        procs[i]->app_rank = procs[i]->rank - procs[i]->app->first_rank;
+        procs[i]->local_rank = i;
+        procs[i]->node_rank = earlier + i;
     }
 }
 
-static int check_slots(const orte_job_t *job, const orte_node_t *node)
+/* Whoever got slots from a resource manager hardly means to share them out twice. */
+static void warn_of_slots(const orte_job_t *job, orte_node_t **nodes, int nnodes)
 {
-    if (job->placement.oversubscribe != ORTE_NO || node->nprocs <= node->slots) {
-        return OPAL_SUCCESS;
+    const char *allocation = job->rt == NULL ? NULL : job->rt->allocation;
+
+    for (int i = 0; i < nnodes && allocation != NULL; i++) {
+        if (job->placement.oversubscribe == ORTE_UNSET && nodes[i]->nprocs > nodes[i]->slots) {
+            orte_warn("%d processes on %s, for which %s has %d slot%s: they share cpus "
+                      "(--oversubscribe says that this is meant, --nooversubscribe refuses it)",
+                      nodes[i]->nprocs, nodes[i]->name, allocation, nodes[i]->slots,
+                      nodes[i]->slots == 1 ? "" : "s");
+            return;
+        }
     }
-    orte_report("%d processes for %d slots on %s, and oversubscribing was forbidden "
-                "(--nooversubscribe): use -n %d or drop that option",
-                node->nprocs, node->slots, node->name, node->slots);
-    return OPAL_ERR_OUT_OF_RESOURCE;
 }
 
 /* Do the programs' threads fit, each on a cpu of its own, on every node? */
@@ -123,6 +226,10 @@ static void default_binding(orte_job_t *job, orte_node_t **nodes, int nnodes)
     if (placement->bind_given) {
         return;
     }
+    if (placement->map == ORTE_MAP_RANKFILE) {
+        placement->bind = ORTE_LEVEL_NONE; /* where the file gives no cpus */
+        return;
+    }
     placement->bind = ORTE_LEVEL_NONE;
     if (job->oversubscribed) {
         return;
@@ -139,23 +246,50 @@ static void default_binding(orte_job_t *job, orte_node_t **nodes, int nnodes)
     }
 }
 
+static int bind_all(orte_job_t *job, orte_node_t **nodes, int nnodes, const by_node_t *sorted)
+{
+    int rc = OPAL_SUCCESS;
+
+    for (int i = 0; i < nnodes && rc == OPAL_SUCCESS; i++) {
+        rc = orte_rmaps_base_bind(job, nodes[i], sorted->procs + sorted->first[i],
+                                  sorted->first[i + 1] - sorted->first[i]);
+    }
+    return rc;
+}
+
 int orte_rmaps_map(orte_job_t *job, orte_node_t **nodes, int nnodes)
 {
     bool hwthreads = job->placement.hwthread_cpus;
+    by_node_t sorted = {0};
     int rc = map_apps(job, nodes, nnodes);
 
+    if (rc == OPAL_SUCCESS) {
+        rc = sort_by_node(job, nnodes, &sorted);
+    }
     for (int i = 0; i < nnodes && rc == OPAL_SUCCESS; i++) {
-        number_locally(job, nodes[i]);
+        number_locally(nodes[i], sorted.procs + sorted.first[i],
+                       sorted.first[i + 1] - sorted.first[i]);
         if (nodes[i]->nprocs > orte_rmaps_count_cpus(nodes[i], hwthreads)) {
             job->oversubscribed = true;
         }
-        rc = check_slots(job, nodes[i]);
     }
     if (rc == OPAL_SUCCESS) {
+        warn_of_slots(job, nodes, nnodes);
         default_binding(job, nodes, nnodes);
+        rc = bind_all(job, nodes, nnodes, &sorted);
     }
-    for (int i = 0; i < nnodes && rc == OPAL_SUCCESS; i++) {
-        rc = orte_rmaps_base_bind(job, nodes[i]);
-    }
+    free(sorted.procs);
+    free(sorted.first);
     return rc;
+}
+
+void orte_rmaps_unmap(orte_job_t *job)
+{
+    for (int i = 0; i < job->nprocs; i++) {
+        orte_proc_t *proc = job->procs[i];
+        proc->node->nprocs--;
+        if (proc->cpuset != NULL && proc->node->bound != NULL) {
+            hwloc_bitmap_andnot(proc->node->bound, proc->node->bound, proc->cpuset);
+        }
+    }
 }

@@ -72,16 +72,18 @@ int orte_rmaps_count_cpus(const orte_node_t *node, bool hwthreads)
     return node->cpu_limit > 0 && node->cpu_limit < count ? node->cpu_limit : count;
 }
 
-orte_proc_t *orte_rmaps_place(orte_job_t *job, orte_app_t *app, orte_node_t *node,
+orte_proc_t *orte_rmaps_place(orte_job_t *job, orte_app_t *app, orte_rmaps_target_t *target,
                               hwloc_const_bitmap_t locale)
 {
     hwloc_bitmap_t copy = hwloc_bitmap_dup(locale);
-    orte_proc_t *proc = copy == NULL ? NULL : orte_job_add_proc(job, app, node);
+    orte_proc_t *proc = copy == NULL ? NULL : orte_job_add_proc(job, app, target->node);
 
     if (proc == NULL) {
         hwloc_bitmap_free(copy);
         return NULL;
     }
     proc->locale = copy;
+    target->free -= target->free > 0;
+    target->room--;
     return proc;
 }

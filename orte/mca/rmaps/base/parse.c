@@ -51,34 +51,76 @@ static bool parse_positive(const char *text, size_t length, int *value)
     return true;
 }
 
-/* One modifier of --map-by: PE=2, OVERSUBSCRIBE, ... */
-static int parse_map_modifier(orte_placement_t *placement, const char *text, size_t length)
+static int replace(char **slot, const char *text, size_t length)
 {
-    enum { OVER, NOOVER, HWT, CORES, IGNORED };
-    static const word_t modifiers[] = {
-        {"oversubscribe", OVER}, {"nooversubscribe", NOOVER}, {"hwtcpus", HWT},
-        {"corecpus", CORES},     {"span", IGNORED},           {"inherit", IGNORED},
-        {"noinherit", IGNORED},  {NULL, 0},
-    };
-    int which;
+    char *copy = strndup(text, length);
 
-    if (length > 3 && strncasecmp(text, "pe=", 3) == 0) {
+    if (copy == NULL) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    free(*slot);
+    *slot = copy;
+    return OPAL_SUCCESS;
+}
+
+/* PE=2, FILE=name. *rc is set if it is one of these. */
+static bool parse_valued_modifier(orte_placement_t *placement, const char *text, size_t length,
+                                  int *rc)
+{
+    if (length > 2 && strncasecmp(text, "pe=", 3) == 0) {
+        *rc = OPAL_SUCCESS;
         if (!parse_positive(text + 3, length - 3, &placement->cpus_per_proc)) {
             orte_report("--map-by: PE=N needs a number of cpus, at least 1: '%.*s'", (int)length,
                         text);
-            return OPAL_ERR_BAD_PARAM;
+            *rc = OPAL_ERR_BAD_PARAM;
         }
-        return OPAL_SUCCESS;
+        return true;
+    }
+    if (length > 5 && strncasecmp(text, "file=", 5) == 0) {
+        *rc = replace(&placement->map_file, text + 5, length - 5);
+        return true;
+    }
+    return false;
+}
+
+/* One modifier of --map-by: PE=2, OVERSUBSCRIBE, ... */
+static int parse_map_modifier(orte_placement_t *placement, const char *text, size_t length)
+{
+    enum { OVER, NOOVER, HWT, CORES, SPAN, NOLOCAL, IGNORED };
+    static const word_t modifiers[] = {
+        {"oversubscribe", OVER}, {"nooversubscribe", NOOVER}, {"hwtcpus", HWT},
+        {"corecpus", CORES},     {"span", SPAN},              {"nolocal", NOLOCAL},
+        {"inherit", IGNORED},    {"noinherit", IGNORED},      {"ordered", IGNORED},
+        {NULL, 0},
+    };
+    int which, rc;
+
+    if (parse_valued_modifier(placement, text, length, &rc)) {
+        return rc;
     }
     if (!lookup(modifiers, text, length, &which)) {
         orte_report("--map-by: unknown modifier '%.*s' (known: PE=N, OVERSUBSCRIBE, "
-                    "NOOVERSUBSCRIBE, HWTCPUS, CORECPUS, SPAN)", (int)length, text);
+                    "NOOVERSUBSCRIBE, HWTCPUS, CORECPUS, SPAN, NOLOCAL, FILE=NAME)", (int)length,
+                    text);
         return OPAL_ERR_BAD_PARAM;
     }
-    if (which == OVER || which == NOOVER) {
+    switch (which) {
+    case OVER:
+    case NOOVER:
         placement->oversubscribe = which == OVER ? ORTE_YES : ORTE_NO;
-    } else if (which == HWT || which == CORES) {
+        break;
+    case HWT:
+    case CORES:
         placement->hwthread_cpus = which == HWT;
+        break;
+    case SPAN:
+        placement->span = true;
+        break;
+    case NOLOCAL:
+        placement->nolocal = true;
+        break;
+    default:
+        break;
     }
     return OPAL_SUCCESS;
 }
@@ -116,31 +158,50 @@ static int parse_ppr(orte_placement_t *placement, const char *text, const char *
     return OPAL_SUCCESS;
 }
 
+/* The policy that a word alone says; false: it is none. */
+static bool parse_policy(orte_placement_t *placement, const char *text, size_t length)
+{
+    static const word_t kinds[] = {{"slot", ORTE_MAP_SLOT},
+                                   {"seq", ORTE_MAP_SEQ},
+                                   {"rankfile", ORTE_MAP_RANKFILE},
+                                   {NULL, 0}};
+    int value;
+
+    if (lookup(kinds, text, length, &value)) {
+        placement->map = (orte_map_kind_t)value;
+        placement->map_level = ORTE_LEVEL_NONE;
+        return true;
+    }
+    if (lookup(levels, text, length, &value)) {
+        placement->map = value == ORTE_LEVEL_NODE ? ORTE_MAP_NODE : ORTE_MAP_OBJECT;
+        placement->map_level = (orte_level_t)value;
+        return true;
+    }
+    return false;
+}
+
 int orte_rmaps_parse_map_by(orte_placement_t *placement, const char *text)
 {
+    static const char pe_list[] = "pe-list=";
     size_t length = strcspn(text, ":");
     const char *rest = text + length;
-    int level;
+    int rc = OPAL_SUCCESS;
 
+    if (length == 0 && *rest == ':') {
+        return parse_map_modifiers(placement, rest + 1); /* modifiers alone */
+    }
     placement->map_given = true;
     if (length == 3 && strncasecmp(text, "ppr", 3) == 0) {
-        int rc = parse_ppr(placement, rest + (*rest == ':'), &rest);
-        if (rc != OPAL_SUCCESS) {
-            return rc;
-        }
-    } else if (length == 4 && strncasecmp(text, "slot", 4) == 0) {
+        rc = parse_ppr(placement, rest + (*rest == ':'), &rest);
+    } else if (length > strlen(pe_list) && strncasecmp(text, pe_list, strlen(pe_list)) == 0) {
         placement->map = ORTE_MAP_SLOT;
-    } else if (length == 0 && *rest == ':') {
-        placement->map_given = false; /* modifiers alone */
-    } else if (lookup(levels, text, length, &level)) {
-        placement->map = level == ORTE_LEVEL_NODE ? ORTE_MAP_NODE : ORTE_MAP_OBJECT;
-        placement->map_level = level;
-    } else {
-        orte_report("--map-by: unknown policy '%.*s' (known: slot, ppr:N:OBJECT, " LEVELS ")",
-                    (int)length, text);
-        return OPAL_ERR_BAD_PARAM;
+        rc = replace(&placement->cpu_set, text + strlen(pe_list), length - strlen(pe_list));
+    } else if (!parse_policy(placement, text, length)) {
+        orte_report("--map-by: unknown policy '%.*s' (known: slot, ppr:N:OBJECT, seq, rankfile, "
+                    "pe-list=CPUS, " LEVELS ")", (int)length, text);
+        rc = OPAL_ERR_BAD_PARAM;
     }
-    return *rest == ':' ? parse_map_modifiers(placement, rest + 1) : OPAL_SUCCESS;
+    return rc == OPAL_SUCCESS && *rest == ':' ? parse_map_modifiers(placement, rest + 1) : rc;
 }
 
 int orte_rmaps_parse_rank_by(orte_placement_t *placement, const char *text)
@@ -168,6 +229,32 @@ int orte_rmaps_parse_rank_by(orte_placement_t *placement, const char *text)
     return OPAL_ERR_BAD_PARAM;
 }
 
+/* ":overload-allowed" and the like, several also after ','. */
+static int parse_bind_modifiers(orte_placement_t *placement, const char *text)
+{
+    enum { OVERLOAD, NO_OVERLOAD, IF_SUPPORTED };
+    static const word_t modifiers[] = {{"overload-allowed", OVERLOAD},
+                                       {"no-overload", NO_OVERLOAD},
+                                       {"if-supported", IF_SUPPORTED},
+                                       {NULL, 0}};
+    int which;
+
+    while (*text != '\0') {
+        text++;
+        size_t length = strcspn(text, ",:");
+        if (!lookup(modifiers, text, length, &which)) {
+            orte_report("--bind-to: unknown modifier '%.*s' (known: overload-allowed, no-overload, "
+                        "if-supported)", (int)length, text);
+            return OPAL_ERR_BAD_PARAM;
+        }
+        if (which != IF_SUPPORTED) {
+            placement->bind_overload = which == OVERLOAD ? ORTE_YES : ORTE_NO;
+        }
+        text += length;
+    }
+    return OPAL_SUCCESS;
+}
+
 int orte_rmaps_parse_bind_to(orte_placement_t *placement, const char *text)
 {
     size_t length = strcspn(text, ":");
@@ -184,18 +271,5 @@ int orte_rmaps_parse_bind_to(orte_placement_t *placement, const char *text)
                     text);
         return OPAL_ERR_BAD_PARAM;
     }
-    if (text[length] == '\0' || strcasecmp(text + length, ":if-supported") == 0) {
-        return OPAL_SUCCESS;
-    }
-    if (strcasecmp(text + length, ":overload-allowed") == 0) {
-        placement->bind_overload = ORTE_YES;
-        return OPAL_SUCCESS;
-    }
-    if (strcasecmp(text + length, ":no-overload") == 0) {
-        placement->bind_overload = ORTE_NO;
-        return OPAL_SUCCESS;
-    }
-    orte_report("--bind-to: unknown modifier '%s' (known: overload-allowed, no-overload, "
-                "if-supported)", text + length + 1);
-    return OPAL_ERR_BAD_PARAM;
+    return parse_bind_modifiers(placement, text + length);
 }

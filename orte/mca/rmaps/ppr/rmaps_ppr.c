@@ -12,16 +12,19 @@ static bool accepts(const orte_placement_t *placement)
     return placement->map == ORTE_MAP_PPR;
 }
 
-/* Up to `left` processes on one node, ppr on each of its objects. */
-static int place_on_node(orte_job_t *job, orte_app_t *app, orte_node_t *node, int *left)
+/* Up to `left` processes on one node, ppr on each of its objects, as long as there is room. */
+static int place_on_node(orte_job_t *job, orte_app_t *app, orte_rmaps_target_t *target, int *left)
 {
     hwloc_bitmap_t *sets;
-    int count = orte_rmaps_objects(node, job->placement.map_level, &sets);
+    int count = orte_rmaps_objects(target->node, job->placement.map_level, &sets);
     int rc = count < 1 ? OPAL_ERR_OUT_OF_RESOURCE : OPAL_SUCCESS;
 
     for (int i = 0; i < count && rc == OPAL_SUCCESS; i++) {
         for (int k = 0; k < job->placement.ppr && *left > 0 && rc == OPAL_SUCCESS; k++) {
-            if (orte_rmaps_place(job, app, node, sets[i]) == NULL) {
+            if (target->room < 1) {
+                rc = orte_rmaps_no_room(job, app, target->node, job->placement.ppr * count,
+                                        job->placement.ppr * i + k);
+            } else if (orte_rmaps_place(job, app, target, sets[i]) == NULL) {
                 rc = OPAL_ERR_OUT_OF_RESOURCE;
             }
             (*left)--;
@@ -31,13 +34,13 @@ static int place_on_node(orte_job_t *job, orte_app_t *app, orte_node_t *node, in
     return rc;
 }
 
-static int map_app(orte_job_t *job, orte_app_t *app, orte_node_t **nodes, int nnodes)
+static int map_app(orte_job_t *job, orte_app_t *app, orte_rmaps_target_t *targets, int ntargets)
 {
     int before = job->nprocs;
     int left = app->np > 0 ? app->np : INT_MAX;
 
-    for (int i = 0; i < nnodes; i++) {
-        int rc = place_on_node(job, app, nodes[i], &left);
+    for (int i = 0; i < ntargets; i++) {
+        int rc = place_on_node(job, app, &targets[i], &left);
         if (rc != OPAL_SUCCESS) {
             return rc;
         }

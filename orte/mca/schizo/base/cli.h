@@ -15,32 +15,51 @@ typedef struct {
 
 typedef enum {
     ORTE_CLI_START,
+    ORTE_CLI_HOSTS,
     ORTE_CLI_PLACE,
     ORTE_CLI_STDIO,
     ORTE_CLI_ENV,
     ORTE_CLI_LIFE,
     ORTE_CLI_INFO,
     ORTE_CLI_GROUPS,
+    ORTE_CLI_REFUSED = ORTE_CLI_GROUPS, /* known elsewhere, not supported here; not listed */
 } orte_cli_group_t;
 
+typedef struct {
+    const char *title;
+    const char *topics; /* words for --help TOPIC, separated by blanks */
+} orte_cli_group_info_t;
+
 typedef struct orte_cli_option {
-    const char *names;    /* separated by blanks, the one shown first; without dashes */
-    const char *args;     /* names of its arguments, one word each; NULL: none */
+    const char *names;    /* separated by blanks, the one shown first; without dashes. '~' before
+                           * one: an old spelling; '.': a foreign one; these are not listed */
+    const char *args;     /* names of its arguments, one word each, in [] if it may be left out;
+                           * NULL: none */
     orte_cli_group_t group;
-    const char *help;     /* NULL: an alias with its own meaning, not listed */
+    const char *help;     /* NULL: not listed */
     int (*apply)(orte_cli_t *cli, const struct orte_cli_option *option, char **args);
     long value;           /* for apply */
 } orte_cli_option_t;
 
 /* Ends with names == NULL. */
 extern const orte_cli_option_t orte_cli_options[];
-extern const char *const orte_cli_group_titles[ORTE_CLI_GROUPS];
+extern const orte_cli_group_info_t orte_cli_groups[ORTE_CLI_GROUPS];
 
-/* By name without dashes; NULL if there is none. */
-const orte_cli_option_t *orte_cli_find(const char *name, size_t length);
+/* One name of an option. */
+typedef struct {
+    const char *text;
+    size_t length;
+    char mark; /* '~', '.' or 0 */
+} orte_cli_name_t;
+
+/* The names one after the other: start with *at = option->names; false: no more. */
+bool orte_cli_next_name(const char **at, orte_cli_name_t *name);
+/* By name without dashes, which *spelling becomes (may be NULL); NULL if there is none. */
+const orte_cli_option_t *orte_cli_find(const char *name, size_t length, orte_cli_name_t *spelling);
 /* The known name nearest to a mistyped one; NULL if none is near. Static storage. */
 const char *orte_cli_nearest(const char *name);
-void orte_cli_print_help(const orte_cli_t *cli);
+/* Print all, or what `topic` names: a group, an option, or "options" (all spellings, for shells). */
+int orte_cli_print_help(const orte_cli_t *cli, const char *topic);
 /* Parse the words of one program (options, program, arguments) up to NULL or ":"; returns how
  * many were used, or OPAL_ERR_* after a report. */
 int orte_cli_parse_app(orte_cli_t *cli, char **words);

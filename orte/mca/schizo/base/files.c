@@ -60,6 +60,40 @@ static int split_line(const char *path, int number, char *line, char ***words)
     return OPAL_SUCCESS;
 }
 
+/* The next line, with those that follow a backslash at its end. *number is that of its last part;
+ * false: end of file, or no memory (*rc says). */
+static bool next_line(FILE *file, char **line, size_t *room, int *number, int *rc)
+{
+    char *more = NULL;
+    size_t more_room = 0;
+    ssize_t length = getline(line, room, file);
+
+    if (length < 0) {
+        return false;
+    }
+    (*number)++;
+    for (;;) {
+        length -= length > 0 && (*line)[length - 1] == '\n';
+        (*line)[length] = '\0';
+        if (length == 0 || (*line)[length - 1] != '\\' ||
+            getline(&more, &more_room, file) < 0) {
+            break;
+        }
+        (*number)++;
+        char *joined;
+        if (asprintf(&joined, "%.*s %s", (int)length - 1, *line, more) < 0) {
+            *rc = OPAL_ERR_OUT_OF_RESOURCE;
+            break;
+        }
+        free(*line);
+        *line = joined;
+        length = (ssize_t)strlen(joined);
+        *room = (size_t)length + 1;
+    }
+    free(more);
+    return *rc == OPAL_SUCCESS;
+}
+
 /* Call take() with the words of each line that has any. */
 static int for_each_line(orte_cli_t *cli, const char *what, const char *path,
                          int (*take)(orte_cli_t *, const char *, int, char **))
@@ -74,9 +108,9 @@ static int for_each_line(orte_cli_t *cli, const char *what, const char *path,
         orte_report("can't read %s %s: %s", what, path, strerror(errno));
         return OPAL_ERR_IN_ERRNO;
     }
-    while (rc == OPAL_SUCCESS && getline(&line, &room, file) >= 0) {
+    while (rc == OPAL_SUCCESS && next_line(file, &line, &room, &number, &rc)) {
         char **words = NULL;
-        rc = split_line(path, ++number, line, &words);
+        rc = split_line(path, number, line, &words);
         if (rc == OPAL_SUCCESS && words != NULL) {
             rc = take(cli, path, number, words);
         }

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,18 +111,70 @@ static int set_param(orte_cli_t *cli, const char *name, const char *value)
     return rc;
 }
 
-static int default_hostfile(orte_cli_t *cli, const opt_t *option, char **args)
-{
-    (void)option;
-    return set_param(cli, "ras_base_default_hostfile", args[0]);
-}
-
 static int accept_only(orte_cli_t *cli, const opt_t *option, char **args)
 {
     (void)cli;
     (void)option;
     (void)args;
     return OPAL_SUCCESS;
+}
+
+/* Options that set a parameter: `value` is the index of its name. */
+static const char *const option_params[] = {
+    "ras_base_default_hostfile", "net_include", "plm_rsh_agent",
+};
+enum { P_DEFAULT_HOSTFILE, P_NET_INCLUDE, P_RSH_AGENT };
+
+static int param_option(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    return set_param(cli, option_params[option->value], args[0]);
+}
+
+/* hydra's -launcher: what starts daemons. */
+static int launcher(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    static const char *const remote_shells[] = {"ssh", "rsh", NULL};
+
+    (void)option;
+    for (const char *const *shell = remote_shells; *shell != NULL; shell++) {
+        if (strcmp(args[0], *shell) == 0) {
+            int rc = set_param(cli, "plm", "rsh");
+            return rc == OPAL_SUCCESS ? set_param(cli, "plm_rsh_agent", args[0]) : rc;
+        }
+    }
+    if (strcmp(args[0], "slurm") == 0) {
+        return set_param(cli, "plm", "slurm");
+    }
+    if (strcmp(args[0], "fork") == 0 || strcmp(args[0], "manual") == 0 ||
+        strcmp(args[0], "none") == 0) {
+        return set_param(cli, "plm", "isolated");
+    }
+    orte_report("-launcher: unknown launcher '%s' (known: ssh, rsh, slurm, fork); another remote "
+                "shell is named with --mca plm_rsh_agent", args[0]);
+    return OPAL_ERR_BAD_PARAM;
+}
+
+static int set_prefix(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    if (!option->value) {
+        cli->rt->opt.no_prefix = true;
+        return OPAL_SUCCESS;
+    }
+    if (args[0][0] != '/') {
+        orte_report("--prefix %s: the folder of the installation on other hosts must be an absolute "
+                    "path", args[0]);
+        return OPAL_ERR_BAD_PARAM;
+    }
+    return replace(&cli->rt->opt.prefix, args[0]);
+}
+
+/* Spellings that ask for something that we do not have: the help text says what to do instead. */
+static int refuse(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)cli;
+    (void)args;
+    orte_report("%s is not supported: %s", shown_name(option), option->help);
+    return OPAL_ERR_NOT_SUPPORTED;
 }
 
 /* --- placement --- */
@@ -189,6 +242,24 @@ static int oversubscribe(orte_cli_t *cli, const opt_t *option, char **args)
     return OPAL_SUCCESS;
 }
 
+static int nolocal(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    (void)args;
+    cli->job->placement.nolocal = true;
+    return OPAL_SUCCESS;
+}
+
+static int rankfile(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    orte_placement_t *placement = &cli->job->placement;
+
+    (void)option;
+    placement->map_given = true;
+    placement->map = ORTE_MAP_RANKFILE;
+    return replace(&placement->map_file, args[0]);
+}
+
 static int hwthread_cpus(orte_cli_t *cli, const opt_t *option, char **args)
 {
     (void)option;
@@ -203,27 +274,44 @@ static int cpu_set(orte_cli_t *cli, const opt_t *option, char **args)
     return replace(&cli->job->placement.cpu_set, args[0]);
 }
 
+static bool *display_flag(orte_options_t *opt, const char *word)
+{
+    const struct {
+        const char *name;
+        bool *flag;
+    } words[] = {
+        {"map", &opt->display_map},           {"map-devel", &opt->display_map},
+        {"bindings", &opt->display_bindings}, {"bind", &opt->display_bindings},
+        {"allocation", &opt->display_allocation}, {"alloc", &opt->display_allocation},
+        {"topo", &opt->display_topologies},   {"topology", &opt->display_topologies},
+    };
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcasecmp(word, words[i].name) == 0) {
+            return words[i].flag;
+        }
+    }
+    return NULL;
+}
+
 static int display(orte_cli_t *cli, const opt_t *option, char **args)
 {
-    orte_options_t *opt = &cli->rt->opt;
     char **words = opal_argv_split(args[0], ',');
+    int rc = OPAL_SUCCESS;
 
     (void)option;
-    for (char **word = words; word != NULL && *word != NULL; word++) {
-        if (strcasecmp(*word, "map") == 0) {
-            opt->display_map = true;
-        } else if (strcasecmp(*word, "bindings") == 0 || strcasecmp(*word, "bind") == 0) {
-            opt->display_bindings = true;
-        } else if (strcasecmp(*word, "allocation") == 0 || strcasecmp(*word, "alloc") == 0) {
-            opt->display_allocation = true;
+    for (char **word = words; word != NULL && *word != NULL && rc == OPAL_SUCCESS; word++) {
+        bool *flag = display_flag(&cli->rt->opt, *word);
+        if (flag == NULL) {
+            orte_report("--display: unknown word '%s' (known: map, bindings, allocation, topo)",
+                        *word);
+            rc = OPAL_ERR_BAD_PARAM;
         } else {
-            orte_report("--display: unknown word '%s' (known: map, bindings, allocation)", *word);
-            opal_argv_free(words);
-            return OPAL_ERR_BAD_PARAM;
+            *flag = true;
         }
     }
     opal_argv_free(words);
-    return OPAL_SUCCESS;
+    return rc;
 }
 
 static int report_bindings(orte_cli_t *cli, const opt_t *option, char **args)
@@ -238,18 +326,16 @@ static int display_map(orte_cli_t *cli, const opt_t *option, char **args)
     return display(cli, option, (char *[]){"map"});
 }
 
+static int display_topo(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)args;
+    return display(cli, option, (char *[]){"topo"});
+}
+
 static int display_allocation(orte_cli_t *cli, const opt_t *option, char **args)
 {
     (void)args;
     return display(cli, option, (char *[]){"allocation"});
-}
-
-static int do_not_launch(orte_cli_t *cli, const opt_t *option, char **args)
-{
-    (void)option;
-    (void)args;
-    cli->rt->opt.do_not_launch = true;
-    return OPAL_SUCCESS;
 }
 
 /* --- input and output --- */
@@ -453,39 +539,37 @@ static int set_timeout(orte_cli_t *cli, const opt_t *option, char **args)
     return OPAL_SUCCESS;
 }
 
-static int set_continuous(orte_cli_t *cli, const opt_t *option, char **args)
+static int set_flag(orte_cli_t *cli, const opt_t *option, char **args)
 {
-    (void)option;
     (void)args;
-    cli->rt->opt.continuous = true;
+    *(bool *)((char *)&cli->rt->opt + option->value) = true;
     return OPAL_SUCCESS;
 }
 
-static int print_exit_codes(orte_cli_t *cli, const opt_t *option, char **args)
+/* Open MPI's switch for fault tolerance. */
+static int with_ft(orte_cli_t *cli, const opt_t *option, char **args)
 {
+    static const char *const on[] = {"ulfm", "mpi", "yes", "true", "1"};
+    static const char *const off[] = {"none", "no", "false", "0"};
+
     (void)option;
-    (void)args;
-    cli->rt->opt.print_exit_codes = true;
-    return OPAL_SUCCESS;
+    for (size_t i = 0; i < sizeof(on) / sizeof(on[0]); i++) {
+        if (strcasecmp(args[0], on[i]) == 0) {
+            cli->rt->opt.continuous = true;
+            return OPAL_SUCCESS;
+        }
+    }
+    for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++) {
+        if (strcasecmp(args[0], off[i]) == 0) {
+            cli->rt->opt.continuous = false;
+            return OPAL_SUCCESS;
+        }
+    }
+    orte_report("--with-ft: unknown kind '%s' (known: ulfm, mpi, none)", args[0]);
+    return OPAL_ERR_BAD_PARAM;
 }
 
 /* --- information --- */
-
-static int set_quiet(orte_cli_t *cli, const opt_t *option, char **args)
-{
-    (void)option;
-    (void)args;
-    cli->rt->opt.quiet = true;
-    return OPAL_SUCCESS;
-}
-
-static int set_verbose(orte_cli_t *cli, const opt_t *option, char **args)
-{
-    (void)option;
-    (void)args;
-    cli->rt->opt.verbose = true;
-    return OPAL_SUCCESS;
-}
 
 static int show_version(orte_cli_t *cli, const opt_t *option, char **args)
 {
@@ -499,56 +583,73 @@ static int show_version(orte_cli_t *cli, const opt_t *option, char **args)
 static int show_help(orte_cli_t *cli, const opt_t *option, char **args)
 {
     (void)option;
-    (void)args;
-    orte_cli_print_help(cli);
     cli->action = ORTE_CLI_EXIT;
-    return OPAL_SUCCESS;
+    return orte_cli_print_help(cli, args[0]);
 }
 
-const char *const orte_cli_group_titles[ORTE_CLI_GROUPS] = {
-    [ORTE_CLI_START] = "What to start",
-    [ORTE_CLI_PLACE] = "Where processes run",
-    [ORTE_CLI_STDIO] = "Input and output",
-    [ORTE_CLI_ENV] = "Environment and parameters",
-    [ORTE_CLI_LIFE] = "Life of the job",
-    [ORTE_CLI_INFO] = "Information",
+const orte_cli_group_info_t orte_cli_groups[ORTE_CLI_GROUPS] = {
+    [ORTE_CLI_START] = {"What to start", "start launch programs"},
+    [ORTE_CLI_HOSTS] = {"On which hosts", "hosts hostfile allocation"},
+    [ORTE_CLI_PLACE] = {"Where processes run", "mapping map placement binding bind ranking"},
+    [ORTE_CLI_STDIO] = {"Input and output", "output input stdio io"},
+    [ORTE_CLI_ENV] = {"Environment and parameters", "environment env parameters mca"},
+    [ORTE_CLI_LIFE] = {"Life of the job", "life control timeout"},
+    [ORTE_CLI_INFO] = {"Information", "information general"},
 };
 
+#define FLAG(name) (long)offsetof(orte_options_t, name)
+
+/* A name with '~' before it is an old spelling of Open MPI's for the first name of its line, one with
+ * '.' comes from hydra or elsewhere; both work, and the listings leave them out. */
 const orte_cli_option_t orte_cli_options[] = {
     {"n np c", "N", ORTE_CLI_START,
-     "start N processes of the program that follows (default: one per usable core)", set_np, 0},
-    {"wdir wd", "DIR", ORTE_CLI_START, "working directory of the program that follows", set_wdir,
-     0},
+     "start N processes of the program that follows (default: one per slot)", set_np, 0},
+    {"wdir wd", "DIR", ORTE_CLI_START, "working directory of the program that follows",
+     set_wdir, 0},
     {"path", "DIR", ORTE_CLI_START, "look for programs here before PATH (repeatable)", add_path, 0},
     {"app configfile", "FILE", ORTE_CLI_START,
-     "read programs from FILE, one a line: [options] program [arguments]; # starts a comment",
-     read_appfile, 0},
-    {"host H hosts", "NAME[:N],...", ORTE_CLI_START,
-     "hosts for the program that follows and their slots (1 each if not said, :* for all); ranges "
-     "like n[01-16]; ^NAME leaves one out", add_hosts, 0},
-    {"hostfile machinefile f", "FILE", ORTE_CLI_START,
-     "the same from a file: NAME [slots=N] [max_slots=N] a line", add_hostfile, 0},
-    {"default-hostfile", "FILE", ORTE_CLI_START, "host file for jobs that name none",
-     default_hostfile, 0},
+     "read programs from FILE, one a line: [options] program [arguments]; # starts a comment, \\ at "
+     "the end of a line continues it", read_appfile, 0},
     {"allow-run-as-root", NULL, ORTE_CLI_START, "accepted; root needs no permission", accept_only,
      0},
 
+    {"host H hosts", "NAME[:N],...", ORTE_CLI_HOSTS,
+     "hosts for the program that follows and their slots (1 each if not said, :* for all); ranges "
+     "like n[01-16]; ^NAME leaves one out", add_hosts, 0},
+    {"hostfile machinefile f", "FILE", ORTE_CLI_HOSTS,
+     "the same from a file: NAME [slots=N] [max_slots=N] a line", add_hostfile, 0},
+    {"default-hostfile", "FILE", ORTE_CLI_HOSTS, "host file for jobs that name none", param_option,
+     P_DEFAULT_HOSTFILE},
+    {"nolocal .skip-launch-node", NULL, ORTE_CLI_HOSTS, "no process on the host that mpirun runs on",
+     nolocal, 0},
+    {"prefix", "DIR", ORTE_CLI_HOSTS, "where this installation lies on other hosts", set_prefix, 1},
+    {"noprefix no-prefix", NULL, ORTE_CLI_HOSTS, "find the daemon on other hosts by their PATH",
+     set_prefix, 0},
+    {"launch-agent ~rsh-agent .launcher-exec .bootstrap-exec", "COMMAND", ORTE_CLI_HOSTS,
+     "remote shell that starts daemons (parameter plm_rsh_agent)", param_option, P_RSH_AGENT},
+    {"launcher .bootstrap", "NAME", ORTE_CLI_HOSTS, "what starts daemons: ssh, rsh, slurm, fork",
+     launcher, 0},
+    {"iface", "NAME", ORTE_CLI_HOSTS, "network interface to use (parameter net_include)",
+     param_option, P_NET_INCLUDE},
+
     {"map-by mapby", "POLICY[:MOD,...]", ORTE_CLI_PLACE,
-     "slot, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket), node, or "
-     "ppr:N:OBJECT for N per object; modifiers PE=N (cpus for each process), OVERSUBSCRIBE, "
-     "NOOVERSUBSCRIBE, HWTCPUS, CORECPUS, SPAN", map_by, 0},
+     "slot, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket), node; ppr:N:OBJECT for "
+     "N per object; seq, rankfile, pe-list=CPUS; modifiers PE=N (cpus for each process), "
+     "OVERSUBSCRIBE, NOOVERSUBSCRIBE, HWTCPUS, CORECPUS, SPAN, NOLOCAL, FILE=NAME", map_by, 0},
     {"rank-by rankby", "POLICY", ORTE_CLI_PLACE,
      "number processes in mapping order (slot, the default), object by object (fill), or in turn "
      "over the mapped objects (span), nodes (node) or another object", rank_by, 0},
-    {"bind-to bindto", "TARGET", ORTE_CLI_PLACE,
-     "none, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket); :overload-allowed "
-     "or :no-overload may follow. Default: the object of --map-by, else core; none when processes "
-     "outnumber cores", bind_to, 0},
-    {"N npernode ppn", "N", ORTE_CLI_PLACE, "N processes on each node (ppr:N:node)", per_object,
-     ORTE_LEVEL_NODE},
+    {"bind-to bindto .binding", "TARGET", ORTE_CLI_PLACE,
+     "none, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket); :overload-allowed, "
+     ":no-overload, :if-supported may follow. Default: the object of --map-by, else core; none when "
+     "processes outnumber cores", bind_to, 0},
+    {"N ~npernode .ppn .perhost", "N", ORTE_CLI_PLACE, "N processes on each node (ppr:N:node)",
+     per_object, ORTE_LEVEL_NODE},
     {"npersocket", "N", ORTE_CLI_PLACE, "N processes on each package (ppr:N:package)", per_object,
      ORTE_LEVEL_PACKAGE},
     {"pernode", NULL, ORTE_CLI_PLACE, "one process on each node", one_per_node, ORTE_LEVEL_NODE},
+    {"rankfile rf", "FILE", ORTE_CLI_PLACE,
+     "host and cpus of each rank: lines 'rank N=HOST slot=PACKAGE:CORES'", rankfile, 0},
     {"cpus-per-proc cpus-per-rank", "N", ORTE_CLI_PLACE, "the same as :PE=N", cpus_per_proc, 0},
     {"oversubscribe", NULL, ORTE_CLI_PLACE, "allow more processes than slots (the default)",
      oversubscribe, ORTE_YES},
@@ -557,30 +658,35 @@ const orte_cli_option_t orte_cli_options[] = {
     {"use-hwthread-cpus", NULL, ORTE_CLI_PLACE, "slots and cpus are hardware threads, not cores",
      hwthread_cpus, 0},
     {"cpu-set cpu-list", "LIST", ORTE_CLI_PLACE, "use these cores only, like 0-3,8", cpu_set, 0},
-    {"display", "WORDS", ORTE_CLI_PLACE, "print any of map, bindings, allocation before the start",
-     display, 0},
+    {"display", "WORDS", ORTE_CLI_PLACE,
+     "print any of map, bindings, allocation, topo before the start", display, 0},
     {"report-bindings", NULL, ORTE_CLI_PLACE, "the same as --display bindings", report_bindings, 0},
-    {"display-map", NULL, ORTE_CLI_PLACE, "the same as --display map", display_map, 0},
-    {"display-allocation", NULL, ORTE_CLI_PLACE, "the same as --display allocation",
-     display_allocation, 0},
-    {"do-not-launch", NULL, ORTE_CLI_PLACE, "map, display, and stop there", do_not_launch, 0},
-    {"byslot", NULL, ORTE_CLI_PLACE, NULL, map_by_level, ORTE_LEVEL_NONE},
-    {"bynode", NULL, ORTE_CLI_PLACE, NULL, map_by_level, ORTE_LEVEL_NODE},
-    {"bycore", NULL, ORTE_CLI_PLACE, NULL, map_by_level, ORTE_LEVEL_CORE},
-    {"bysocket", NULL, ORTE_CLI_PLACE, NULL, map_by_level, ORTE_LEVEL_PACKAGE},
-    {"bind-to-core", NULL, ORTE_CLI_PLACE, NULL, bind_to_level, ORTE_LEVEL_CORE},
-    {"bind-to-socket", NULL, ORTE_CLI_PLACE, NULL, bind_to_level, ORTE_LEVEL_PACKAGE},
-    {"bind-to-none", NULL, ORTE_CLI_PLACE, NULL, bind_to_level, ORTE_LEVEL_NONE},
+    {"display-map ~display-devel-map", NULL, ORTE_CLI_PLACE, "the same as --display map", display_map,
+     0},
+    {"display-allocation ~display-devel-allocation", NULL, ORTE_CLI_PLACE,
+     "the same as --display allocation", display_allocation, 0},
+    {"display-topo", NULL, ORTE_CLI_PLACE, NULL, display_topo, 0},
+    {"do-not-launch", NULL, ORTE_CLI_PLACE,
+     "map, display, and stop there; hosts that are not this one are taken to be like it", set_flag,
+     FLAG(do_not_launch)},
+    {"map-by=slot ~byslot", NULL, ORTE_CLI_PLACE, NULL, map_by_level, ORTE_LEVEL_NONE},
+    {"map-by=node ~bynode .rr", NULL, ORTE_CLI_PLACE, NULL, map_by_level, ORTE_LEVEL_NODE},
+    {"map-by=core ~bycore", NULL, ORTE_CLI_PLACE, NULL, map_by_level, ORTE_LEVEL_CORE},
+    {"map-by=package ~bysocket", NULL, ORTE_CLI_PLACE, NULL, map_by_level, ORTE_LEVEL_PACKAGE},
+    {"bind-to=core ~bind-to-core", NULL, ORTE_CLI_PLACE, NULL, bind_to_level, ORTE_LEVEL_CORE},
+    {"bind-to=package ~bind-to-socket", NULL, ORTE_CLI_PLACE, NULL, bind_to_level,
+     ORTE_LEVEL_PACKAGE},
+    {"bind-to=none ~bind-to-none", NULL, ORTE_CLI_PLACE, NULL, bind_to_level, ORTE_LEVEL_NONE},
 
-    {"stdin s", "N|all|none", ORTE_CLI_STDIO, "which rank gets standard input (default 0)",
+    {"stdin .s", "N|all|none", ORTE_CLI_STDIO, "which rank gets standard input (default 0)",
      set_stdin, 0},
     {"tag-output", NULL, ORTE_CLI_STDIO, "put [JOB,RANK]<stream>: before each line", set_tag,
      ORTE_TAG_FULL},
-    {"prepend-rank l", NULL, ORTE_CLI_STDIO, "put [RANK] before each line", set_tag, ORTE_TAG_RANK},
+    {"prepend-rank .l", NULL, ORTE_CLI_STDIO, "put [RANK] before each line", set_tag, ORTE_TAG_RANK},
     {"timestamp-output", NULL, ORTE_CLI_STDIO, "put the time before each line", set_timestamp, 0},
     {"merge-stderr-to-stdout", NULL, ORTE_CLI_STDIO,
      "processes write their standard error to their standard output", merge_stderr, 0},
-    {"output-filename", "DIR[:nocopy]", ORTE_CLI_STDIO,
+    {"output-filename output-directory", "DIR[:nocopy]", ORTE_CLI_STDIO,
      "write each rank's output to DIR/1/rank.NN/stdout and stderr too (with :nocopy: only there)",
      output_filename, 0},
     {"output", "WORDS", ORTE_CLI_STDIO, "any of tag, rank, timestamp, merge, dir=DIR", set_output,
@@ -597,7 +703,7 @@ const orte_cli_option_t orte_cli_options[] = {
      env_none, 1},
     {"genvlist envlist", "VAR,...", ORTE_CLI_ENV, "pass on these variables only", export_list, 1},
     {"unset-env", "VAR", ORTE_CLI_ENV, "do not pass on VAR (or PREFIX*)", unset_env, 0},
-    {"mca gmca", "NAME VALUE", ORTE_CLI_ENV,
+    {"mca gmca .omca .prtemca", "NAME VALUE", ORTE_CLI_ENV,
      "set a parameter; the last one counts; ompi_info --all lists them", set_mca, 0},
     {"tune am", "FILE,...", ORTE_CLI_ENV,
      "set parameters from files (NAME = VALUE, --mca NAME VALUE, -x VAR=VALUE); --mca beats them",
@@ -606,15 +712,53 @@ const orte_cli_option_t orte_cli_options[] = {
 
     {"timeout", "SECONDS", ORTE_CLI_LIFE,
      "end the job after this time, with exit code 124 (also MPIEXEC_TIMEOUT)", set_timeout, 0},
-    {"continuous enable-recovery disable-auto-cleanup", NULL, ORTE_CLI_LIFE,
-     "a process that fails does not end the job", set_continuous, 0},
-    {"print-all-exitcodes", NULL, ORTE_CLI_LIFE, "print how each process ended", print_exit_codes,
-     0},
+    {"get-stack-traces", NULL, ORTE_CLI_LIFE, "when the time is over, print where each rank stands",
+     set_flag, FLAG(stack_traces)},
+    {"report-state-on-timeout", NULL, ORTE_CLI_LIFE,
+     "when the time is over, print the state of each rank", set_flag, FLAG(report_state)},
+    {"continuous enable-recovery .disable-auto-cleanup", NULL, ORTE_CLI_LIFE,
+     "a process that fails does not end the job", set_flag, FLAG(continuous)},
+    {"with-ft", "KIND", ORTE_CLI_LIFE, "the same for KIND ulfm or mpi; none: the default", with_ft, 0},
+    {"print-all-exitcodes exitcodes", NULL, ORTE_CLI_LIFE, "print how each process ended", set_flag,
+     FLAG(print_exit_codes)},
 
-    {"help h", NULL, ORTE_CLI_INFO, "print this", show_help, 0},
+    {"help h", "[TOPIC]", ORTE_CLI_INFO,
+     "print all of this, or one topic (start, hosts, mapping, output, environment, life, "
+     "information) or one option", show_help, 0},
     {"version V", NULL, ORTE_CLI_INFO, "print the version", show_version, 0},
     {"quiet q", NULL, ORTE_CLI_INFO, "no warnings, and no line about a process's exit code",
-     set_quiet, 0},
-    {"verbose v", NULL, ORTE_CLI_INFO, "trace the steps of the launch", set_verbose, 0},
+     set_flag, FLAG(quiet)},
+    {"verbose v", NULL, ORTE_CLI_INFO, "trace the steps of the launch", set_flag, FLAG(verbose)},
+
+    /* Accepted, because what they ask for is so anyhow. */
+    {"disable-recovery", NULL, ORTE_CLI_LIFE, NULL, accept_only, 0},
+    {"personality schizo", "NAME", ORTE_CLI_LIFE, NULL, accept_only, 0},
+    {"leave-session-attached show-progress do-not-resolve enable-instant-on-support novm", NULL,
+     ORTE_CLI_LIFE, NULL, accept_only, 0},
+    {"disable-hostname-propagation", NULL, ORTE_CLI_HOSTS, NULL, accept_only, 0},
+
+    /* Known elsewhere, refused here: the text says what to do. */
+    {"xml xml-file", NULL, ORTE_CLI_REFUSED, "output is text; --tag-output marks each line", refuse, 0},
+    {"preload-binary", NULL, ORTE_CLI_REFUSED,
+     "put the program where all hosts find it under one path, or copy it with scp or sbcast first",
+     refuse, 0},
+    {"preload-files", "FILES", ORTE_CLI_REFUSED, "copy the files with scp or sbcast first", refuse, 0},
+    {"max-restarts", "N", ORTE_CLI_REFUSED,
+     "processes that died are not started anew; --continuous lets the others go on", refuse, 0},
+    {"set-cwd-to-session-dir", NULL, ORTE_CLI_REFUSED, "name a folder with --wdir", refuse, 0},
+    {"ompi-server", "URI", ORTE_CLI_REFUSED,
+     "programs of one mpirun (separated by ':') can publish and look up names", refuse, 0},
+    {"ckpoint ckpoint-interval ckpoint-prefix ckpointlib", "X", ORTE_CLI_REFUSED,
+     "there is no checkpointing of processes", refuse, 0},
+    {"outfile-pattern errfile-pattern", "PATTERN", ORTE_CLI_REFUSED,
+     "--output-filename DIR:nocopy writes a file for each rank", refuse, 0},
+    {"prepend-pattern", "PATTERN", ORTE_CLI_REFUSED,
+     "--tag-output and --prepend-rank mark each line", refuse, 0},
+    {"debug debugger tv", NULL, ORTE_CLI_REFUSED,
+     "start the debugger as the program: mpirun -n 2 xterm -e gdb ./app", refuse, 0},
+    {"rankmap", "MAP", ORTE_CLI_REFUSED, "--rankfile gives each rank its host and cpus", refuse, 0},
+    {"membind", "POLICY", ORTE_CLI_REFUSED,
+     "memory is local to the cpus that a process is bound to; numactl in front of the program "
+     "changes that", refuse, 0},
     {0},
 };

@@ -4,6 +4,7 @@
 #include "opal/util/argv.h"
 #include "opal/util/nearest.h"
 #include "orte/mca/schizo/base/cli.h"
+#include "orte/util/env.h"
 #include "orte/util/report.h"
 
 #include <stdio.h>
@@ -12,15 +13,30 @@
 
 #define ARGS_MAX 4
 
-const orte_cli_option_t *orte_cli_find(const char *name, size_t length)
+bool orte_cli_next_name(const char **at, orte_cli_name_t *name)
+{
+    *at += strspn(*at, " ");
+    if (**at == '\0') {
+        return false;
+    }
+    name->mark = **at == '~' || **at == '.' ? *(*at)++ : '\0';
+    name->text = *at;
+    name->length = strcspn(*at, " ");
+    *at += name->length;
+    return true;
+}
+
+const orte_cli_option_t *orte_cli_find(const char *name, size_t length, orte_cli_name_t *spelling)
 {
     for (const orte_cli_option_t *option = orte_cli_options; option->names != NULL; option++) {
-        for (const char *at = option->names; *at != '\0';) {
-            size_t size = strcspn(at, " ");
-            if (size == length && strncmp(at, name, length) == 0) {
+        orte_cli_name_t known;
+        for (const char *at = option->names; orte_cli_next_name(&at, &known);) {
+            if (known.length == length && strncmp(known.text, name, length) == 0) {
+                if (spelling != NULL) {
+                    *spelling = known;
+                }
                 return option;
             }
-            at += size + (at[size] == ' ');
         }
     }
     return NULL;
@@ -35,17 +51,17 @@ const char *orte_cli_nearest(const char *name)
     nearest[0] = '\0';
     opal_nearest_start(&search, name);
     for (const orte_cli_option_t *option = orte_cli_options; option->names != NULL; option++) {
-        for (const char *at = option->names; *at != '\0';) {
-            size_t size = strcspn(at, " ");
-            snprintf(candidate, sizeof(candidate), "%.*s", (int)size, at);
+        orte_cli_name_t known;
+        for (const char *at = option->names; orte_cli_next_name(&at, &known);) {
+            bool is_pair = memchr(known.text, '=', known.length) != NULL;
+            snprintf(candidate, sizeof(candidate), "%.*s", (int)known.length, known.text);
             search.best = NULL;
-            if (size > 1) {
+            if (known.length > 1 && !is_pair && option->group != ORTE_CLI_REFUSED) {
                 opal_nearest_offer(&search, candidate);
             }
             if (search.best != NULL) {
                 strcpy(nearest, candidate);
             }
-            at += size + (at[size] == ' ');
         }
     }
     return nearest[0] == '\0' ? NULL : nearest;
@@ -72,36 +88,74 @@ static int unknown_option(const char *word, const char *name)
     return OPAL_ERR_BAD_PARAM;
 }
 
+/* Remember an old spelling for orte_schizo_note_old_spellings(). */
+static int note_old(orte_cli_t *cli, const orte_cli_option_t *option,
+                    const orte_cli_name_t *spelling)
+{
+    int length = (int)strcspn(option->names, " ");
+    char *note;
+
+    if (spelling->mark != '~') {
+        return OPAL_SUCCESS;
+    }
+    if (asprintf(&note, "--%.*s (now %s%.*s)", (int)spelling->length, spelling->text,
+                 length == 1 ? "-" : "--", length, option->names) < 0) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    int rc = opal_argv_append(&cli->rt->opt.old_spellings, note);
+    free(note);
+    return rc;
+}
+
+/* Collect the arguments of an option: what stands behind '=', if any, then words. Returns how many
+ * words, that of the option included, or OPAL_ERR_*. */
+static int take_args(const orte_cli_option_t *option, const char *assigned, char **words,
+                     char **args)
+{
+    int wanted = count_args(option), given = 0, used = 1;
+    bool optional = option->args != NULL && option->args[0] == '[';
+
+    if (assigned != NULL && wanted != 1) {
+        orte_report("%.*s: '=' is for options with one argument", (int)strcspn(words[0], "="),
+                    words[0]);
+        return OPAL_ERR_BAD_PARAM;
+    }
+    if (assigned != NULL) {
+        args[given++] = (char *)assigned;
+    }
+    while (given < wanted) {
+        if (words[used] == NULL && !optional) {
+            orte_report("%s needs %s %s", words[0], wanted > 1 ? "arguments:" : "an argument:",
+                        option->args);
+            return OPAL_ERR_BAD_PARAM;
+        }
+        args[given++] = words[used]; /* NULL: it was left out */
+        used += words[used] != NULL;
+    }
+    return used;
+}
+
 /* One option with its arguments. Returns the number of words used, or OPAL_ERR_*. */
 static int parse_option(orte_cli_t *cli, char **words)
 {
     const char *name = words[0] + 1 + (words[0][1] == '-');
     size_t length = strcspn(name, "=");
-    const orte_cli_option_t *option = orte_cli_find(name, length);
-    char *args[ARGS_MAX];
-    int used = 1, given = 0;
+    const char *assigned = name[length] == '=' ? name + length + 1 : NULL;
+    char *args[ARGS_MAX] = {NULL};
+    orte_cli_name_t spelling;
+    const orte_cli_option_t *option = orte_cli_find(name, length, &spelling);
 
     if (option == NULL) {
         return unknown_option(words[0], name);
     }
-    int wanted = count_args(option);
-    if (name[length] == '=') {
-        if (wanted != 1) {
-            orte_report("%.*s: '=' is for options with one argument",
-                        (int)(name + length - words[0]), words[0]);
-            return OPAL_ERR_BAD_PARAM;
-        }
-        args[given++] = (char *)name + length + 1;
-    }
-    while (given < wanted) {
-        if (words[used] == NULL) {
-            orte_report("%s needs %s %s", words[0], wanted > 1 ? "arguments:" : "an argument:",
-                        option->args);
-            return OPAL_ERR_BAD_PARAM;
-        }
-        args[given++] = words[used++];
+    int used = take_args(option, assigned, words, args);
+    if (used < 0) {
+        return used;
     }
     int rc = option->apply(cli, option, args);
+    if (rc == OPAL_SUCCESS) {
+        rc = note_old(cli, option, &spelling);
+    }
     return rc == OPAL_SUCCESS ? used : rc;
 }
 
@@ -138,18 +192,54 @@ int orte_cli_parse_app(orte_cli_t *cli, char **words)
     return used;
 }
 
+/* What stood before --app FILE holds for a program that does not say otherwise. */
+static int inherit(orte_app_t *app, const orte_app_t *from)
+{
+    char **env = opal_argv_copy(from->env);
+    int rc = env == NULL && from->env != NULL ? OPAL_ERR_OUT_OF_RESOURCE : OPAL_SUCCESS;
+
+    for (char **entry = app->env; entry != NULL && *entry != NULL && rc == OPAL_SUCCESS; entry++) {
+        rc = orte_env_put(&env, *entry);
+    }
+    opal_argv_free(app->env);
+    app->env = env;
+    if (app->hosts == NULL && app->hostfiles == NULL) {
+        app->hosts = opal_argv_copy(from->hosts);
+        app->hostfiles = opal_argv_copy(from->hostfiles);
+        if ((from->hosts != NULL && app->hosts == NULL) ||
+            (from->hostfiles != NULL && app->hostfiles == NULL)) {
+            rc = OPAL_ERR_OUT_OF_RESOURCE;
+        }
+    }
+    if (app->wdir == NULL && from->wdir != NULL && (app->wdir = strdup(from->wdir)) == NULL) {
+        rc = OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    return rc;
+}
+
+static void free_empty(orte_app_t *empty)
+{
+    opal_argv_free(empty->env);
+    opal_argv_free(empty->hosts);
+    opal_argv_free(empty->hostfiles);
+    free(empty->wdir);
+    free(empty);
+}
+
 /* Every entry needs a program, but for the one that only carried --app FILE. */
 static int check_apps(orte_cli_t *cli)
 {
     orte_job_t *job = cli->job;
+    int rc = OPAL_SUCCESS;
 
     if (cli->has_appfile && job->napps > 1 && job->apps[0]->argv == NULL) {
         orte_app_t *empty = job->apps[0];
         memmove(job->apps, job->apps + 1, (size_t)(job->napps - 1) * sizeof(job->apps[0]));
         job->napps--;
-        opal_argv_free(empty->env);
-        free(empty->wdir);
-        free(empty);
+        for (int i = 0; i < job->napps && rc == OPAL_SUCCESS; i++) {
+            rc = inherit(job->apps[i], empty);
+        }
+        free_empty(empty);
     }
     for (int i = 0; i < job->napps; i++) {
         job->apps[i]->index = i;
@@ -159,7 +249,7 @@ static int check_apps(orte_cli_t *cli)
             return OPAL_ERR_BAD_PARAM;
         }
     }
-    return OPAL_SUCCESS;
+    return rc;
 }
 
 int orte_schizo_parse(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t *action)

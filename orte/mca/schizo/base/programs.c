@@ -3,6 +3,7 @@
 #include "orte/mca/schizo/schizo.h"
 
 #include "opal/constants.h"
+#include "opal/mca/base/var.h"
 #include "opal/util/argv.h"
 #include "orte/util/env.h"
 #include "orte/util/report.h"
@@ -169,4 +170,31 @@ int orte_schizo_export_params(orte_runtime_t *rt)
         rc = export_param(opt->mca[i], "command line");
     }
     return rc;
+}
+
+static bool note_old_spellings;
+
+int orte_schizo_register_params(void)
+{
+    static const mca_base_var_desc_t desc = {
+        .framework = "schizo",
+        .component = "base",
+        .name = "note_old_spellings",
+        .help = "Say which options of mpirun's command line have a newer name",
+        .type = MCA_VAR_BOOL,
+        .level = MCA_VAR_LEVEL_USER,
+        .scope = MCA_VAR_SCOPE_STARTUP,
+        .def.b = false,
+    };
+    return mca_base_var_register(&desc, &note_old_spellings);
+}
+
+void orte_schizo_note_old_spellings(const orte_runtime_t *rt)
+{
+    char *list = note_old_spellings ? opal_argv_join(rt->opt.old_spellings, ' ') : NULL;
+
+    if (list != NULL && list[0] != '\0') {
+        orte_warn("old spellings on the command line, which go on working: %s", list);
+    }
+    free(list);
 }
