@@ -12,11 +12,11 @@
 #include <string.h>
 
 static orte_runtime_t *rt;
+static orte_cli_action_t action; /* of the last parse() */
 
 /* Parse a line split at blanks; '~' stands for a blank inside a word. Messages go nowhere. */
 static int parse(const char *line)
 {
-    orte_cli_action_t action;
     char **argv = opal_argv_split(line, ' ');
 
     for (char **word = argv; *word != NULL; word++) {
@@ -285,6 +285,7 @@ static const struct {
     {"--unset-env A a", " unset=A | a"},
     {"--mca a 1 --gmca b 2 a", " mca=a=1;b=2 | a"},
     {"--prtemca a 1 --omca b 2 a", " mca=a=1;b=2 | a"},
+    {"--pmixmca ptl_base_verbose 1 a", " | a"},
     {"--timeout 2.5 a", " timeout=2.5 | a"},
     {"--timeout 1 --get-stack-traces --report-state-on-timeout a", " stacks state timeout=1 | a"},
     {"--continuous a", " continuous | a"},
@@ -320,6 +321,26 @@ static void spellings(void)
         if (!ok) {
             printf("# got:      %s (%d)\n# expected: %s\n", text, rc, spelled[i].value);
         }
+    }
+}
+
+/* Those that print something and end. */
+static void informed(void)
+{
+    static const char *const lines[] = {"mpirun --help", "mpirun -h", "mpirun --help mapping",
+                                        "mpirun --help=--host", "mpirun --version", "mpirun -V",
+                                        "mpirun -n 2 --version nonsense"};
+
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        fflush(stdout);
+        int null = open("/dev/null", O_WRONLY), saved = dup(STDOUT_FILENO);
+        dup2(null, STDOUT_FILENO);
+        int rc = parse(lines[i]);
+        fflush(stdout);
+        dup2(saved, STDOUT_FILENO);
+        close(null);
+        close(saved);
+        TAP_OK(rc == OPAL_SUCCESS && action == ORTE_CLI_EXIT, "%s", lines[i]);
     }
 }
 
@@ -385,7 +406,7 @@ static const char *const bad[] = {
     "--map-by core:JUNK a", "--bind-to core:junk a", "--bind-to core: a", "--rank-by junk a",
     "--timeout 0 a", "--timeout nan a", "--timeout inf a", "--stdin -1 a", "--display junk a",
     "--output junk a", "--output-filename :nocopy a", "--hostfile /nonexistent a",
-    "--app /nonexistent", "--tune /nonexistent a", "--help nonsense", "--prefix opt a",
+    "--app /nonexistent", "-configfile /nonexistent", "--tune /nonexistent a", "-am /nonexistent a", "--help nonsense", "--prefix opt a",
     "--with-ft junk a", "-launcher junk a", "--byslot=1 a", "--map-by=core:FILE= a",
     /* Known elsewhere. */
     "--xml a", "--xml-file a", "--preload-binary a", "--preload-files f a", "--max-restarts 2 a",
@@ -459,6 +480,7 @@ int main(void)
 {
     tap_start(30);
     spellings();
+    informed();
     old_spellings();
     programs();
     values();
