@@ -5,6 +5,7 @@
 
 #include "ompi/communicator/communicator.h"
 #include "ompi/communicator/context.h"
+#include "ompi/communicator/roster.h"
 #include "ompi/communicator/split.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/mca/coll/coll.h"
@@ -32,27 +33,6 @@ static int tell_all(ompi_communicator_t *comm, int root, int64_t *values, size_t
                                 comm->coll->bcast.module);
 }
 
-static int64_t *members_of(const ompi_group_t *group)
-{
-    int64_t *members = malloc(((size_t) group->size + 1) * sizeof *members);
-    for (int32_t i = 0; members && i < group->size; i++) {
-        members[i] = ompi_group_world_rank(group, i);
-    }
-    return members;
-}
-
-static ompi_group_t *group_of_members(const int64_t *members, int64_t size, uint64_t session)
-{
-    uint32_t *ranks = malloc(((size_t) size + 1) * sizeof *ranks);
-    if (!ranks) {
-        return NULL;
-    }
-    for (int64_t i = 0; i < size; i++) {
-        ranks[i] = (uint32_t) members[i];
-    }
-    return ompi_group_new_list(ranks, (int32_t) size, session);
-}
-
 /* How two leaders reach each other. */
 typedef struct bridge {
     ompi_communicator_t *comm;
@@ -61,39 +41,38 @@ typedef struct bridge {
 } bridge_t;
 
 /* All processes of both sides learn the other side's group: the leaders swap lists and tell their
- * own. A failure of the leader is told as the other's size, negated. */
+ * own. A failure of the leader is told as the length of the other's list, negated. */
 static int learn_remote(ompi_communicator_t *local, int leader, const bridge_t *bridge,
                         const ompi_group_t *group, ompi_group_t **remote)
 {
-    int64_t my_size = group->size, size = 0;
-    int64_t *mine = NULL, *theirs = NULL;
+    ompi_roster_t mine = {.len = 0}, theirs = {.len = 0};
+    int64_t my_len = 0, len = 0;
     bool leading = local->my_rank == leader;
-    int rc = MPI_SUCCESS;
-    if (leading) {
-        rc = swap(bridge->comm, bridge->peer, bridge->tag, &my_size, 1, &size, 1);
-        size = rc == MPI_SUCCESS ? size : -rc;
-    }
-    int told = tell_all(local, leader, &size, 1);
-    if (told != MPI_SUCCESS || size < 0) {
-        return told != MPI_SUCCESS ? told : (int) -size;
-    }
+    int rc = leading ? ompi_roster_write(group, &mine) : MPI_SUCCESS;
     *remote = NULL;
-    theirs = malloc(((size_t) size + 1) * sizeof *theirs);
-    mine = leading ? members_of(group) : NULL;
-    rc = theirs && (mine || !leading) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    if (leading) {
+        my_len = rc == MPI_SUCCESS ? mine.len : -rc;
+        int swapped = swap(bridge->comm, bridge->peer, bridge->tag, &my_len, 1, &len, 1);
+        len = rc != MPI_SUCCESS ? -rc : swapped != MPI_SUCCESS ? -swapped : len;
+    }
+    int told = tell_all(local, leader, &len, 1);
+    if (told != MPI_SUCCESS || len < 0) {
+        ompi_roster_free(&mine);
+        return told != MPI_SUCCESS ? told : (int) -len;
+    }
+    rc = ompi_roster_room(&theirs, len);
     if (rc == MPI_SUCCESS && leading) {
-        rc = swap(bridge->comm, bridge->peer, bridge->tag, mine, (size_t) my_size, theirs,
-                  (size_t) size);
+        rc = swap(bridge->comm, bridge->peer, bridge->tag, mine.words, (size_t) mine.len,
+                  theirs.words, (size_t) len);
     }
     if (rc == MPI_SUCCESS) {
-        rc = tell_all(local, leader, theirs, (size_t) size);
+        rc = tell_all(local, leader, theirs.words, (size_t) len);
     }
     if (rc == MPI_SUCCESS) {
-        *remote = group_of_members(theirs, size, group->session);
-        rc = *remote ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+        rc = ompi_roster_read(&theirs, group->session, remote);
     }
-    free(mine);
-    free(theirs);
+    ompi_roster_free(&mine);
+    ompi_roster_free(&theirs);
     return rc;
 }
 
@@ -209,14 +188,14 @@ int ompi_mpi_intercomm_create(ompi_communicator_t *local_comm, int local_leader,
 /* ---- Merging ---- */
 
 /* Does the local group come first? The one with `high` false does; if both say the same, the one
- * whose first process has the lower rank in the world. */
+ * whose first process comes first by job and rank. */
 static bool local_first(const ompi_communicator_t *comm, bool my_high, bool their_high)
 {
     if (my_high != their_high) {
         return !my_high;
     }
-    return ompi_group_world_rank(comm->local_group, 0) <
-           ompi_group_world_rank(comm->remote_group, 0);
+    return ompi_roster_compare(ompi_group_world_rank(comm->local_group, 0),
+                               ompi_group_world_rank(comm->remote_group, 0)) < 0;
 }
 
 static int learn_high(ompi_communicator_t *comm, int high, bool *their_high)

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "ompi/communicator/context.h"
+#include "ompi/communicator/roster.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/mca/coll/coll.h"
 
@@ -18,38 +19,47 @@
 /* ---- Who is there ---- */
 
 typedef struct other {
-    uint32_t rank;
-    uint32_t salt; /* of this meeting, the same on both sides */
+    uint32_t index; /* of the process (proc.h) */
+    uint32_t salt;  /* of this meeting, the same on both sides */
 } other_t;
+
+/* What the other side says of itself. */
+static int read_greeting(const char *text, other_t *other)
+{
+    char nspace[512];
+    uint32_t rank, size;
+    if (sscanf(text, GREETING " %511s %" SCNu32 " %" SCNu32 " %" SCNu32, nspace, &rank, &size,
+               &other->salt) != 4 || rank >= size) {
+        return ompi_error(MPI_ERR_OTHER, "the other side does not speak as this version of Hawser "
+                          "does (it says \"%.60s\")", text);
+    }
+    const ompi_job_t *job = ompi_job_meet(nspace, size);
+    if (!job) {
+        return MPI_ERR_NO_MEM;
+    }
+    other->index = job->first + rank;
+    return other->index != ompi_rte.rank
+               ? MPI_SUCCESS
+               : ompi_error(MPI_ERR_COMM, "both sides are the same process");
+}
 
 static int swap_names(const ompi_meeting_t *meeting, other_t *other)
 {
-    char *mine, *theirs = NULL, nspace[512];
-    uint32_t salt = 0, their_salt = 0;
+    char *mine, *theirs = NULL;
+    uint32_t salt = 0;
     if (getrandom(&salt, sizeof salt, 0) != (ssize_t) sizeof salt) {
         return ompi_error(MPI_ERR_OTHER, "the system gives no random numbers");
     }
-    if (asprintf(&mine, GREETING " %s %" PRIu32 " %" PRIu32, ompi_rte.nspace, ompi_rte.rank,
-                 salt) < 0) {
+    if (asprintf(&mine, GREETING " %s %" PRIu32 " %" PRIu32 " %" PRIu32, ompi_rte.nspace,
+                 ompi_rte.rank, ompi_rte.size, salt) < 0) {
         return MPI_ERR_NO_MEM;
     }
     int rc = meeting->swap(meeting->context, mine, &theirs);
     free(mine);
-    if (rc != MPI_SUCCESS) {
-        free(theirs);
-        return rc;
+    if (rc == MPI_SUCCESS) {
+        rc = read_greeting(theirs, other);
+        other->salt ^= salt;
     }
-    if (sscanf(theirs, GREETING " %511s %" SCNu32 " %" SCNu32, nspace, &other->rank,
-               &their_salt) != 3) {
-        rc = ompi_error(MPI_ERR_OTHER, "the other side does not speak as this version of Hawser "
-                        "does (it says \"%.60s\")", theirs);
-    } else if (strcmp(nspace, ompi_rte.nspace) != 0 || other->rank >= ompi_rte.size) {
-        rc = ompi_error(MPI_ERR_OTHER, "the other side is of another job (%s): only processes of "
-                        "one job can connect to each other in this version", nspace);
-    } else if (other->rank == ompi_rte.rank) {
-        rc = ompi_error(MPI_ERR_COMM, "both sides are the same process");
-    }
-    other->salt = salt ^ their_salt;
     free(theirs);
     return rc;
 }
@@ -92,17 +102,17 @@ static int agree(const ompi_meeting_t *meeting, uint32_t salt, int failure, uint
     return rc;
 }
 
-/* The lower rank of the world comes first, so that both sides agree. */
-static ompi_communicator_t *pair_with(uint32_t rank, int *peer)
+/* Both sides put the two in the same order. */
+static ompi_communicator_t *pair_with(uint32_t index, int *peer)
 {
-    uint32_t *ranks = malloc(2 * sizeof *ranks);
-    if (!ranks) {
+    uint32_t *members = malloc(2 * sizeof *members);
+    if (!members) {
         return NULL;
     }
-    *peer = rank > ompi_rte.rank;
-    ranks[*peer] = rank;
-    ranks[1 - *peer] = ompi_rte.rank;
-    ompi_group_t *group = ompi_group_new_list(ranks, 2, 0);
+    *peer = ompi_roster_compare(index, ompi_rte.rank) > 0;
+    members[*peer] = index;
+    members[1 - *peer] = ompi_rte.rank;
+    ompi_group_t *group = ompi_group_new_list(members, 2, 0);
     ompi_communicator_t *pair = group ? ompi_comm_new(group, NULL) : NULL;
     if (group) {
         ompi_group_release(group);
@@ -119,7 +129,7 @@ int ompi_comm_meet(const ompi_meeting_t *meeting, ompi_communicator_t **bridge, 
     if (rc != MPI_SUCCESS) {
         return rc;
     }
-    ompi_communicator_t *pair = pair_with(other.rank, peer);
+    ompi_communicator_t *pair = pair_with(other.index, peer);
     rc = agree(meeting, other.salt, pair ? MPI_SUCCESS : MPI_ERR_NO_MEM, &context);
     if (rc == MPI_SUCCESS) {
         rc = ompi_comm_enable(pair, context);

@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Groups: ordered sets of processes. Immutable once made, reference-counted. Members are kept as
- * world ranks, in the sparsest form that fits: a stride (world and most splits) or a list.
+ * indices of processes (proc.h), which for our own job are world ranks and are called so below, in
+ * the sparsest form that fits: a stride (world and most splits) or a list.
  */
 #ifndef OMPI_GROUP_GROUP_H
 #define OMPI_GROUP_GROUP_H

@@ -54,6 +54,7 @@ static bool closed; /* nobody wants an answer any more */
 /* A look-up under way, and then its answer on the way to the progress engine. */
 typedef struct lookup {
     opal_list_item_t item;
+    char *nspace; /* NULL: our own */
     uint32_t rank;
     char *key;
     ompi_rte_get_fn_t fn;
@@ -65,6 +66,7 @@ typedef struct lookup {
 
 static void free_lookup(lookup_t *lookup)
 {
+    free(lookup->nspace);
     free(lookup->key);
     free(lookup->data);
     free(lookup);
@@ -76,7 +78,7 @@ static char **hosts; /* of ranks that were asked for */
 
 /* ---- Who are we ---- */
 
-static uint32_t hash_name(const char *text)
+uint32_t ompi_rte_hash(const char *text)
 {
     uint32_t hash = 2166136261u; /* FNV-1a */
     for (; *text; text++) {
@@ -482,7 +484,7 @@ int ompi_rte_init(void)
         ompi_rte_finalize();
         return rc;
     }
-    ompi_rte.self = (mca_btl_name_t) hash_name(ompi_rte.nspace) << 32 | ompi_rte.rank;
+    ompi_rte.self = (mca_btl_name_t) ompi_rte_hash(ompi_rte.nspace) << 32 | ompi_rte.rank;
     ompi_rte.oversubscribed = is_oversubscribed();
     set_identity();
     return OPAL_SUCCESS;
@@ -679,7 +681,7 @@ static void start_lookup(lookup_t *lookup)
     pthread_mutex_lock(&lookups_lock);
     opal_list_append(&asked_lookups, &lookup->item);
     pthread_mutex_unlock(&lookups_lock);
-    PMIX_LOAD_PROCID(&proc, my_proc.nspace, lookup->rank);
+    PMIX_LOAD_PROCID(&proc, lookup->nspace ? lookup->nspace : my_proc.nspace, lookup->rank);
     pmix_status_t rc = PMIx_Get_nb(&proc, lookup->key, NULL, 0, lookup_done, lookup);
     if (rc != PMIX_SUCCESS) {
         lookup_done(rc, NULL, lookup);
@@ -700,19 +702,33 @@ static void start_done(pmix_status_t status, void *context)
     }
 }
 
-int ompi_rte_get(uint32_t rank, const char *key, ompi_rte_get_fn_t fn, void *context)
+static lookup_t *new_lookup(const char *nspace, const char *key)
 {
-    if (rank >= ompi_rte.size) {
+    lookup_t *lookup = calloc(1, sizeof *lookup);
+    if (lookup) {
+        lookup->nspace = nspace ? strdup(nspace) : NULL;
+        lookup->key = strdup(key);
+        if (!lookup->key || (nspace && !lookup->nspace)) {
+            free_lookup(lookup);
+            lookup = NULL;
+        }
+    }
+    return lookup;
+}
+
+int ompi_rte_get(const char *nspace, uint32_t rank, const char *key, ompi_rte_get_fn_t fn,
+                 void *context)
+{
+    if (!nspace && rank >= ompi_rte.size) {
         return OPAL_ERR_BAD_PARAM;
     }
-    if (rank == ompi_rte.rank) {
+    if (!nspace && rank == ompi_rte.rank) {
         const published_t *p = find_published(key);
         fn(p ? OPAL_SUCCESS : OPAL_ERR_NOT_FOUND, p ? p->data : NULL, p ? p->len : 0, context);
         return OPAL_SUCCESS;
     }
-    lookup_t *lookup = calloc(1, sizeof *lookup);
-    if (!lookup || !(lookup->key = strdup(key))) {
-        free(lookup);
+    lookup_t *lookup = new_lookup(nspace, key);
+    if (!lookup) {
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
     lookup->rank = rank;

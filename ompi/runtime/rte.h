@@ -46,11 +46,14 @@ int ompi_rte_fence(void);
 int ompi_rte_put(const char *key, const void *data, size_t len);
 int ompi_rte_commit(void);
 
-/* Look up what a process of this job published. fn runs from progress (or from inside the call, if
- * the answer is known), with status OPAL_SUCCESS and the data (valid during the call), or
- * OPAL_ERR_NOT_FOUND. */
+/* Look up what a process published: of this job (nspace NULL), or of another one that has been met.
+ * fn runs from progress (or from inside the call, if the answer is known), with status OPAL_SUCCESS
+ * and the data (valid during the call), or OPAL_ERR_NOT_FOUND. */
 typedef void (*ompi_rte_get_fn_t)(int status, const void *data, size_t len, void *context);
-int ompi_rte_get(uint32_t rank, const char *key, ompi_rte_get_fn_t fn, void *context);
+int ompi_rte_get(const char *nspace, uint32_t rank, const char *key, ompi_rte_get_fn_t fn,
+                 void *context);
+/* Upper half of the names of a job's processes. */
+uint32_t ompi_rte_hash(const char *nspace);
 
 /* Is this rank on our node? O(log local_size). `local_rank` may be NULL. */
 bool ompi_rte_is_local(uint32_t rank, uint32_t *local_rank);

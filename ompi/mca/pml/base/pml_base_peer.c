@@ -231,8 +231,8 @@ static void on_card(int status, const void *card, size_t len, void *context)
             why = NULL;
         }
     } else {
-        mca_btl_peer_t who = {.name = peer->proc->name, .host = ompi_rte_host_of(peer->proc->rank)};
-        who.local = ompi_rte_is_local(peer->proc->rank, &who.local_rank);
+        mca_btl_peer_t who = {.name = peer->proc->name, .host = ompi_proc_host(peer->proc)};
+        who.local = ompi_proc_is_local(peer->proc, &who.local_rank);
         add_links(peer, &who, card, len, &why);
     }
     mca_pml_base_peer_relist(peer);
@@ -283,7 +283,7 @@ mca_pml_peer_t *mca_pml_base_peer(ompi_proc_t *proc)
         const void *card = mca_btl_base_card(&len);
         on_card(OPAL_SUCCESS, card, len, peer);
     } else {
-        int rc = ompi_rte_get(proc->rank, MCA_BTL_BASE_CARD_KEY, on_card, peer);
+        int rc = ompi_proc_get(proc, MCA_BTL_BASE_CARD_KEY, on_card, peer);
         if (rc != OPAL_SUCCESS) {
             on_card(rc, NULL, 0, peer);
         }

@@ -198,5 +198,5 @@ void mca_pml_base_report_unreachable(const mca_pml_peer_t *peer)
     opal_show_help("pml:unreachable",
                    "Rank %u on host %s can't be reached: %s.\n"
                    "Which links there are shows --mca btl_base_verbose 40; the parameter \"btl\" selects them.",
-                   peer->proc->rank, ompi_rte_host_of(peer->proc->rank), peer->why ? peer->why : "no link leads there");
+                   peer->proc->rank, ompi_proc_host(peer->proc), peer->why ? peer->why : "no link leads there");
 }
