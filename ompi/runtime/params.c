@@ -7,6 +7,7 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/mpi/c/state.h"
+#include "ompi/runtime/launcher.h"
 
 mca_base_framework_t *const *ompi_frameworks(void)
 {
@@ -22,6 +23,9 @@ mca_base_framework_t *const *ompi_frameworks(void)
 int ompi_register_own_params(void)
 {
     int rc = ompi_mpi_shell_register();
+    if (rc == OPAL_SUCCESS) {
+        rc = ompi_launcher_register();
+    }
     return rc == OPAL_SUCCESS ? ompi_port_register_params() : rc;
 }
 

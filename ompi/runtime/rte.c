@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "ompi/runtime/cpus.h"
+#include "ompi/runtime/launcher.h"
 #include "ompi/runtime/names.h"
 #include "opal/class/list.h"
 #include "opal/runtime/progress.h"
@@ -73,6 +74,7 @@ static void free_lookup(lookup_t *lookup)
 }
 
 static pmix_proc_t my_proc;
+static bool collect_cards; /* the starting fence brings all addresses to every node */
 static pthread_mutex_t hosts_lock = PTHREAD_MUTEX_INITIALIZER;
 static char **hosts; /* of ranks that were asked for */
 
@@ -101,45 +103,6 @@ static int random_bytes(void *to, size_t len)
             return OPAL_ERR_NOT_AVAILABLE;
         }
         have += (size_t) n;
-    }
-    return OPAL_SUCCESS;
-}
-
-/* A number of an environment variable; -1 if it isn't there or isn't one. */
-static long env_number(const char *name)
-{
-    const char *text = getenv(name);
-    char *end;
-    if (!text || !isdigit((unsigned char) *text)) {
-        return -1;
-    }
-    errno = 0;
-    long value = strtol(text, &end, 10);
-    return *end || errno ? -1 : value;
-}
-
-/* A launcher without PMIx that started several of us would get as many worlds of one: say so. */
-static int refuse_foreign_launcher(void)
-{
-    static const struct {
-        const char *size, *rank, *who, *advice;
-    } launchers[] = {
-        {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "Slurm's srun",
-         "Use srun --mpi=pmix, or mpirun inside the allocation."},
-        {"PMI_SIZE", "PMI_RANK", "a launcher that speaks PMI-1 or PMI-2",
-         "Use Hawser's mpirun, or that launcher's PMIx mode if it has one."},
-        {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "Open MPI's mpirun",
-         "Use Hawser's mpirun; the first mpirun in PATH may be another MPI's."},
-    };
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
-        long size = env_number(launchers[i].size);
-        if (size > 1 && env_number(launchers[i].rank) >= 0) {
-            opal_show_help("rte:no-pmix",
-                           "%ld processes were started by %s (%s=%ld), but it offers them no PMIx "
-                           "server, so that they can't find each other.\n%s",
-                           size, launchers[i].who, launchers[i].size, size, launchers[i].advice);
-            return OPAL_ERR_NOT_AVAILABLE;
-        }
     }
     return OPAL_SUCCESS;
 }
@@ -311,22 +274,27 @@ static pmix_status_t fetch_secret(void)
     return rc;
 }
 
-/* Rank 0 makes one up, and everybody asks for it. Still part of the start: blocking calls. */
+/* Rank 0 makes one up and commits it alone: some servers look up once what a process has committed,
+ * and never see what it adds. So the fence collects. Still part of the start: blocking calls. */
 static int make_secret(void)
 {
-    int rc = OPAL_SUCCESS;
+    pmix_info_t collect;
+    bool yes = true;
+    pmix_status_t prc = PMIX_SUCCESS;
     if (ompi_rte.rank == 0) {
-        rc = random_bytes(ompi_rte.secret, sizeof ompi_rte.secret);
+        int rc = random_bytes(ompi_rte.secret, sizeof ompi_rte.secret);
         if (rc == OPAL_SUCCESS) {
             rc = ompi_rte_put(SECRET_KEY, ompi_rte.secret, sizeof ompi_rte.secret);
         }
+        if (rc != OPAL_SUCCESS) {
+            return rc;
+        }
+        prc = PMIx_Commit();
     }
-    if (rc != OPAL_SUCCESS) {
-        return rc;
-    }
-    pmix_status_t prc = PMIx_Commit();
     if (prc == PMIX_SUCCESS) {
-        prc = PMIx_Fence(NULL, 0, NULL, 0);
+        PMIX_INFO_LOAD(&collect, PMIX_COLLECT_DATA, &yes, PMIX_BOOL);
+        prc = PMIx_Fence(NULL, 0, &collect, 1);
+        PMIX_INFO_DESTRUCT(&collect);
     }
     if (prc == PMIX_SUCCESS && ompi_rte.rank != 0) {
         prc = fetch_secret();
@@ -339,10 +307,12 @@ static int make_secret(void)
     return OPAL_SUCCESS;
 }
 
-/* From our mpirun; other launchers give none. */
+/* Our mpirun gives one; other launchers give none. */
 static int find_secret(void)
 {
     char *hex = job_string(PMIX_RANK_WILDCARD, SECRET_KEY);
+    collect_cards = ompi_launcher_params.modex == OMPI_MODEX_COLLECT ||
+                    (ompi_launcher_params.modex == OMPI_MODEX_AUTO && !hex);
     if (!hex) {
         return make_secret();
     }
@@ -363,7 +333,7 @@ static int init_singleton(void)
 {
     uint64_t tag;
     char name[64];
-    int rc = refuse_foreign_launcher();
+    int rc = ompi_launcher_refuse_foreign();
     if (rc != OPAL_SUCCESS) {
         return rc;
     }
@@ -536,9 +506,12 @@ static void end_fence(fence_t *fence, pmix_status_t status)
 }
 
 /* `done` comes in libpmix's thread, or from in here. */
-static int start_fence(pmix_op_cbfunc_t done, fence_t *fence)
+static int start_fence(bool collect, pmix_op_cbfunc_t done, fence_t *fence)
 {
-    pmix_status_t rc = PMIx_Fence_nb(NULL, 0, NULL, 0, done, fence);
+    pmix_info_t info; /* copied by libpmix before it returns */
+    PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
+    pmix_status_t rc = PMIx_Fence_nb(NULL, 0, &info, 1, done, fence);
+    PMIX_INFO_DESTRUCT(&info);
     if (rc == PMIX_OPERATION_SUCCEEDED) {
         done(PMIX_SUCCESS, fence);
         return OPAL_SUCCESS;
@@ -580,7 +553,7 @@ int ompi_rte_fence(void)
     /* Two fences of the same processes must not go on at once: a server can't tell them apart. */
     int rc = wait_for_fence(&start);
     if (rc == OPAL_SUCCESS) {
-        rc = start_fence(fence_done, &fence);
+        rc = start_fence(false, fence_done, &fence);
     }
     return rc == OPAL_SUCCESS ? wait_for_fence(&fence) : rc;
 }
@@ -757,7 +730,7 @@ int ompi_rte_commit(void)
                        PMIx_Error_string(prc));
         return OPAL_ERROR;
     }
-    return start_fence(start_done, &start);
+    return start_fence(collect_cards, start_done, &start);
 }
 
 /* ---- Where the others are ---- */

@@ -25,6 +25,12 @@ typedef struct topic {
 } topic_t;
 
 static topic_t *topics;
+static _Atomic bool muted;
+
+void opal_help_mute(void)
+{
+    muted = true;
+}
 
 void opal_output_set_identity(const char *identity)
 {
@@ -126,7 +132,7 @@ void opal_vshow_help(const char *topic, const char *format, va_list args)
     const int saved_errno = errno;
     char *text = NULL;
     char *message = NULL;
-    if (!first_time(topic) || vasprintf(&text, format, args) < 0) {
+    if (muted || !first_time(topic) || vasprintf(&text, format, args) < 0) {
         errno = saved_errno;
         return;
     }

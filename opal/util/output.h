@@ -21,6 +21,9 @@ OPAL_DECLSPEC void opal_show_help(const char *topic, const char *format, ...)
 OPAL_DECLSPEC void opal_vshow_help(const char *topic, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
+/* Another process of the job tells from now on what this one would: no more such messages. */
+OPAL_DECLSPEC void opal_help_mute(void);
+
 /* A line for somebody debugging, unconditional: "[identity] TEXT". */
 OPAL_DECLSPEC void opal_output(const char *format, ...) __attribute__((format(printf, 1, 2)));
 OPAL_DECLSPEC void opal_voutput(const char *format, va_list args)

@@ -21,3 +21,11 @@ system/params.log: system/params_hello$(EXEEXT)
 # The lab of hosts, and its own test.
 check_SCRIPTS += system/lab.sh
 EXTRA_DIST += system/lab.sh lab/lab lab/traffic
+
+# Launchers that are not ours.
+check_SCRIPTS += system/slurm.sh
+EXTRA_DIST += system/slurm.sh lab/slurm
+EXTRA_PROGRAMS += system/launch_probe
+system_launch_probe_SOURCES = system/launch_probe.c
+system_launch_probe_LDADD = $(ompi_lib)
+system/slurm.log: system/launch_probe$(EXEEXT) mpi/p2p$(EXEEXT)

@@ -7,7 +7,7 @@ unit_ompi_abi_arguments_LDADD = $(ompi_lib)
 ompi_unit_scripts = unit/ompi/abi/oracle.sh unit/ompi/abi/compile.sh unit/ompi/abi/exchange.sh \
     unit/ompi/wrappers/options.sh unit/ompi/wrappers/findmpi.sh
 check_SCRIPTS += $(ompi_unit_scripts)
-EXTRA_DIST += $(ompi_unit_scripts) unit/ompi/abi/exchange.c support/tap.sh support/mpich.sh
+EXTRA_DIST += $(ompi_unit_scripts) unit/ompi/abi/exchange.c support/tap.sh support/mpich.sh support/wheel.sh
 # Types and operators, through the MPI interface, in a world of one.
 check_PROGRAMS += unit/ompi/datatype/constructors unit/ompi/datatype/predefined unit/ompi/op/op_types
 unit_ompi_datatype_constructors_SOURCES = unit/ompi/datatype/constructors.c

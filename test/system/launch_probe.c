@@ -1,0 +1,73 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* What tests of launchers start: tells where it runs, or ends in a given way.
+ *
+ *   where          rank 0 prints "SIZE ranks: HOST:RANKS ..." as the ranks themselves see it
+ *   code N         the last rank ends with this code after MPI_Finalize
+ *   abort N        the last rank calls MPI_Abort, while the others wait
+ *   kill           the last rank is killed by SIGKILL, while the others wait */
+#include <mpi.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size;
+
+/* Every rank's host name; and the number of ranks that its shared-memory communicator has. */
+static void where(void)
+{
+    char name[MPI_MAX_PROCESSOR_NAME] = "", *names = NULL;
+    int length, together, *shared = NULL, sum, total = size * (size - 1) / 2;
+    MPI_Comm node;
+    MPI_Get_processor_name(name, &length);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &together);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0) {
+        names = malloc((size_t) size * sizeof name);
+        shared = malloc((size_t) size * sizeof *shared);
+    }
+    MPI_Gather(name, sizeof name, MPI_CHAR, names, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
+    MPI_Gather(&together, 1, MPI_INT, shared, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("%d ranks%s:", size, sum == total ? "" : " that can't add");
+        for (int i = 0; i < size; i++) {
+            printf(" %s:%d", names + (size_t) i * sizeof name, shared[i]);
+        }
+        printf("\n");
+    }
+    free(names);
+    free(shared);
+    MPI_Comm_free(&node);
+}
+
+static void wait_for_ever(void)
+{
+    for (;;) {
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "where";
+    int code = argc > 2 ? atoi(argv[2]) : 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    bool last = rank == size - 1;
+    if (strcmp(what, "where") == 0) {
+        where();
+    } else if (strcmp(what, "abort") == 0 || strcmp(what, "kill") == 0) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (last && what[0] == 'a') {
+            MPI_Abort(MPI_COMM_WORLD, code);
+        } else if (last) {
+            raise(SIGKILL);
+        }
+        wait_for_ever();
+    }
+    MPI_Finalize();
+    return strcmp(what, "code") == 0 && last ? code : 0;
+}
