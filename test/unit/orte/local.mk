@@ -27,3 +27,6 @@ unit_orte_oob_world_test_SOURCES = unit/orte/oob/world_test.c unit/orte/oob/worl
 unit_orte_oob_world_test_LDADD = $(orte_lib) $(opal_lib) $(LIBEVENT_LIBS)
 check_PROGRAMS += unit/orte/oob/greeting_test
 unit_orte_oob_greeting_test_LDADD = $(orte_oob_core)
+check_PROGRAMS += unit/orte/oob/grpcomm_test
+unit_orte_oob_grpcomm_test_SOURCES = unit/orte/oob/grpcomm_test.c unit/orte/oob/world.h
+unit_orte_oob_grpcomm_test_LDADD = $(orte_lib) $(opal_lib) $(LIBEVENT_LIBS)
