@@ -65,7 +65,7 @@ run -n 1 true >&-
 is "closed output" "$code" 0
 if [ -w /dev/full ]; then
     timeout 20 "$mpirun" -n 1 echo hi >/dev/full 2>err
-    ok "a full disk is told" grep -q 'output is lost' err
+    is "a full disk is told, and is a failure" "$? $(grep -c 'standard output, output is lost' err)" "1 1"
 fi
 if command -v script >/dev/null 2>&1; then
     on_terminal() { timeout 20 script -qec "$mpirun $*" /dev/null </dev/null | tr -d '\r'; }

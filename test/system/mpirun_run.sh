@@ -58,6 +58,18 @@ run ./plain
 is "not executable" "$code $(wc -l <err)" "126 1"
 run "$work"
 is "a directory" "$code $(wc -l <err)" "126 1"
+
+# Too few open files: said before anything starts, not found out by waiting
+limited() { # LIMIT ARGUMENTS...
+    (ulimit -n "$1" && shift && timeout -k 5 30 "$mpirun" "$@" >out 2>err)
+    code=$?
+}
+limited 20 -n 2 hostname
+is "20 open files" "$code $(wc -l <err) $(grep -c 'limit on open files is 20' err)" "1 1 1"
+limited 64 -n 40 hostname
+is "open files for some of the processes" "$code $(grep -c '^mpirun: 40 processes .* the limit is 64' err)" "1 1"
+limited 64 -n 2 "$client" exchange
+is "64 open files are enough for two" "$code $(wc -l <out)" "0 2"
 printf 'no interpreter' >script && chmod +x script
 run -n 2 ./script
 is "not a program" "$code $(wc -l <err)" "126 1"

@@ -41,6 +41,8 @@ ORTE_DECLSPEC void orte_iof_finish(orte_iof_t *iof, orte_proc_t *proc);
 ORTE_DECLSPEC size_t orte_iof_pending(const orte_iof_t *iof);
 /* Has anybody stopped reading our stdout or stderr? */
 ORTE_DECLSPEC bool orte_iof_output_lost(const orte_iof_t *iof);
+/* Could some output not be written (the disk is full)? It was reported. */
+ORTE_DECLSPEC bool orte_iof_failed(const orte_iof_t *iof);
 /* All processes are finished: call task(arg) from the loop once nothing is pending. */
 ORTE_DECLSPEC void orte_iof_when_flushed(orte_iof_t *iof, void (*task)(void *), void *arg);
 

@@ -26,11 +26,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Signals that end the job, that are passed on, and that mean stop and continue. */
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 enum { NSIGNALS = sizeof(signals) / sizeof(signals[0]) };
+
+enum { FILES_MIN = 48 }; /* open files with which mpirun starts a few processes */
 
 /* Stop the processes, then ourselves; whoever continues us continues them (SIGCONT below). */
 static void stop_all(orte_runtime_t *rt)
@@ -155,9 +158,25 @@ static void log_event(int severity, const char *text)
     orte_trace("libevent: %s", text);
 }
 
+/* With fewer open files the parts, libpmix among them, fail one by one and not all of them say so. */
+static bool enough_files(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_max >= FILES_MIN) {
+        return true;
+    }
+    orte_report("the limit on open files is %llu, and %d are needed at least (ulimit -Hn shows it)",
+                (unsigned long long)files.rlim_max, FILES_MIN);
+    return false;
+}
+
 /* Reaper first, while we are small and have one thread. */
 static int start_parts(orte_runtime_t *rt)
 {
+    if (!enough_files()) {
+        return OPAL_ERROR;
+    }
     rt->reaper = orte_reaper_start("mpirun-reaper");
     if (rt->reaper == NULL) {
         return OPAL_ERROR;
@@ -187,7 +206,7 @@ static int run_job(orte_runtime_t *rt)
     if (start_parts(rt) == OPAL_SUCCESS && watch_start(rt) == OPAL_SUCCESS) {
         orte_state_job(rt->job, ORTE_JOB_ALLOCATE);
         event_base_dispatch(rt->base);
-        code = rt->exit_code;
+        code = rt->exit_code == 0 && orte_iof_failed(rt->iof) ? ORTE_EXIT_USAGE : rt->exit_code;
     }
     orte_session_destroy(rt->session);
     orte_reaper_finish(rt->reaper);

@@ -50,6 +50,7 @@ struct orte_iof {
     char *chunk; /* ORTE_IOF_CHUNK bytes */
     orte_iof_topic_t *topics;
     bool output_lost; /* some process's output has no reader any more */
+    bool file_failed; /* a file of --output-filename, closed by now, is not complete */
     void (*flushed)(void *);
     void *flushed_arg;
 };

@@ -91,6 +91,11 @@ void orte_iof_destroy(orte_iof_t *iof)
     free(iof);
 }
 
+bool orte_iof_failed(const orte_iof_t *iof)
+{
+    return iof->file_failed || orte_sink_failed(iof->out) || orte_sink_failed(iof->err);
+}
+
 /* Make all directories of a path that ends in a file name. */
 static int make_parents(char *path)
 {

@@ -119,6 +119,7 @@ static void channel_close(orte_iof_channel_t *channel)
     event_free(channel->event);
     close(channel->fd);
     channel->fd = -1;
+    channel->iof->file_failed |= channel->file != NULL && orte_sink_failed(channel->file);
     orte_sink_destroy(channel->file);
     channel->file = NULL;
 }

@@ -28,6 +28,8 @@ struct orte_sink {
     int fd;
     bool own_fd;
     bool gone;
+    bool failed; /* gone, though somebody would have read it */
+    char *name;
     sink_kind_t kind;
     struct event *writable;
     struct evbuffer *queue;
@@ -76,7 +78,8 @@ static void sink_lost(orte_sink_t *sink)
     sink->gone = true;
     evbuffer_drain(sink->queue, evbuffer_get_length(sink->queue));
     if (errno != EPIPE) {
-        orte_warn("output is lost from here on: %s", strerror(errno));
+        sink->failed = true;
+        orte_report("can't write to %s, output is lost from here on: %s", sink->name, strerror(errno));
     }
 }
 
@@ -131,7 +134,8 @@ static void writable(evutil_socket_t fd, short what, void *arg)
     }
 }
 
-static orte_sink_t *sink_alloc(struct event_base *base, int fd, void (*drained)(void *), void *arg)
+static orte_sink_t *sink_alloc(struct event_base *base, int fd, const char *name,
+                               void (*drained)(void *), void *arg)
 {
     orte_sink_t *sink = calloc(1, sizeof(*sink));
 
@@ -139,12 +143,13 @@ static orte_sink_t *sink_alloc(struct event_base *base, int fd, void (*drained)(
         return NULL;
     }
     sink->fd = fd;
+    sink->name = strdup(name);
     sink->drained = drained;
     sink->arg = arg;
     sink->kind = classify(sink, fd);
     sink->queue = evbuffer_new();
     sink->writable = event_new(base, sink->fd, EV_WRITE | EV_PERSIST, writable, sink);
-    if (sink->queue == NULL || sink->writable == NULL) {
+    if (sink->name == NULL || sink->queue == NULL || sink->writable == NULL) {
         orte_sink_destroy(sink);
         return NULL;
     }
@@ -153,7 +158,8 @@ static orte_sink_t *sink_alloc(struct event_base *base, int fd, void (*drained)(
 
 orte_sink_t *orte_sink_create(struct event_base *base, int fd, void (*drained)(void *), void *arg)
 {
-    return sink_alloc(base, fd, drained, arg);
+    return sink_alloc(base, fd, fd == STDOUT_FILENO ? "standard output" : "standard error", drained,
+                      arg);
 }
 
 orte_sink_t *orte_sink_open(struct event_base *base, const char *path)
@@ -163,7 +169,7 @@ orte_sink_t *orte_sink_open(struct event_base *base, const char *path)
     if (fd < 0) {
         return NULL;
     }
-    orte_sink_t *sink = sink_alloc(base, fd, NULL, NULL);
+    orte_sink_t *sink = sink_alloc(base, fd, path, NULL, NULL);
     if (sink == NULL || sink->fd != fd) {
         close(fd); /* failed, or opened anew (a named pipe) */
         if (sink == NULL) {
@@ -189,6 +195,7 @@ void orte_sink_destroy(orte_sink_t *sink)
     if (sink->own_fd) {
         close(sink->fd);
     }
+    free(sink->name);
     free(sink);
 }
 
@@ -219,4 +226,9 @@ int orte_sink_write(orte_sink_t *sink, const void *data, size_t size)
 size_t orte_sink_pending(const orte_sink_t *sink)
 {
     return evbuffer_get_length(sink->queue);
+}
+
+bool orte_sink_failed(const orte_sink_t *sink)
+{
+    return sink->failed;
 }

@@ -17,7 +17,7 @@ typedef struct orte_sink orte_sink_t;
 #define ORTE_SINK_HIGH ((size_t)256 * 1024)
 #define ORTE_SINK_LOW ((size_t)64 * 1024)
 
-/* A sink on a descriptor, which stays the caller's. NULL: no memory. */
+/* A sink on our standard output or error. NULL: no memory. */
 orte_sink_t *orte_sink_create(struct event_base *base, int fd, void (*drained)(void *), void *arg);
 /* A sink on a new file, truncated. NULL with errno. */
 orte_sink_t *orte_sink_open(struct event_base *base, const char *path);
@@ -27,5 +27,7 @@ void orte_sink_destroy(orte_sink_t *sink);
  * lost. */
 int orte_sink_write(orte_sink_t *sink, const void *data, size_t size);
 size_t orte_sink_pending(const orte_sink_t *sink);
+/* Bytes were lost, and not because nobody wanted them: the disk is full. It was reported. */
+bool orte_sink_failed(const orte_sink_t *sink);
 
 #endif

@@ -15,6 +15,7 @@
 #include "orte/util/proctree.h"
 #include "orte/util/report.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <signal.h>
@@ -26,6 +27,10 @@
 
 /* Adopted processes looked at in one go; more are found when these are gone. */
 #define ADOPTED_MAX 512
+
+/* Open files: of a process its input, output, error and the socket of its PMIx client; besides, what
+ * start and end need for a moment. Copies of the output in files come on top. */
+enum { FILES_PER_PROC = 4, FILES_COPIED = 2, FILES_SPARE = 16 };
 
 static int64_t kill_grace_ms;
 
@@ -340,11 +345,45 @@ static int start_proc(orte_odls_t *odls, orte_proc_t *proc, char **app_env)
     return code;
 }
 
+static size_t open_files(void)
+{
+    size_t count = 0;
+    DIR *dir = opendir("/proc/self/fd");
+
+    while (dir != NULL && readdir(dir) != NULL) {
+        count++; /* with ".", ".." and itself */
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return count;
+}
+
+/* Asked before the start: libpmix in here would keep a process waiting for ever whose connection it
+ * can't accept. */
+static bool enough_files(const orte_odls_t *odls, const orte_job_t *job)
+{
+    size_t procs = 0;
+
+    for (int i = 0; i < job->nprocs; i++) {
+        procs += job->procs[i]->node->local;
+    }
+    size_t each = FILES_PER_PROC + (job->io.output_dir != NULL ? FILES_COPIED : 0);
+    size_t wanted = open_files() + procs * each + FILES_SPARE;
+    if (odls->nofile.rlim_max == RLIM_INFINITY || wanted <= odls->nofile.rlim_max) {
+        return true;
+    }
+    orte_report("%zu processes on this host need about %zu open files, but the limit is %llu: raise it "
+                "(ulimit -Hn shows it) or start fewer", procs, wanted,
+                (unsigned long long)odls->nofile.rlim_max);
+    return false;
+}
+
 int orte_odls_launch(orte_odls_t *odls, orte_job_t *job)
 {
     const orte_app_t *app = NULL;
     char **app_env = NULL;
-    int code = 0;
+    int code = enough_files(odls, job) ? 0 : ORTE_EXIT_USAGE;
 
     for (int i = 0; i < job->nprocs && code == 0; i++) {
         orte_proc_t *proc = job->procs[i];
