@@ -177,6 +177,7 @@ struct mca_btl_endpoint {
     bool owe_confirm;
     bool place_refused;              /* place() said no to the frame at rpos */
     bool in_blocked_list;
+    bool room_watched;           /* epoll looks for room in the socket too */
     uint32_t idle_polls;
     btl_tcp_placing_t placing;
     opal_list_item_t blocked_item, up_item;
@@ -214,6 +215,7 @@ typedef struct btl_tcp_component {
     int epoll_fd;
     void *epoll_event, *poller, *watchdog;
     bool active;
+    bool armed;                      /* the process sleeps, or is about to */
     uint64_t tick;
     mca_btl_endpoint_t *hot[BTL_TCP_HOT_MAX];
     unsigned hot_count;
@@ -262,6 +264,8 @@ void btl_tcp_unwatch_close(int fd);
 /* Read this endpoint's socket in every poll for a while. */
 void btl_tcp_heat(mca_btl_endpoint_t *ep);
 void btl_tcp_cool(mca_btl_endpoint_t *ep);
+/* It is no longer among those whose socket is full. */
+void btl_tcp_unblock(mca_btl_endpoint_t *ep);
 int btl_tcp_poll(void *context);
 void btl_tcp_component_end(void);
 
@@ -324,7 +328,7 @@ bool btl_tcp_confirmed(mca_btl_endpoint_t *ep, uint64_t count);
 void btl_tcp_hand_back(mca_btl_endpoint_t *ep, btl_tcp_entry_t *list, int status);
 
 /* btl_tcp_recv.c */
-/* Read and hand up; number of frames. May end the endpoint's connection. */
+/* Read and hand up; number of things done. May end the endpoint's connection. */
 int btl_tcp_receive(mca_btl_endpoint_t *ep);
 void btl_tcp_receive_reset(mca_btl_endpoint_t *ep);
 int btl_tcp_keep(mca_btl_arrival_t *arrival);

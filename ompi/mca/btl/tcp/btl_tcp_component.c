@@ -75,6 +75,9 @@ void btl_tcp_heat(mca_btl_endpoint_t *ep)
     c->hot[c->hot_count++] = ep;
     atomic_store_explicit(&ep->hot, true, memory_order_relaxed);
     set_active(c, true);
+    if (c->armed) {
+        btl_tcp_watchdog_start(); /* too late for poller_arm() to see to it */
+    }
 }
 
 void btl_tcp_cool(mca_btl_endpoint_t *ep)
@@ -87,6 +90,46 @@ void btl_tcp_cool(mca_btl_endpoint_t *ep)
         }
     }
     atomic_store_explicit(&ep->hot, false, memory_order_relaxed);
+}
+
+/* ---- Full sockets ---- */
+
+/* Awake, they are tried in each round; asleep, epoll must look for room in them as well as for
+ * arrivals. An endpoint whose socket has room is never watched for it: that would end every
+ * sleep. */
+static void watch_room(mca_btl_endpoint_t *ep, bool on)
+{
+    if (ep->room_watched != on) {
+        ep->room_watched = on;
+        btl_tcp_watch(ep->fd, &ep->watch, on ? EPOLLIN | EPOLLOUT : EPOLLIN, false);
+    }
+}
+
+static void block(mca_btl_endpoint_t *ep)
+{
+    if (!ep->in_blocked_list) {
+        ep->in_blocked_list = true;
+        opal_list_append(&mca_btl_tcp.blocked, &ep->blocked_item);
+        btl_tcp_watchdog_start();
+        watch_room(ep, mca_btl_tcp.armed);
+    }
+}
+
+void btl_tcp_unblock(mca_btl_endpoint_t *ep)
+{
+    if (ep->in_blocked_list) {
+        ep->in_blocked_list = false;
+        opal_list_remove(&ep->blocked_item);
+        watch_room(ep, false);
+    }
+}
+
+static void watch_room_of_all(btl_tcp_component_t *c, bool on)
+{
+    opal_list_item_t *item, *tmp;
+    OPAL_LIST_FOREACH (item, tmp, &c->blocked) {
+        watch_room(OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, blocked_item), on);
+    }
 }
 
 /* ---- The poller ---- */
@@ -113,16 +156,16 @@ static void kick_handle(mca_btl_endpoint_t *ep)
     }
     if (ep->state == BTL_TCP_UP) {
         btl_tcp_heat(ep);
-        if (kicks & BTL_TCP_KICK_BLOCKED && !ep->in_blocked_list) {
-            ep->in_blocked_list = true;
-            btl_tcp_watchdog_start();
-            opal_list_append(&mca_btl_tcp.blocked, &ep->blocked_item);
+        if (kicks & BTL_TCP_KICK_BLOCKED) {
+            block(ep);
         }
     }
 }
 
-static OPAL_COLD void kicks_handle(btl_tcp_component_t *c)
+/* How many there were. */
+static OPAL_COLD int kicks_handle(btl_tcp_component_t *c)
 {
+    int done = 0;
     c->active = true; /* whoever kicked has told so */
     atomic_store_explicit(&c->kicked, false, memory_order_relaxed);
     btl_tcp_lock(&c->kick_lock);
@@ -137,7 +180,9 @@ static OPAL_COLD void kicks_handle(btl_tcp_component_t *c)
     for (mca_btl_endpoint_t *ep = list, *next; ep; ep = next) {
         next = ep->kick_next;
         kick_handle(ep);
+        done++;
     }
+    return done;
 }
 
 /* Try again where the socket was full. */
@@ -155,8 +200,7 @@ static int blocked_retry(btl_tcp_component_t *c)
         }
         done += ep->bytes_out != before;
         if (!ep->blocked) {
-            opal_list_remove(item);
-            ep->in_blocked_list = false;
+            btl_tcp_unblock(ep);
             writable = btl_tcp_is_writable(ep);
         }
         btl_tcp_unlock(&ep->lock);
@@ -205,7 +249,7 @@ int btl_tcp_poll(void *context)
     int done = 0;
     c->tick++;
     if (OPAL_UNLIKELY(atomic_load_explicit(&c->kicked, memory_order_acquire))) {
-        kicks_handle(c);
+        done += kicks_handle(c);
     }
     if (OPAL_UNLIKELY(!opal_list_is_empty(&c->blocked))) {
         done += blocked_retry(c);
@@ -216,30 +260,19 @@ int btl_tcp_poll(void *context)
         done += epoll_round(c);
     }
     if (OPAL_UNLIKELY(atomic_load_explicit(&c->kicked, memory_order_acquire))) {
-        kicks_handle(c);
+        done += kicks_handle(c); /* this may have caused others: not the time to sleep */
     }
     set_active(c, c->hot_count > 0 || !opal_list_is_empty(&c->blocked) ||
                       atomic_load_explicit(&c->kicked, memory_order_relaxed));
     return done;
 }
 
-/* Asleep, libevent looks at the epoll set; what it must see besides arrivals is room in a full
- * socket. */
-static void arm_blocked(btl_tcp_component_t *c, bool on)
-{
-    opal_list_item_t *item, *tmp;
-    OPAL_LIST_FOREACH (item, tmp, &c->blocked) {
-        mca_btl_endpoint_t *ep = OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, blocked_item);
-        if (ep->state == BTL_TCP_UP) {
-            btl_tcp_watch(ep->fd, &ep->watch, on ? EPOLLIN | EPOLLOUT : EPOLLIN, false);
-        }
-    }
-}
-
+/* Asleep, libevent looks at the epoll set. */
 static void poller_arm(void *context)
 {
     btl_tcp_component_t *c = context;
-    arm_blocked(c, true);
+    c->armed = true;
+    watch_room_of_all(c, true);
     if (c->hot_count > 0) {
         btl_tcp_watchdog_start();
     }
@@ -247,7 +280,9 @@ static void poller_arm(void *context)
 
 static void poller_disarm(void *context)
 {
-    arm_blocked(context, false);
+    btl_tcp_component_t *c = context;
+    c->armed = false;
+    watch_room_of_all(c, false);
 }
 
 static void epoll_ready(int fd, unsigned what, void *context)

@@ -237,10 +237,7 @@ static btl_tcp_entry_t *connection_take(mca_btl_endpoint_t *ep, btl_tcp_state_t 
 {
     btl_tcp_cool(ep);
     opal_list_remove(&ep->up_item); /* harmless if it was not up */
-    if (ep->in_blocked_list) {
-        opal_list_remove(&ep->blocked_item);
-        ep->in_blocked_list = false;
-    }
+    btl_tcp_unblock(ep);
     btl_tcp_lock(&ep->lock);
     btl_tcp_entry_t *list = ep->head;
     if (ep->fd >= 0) {

@@ -356,8 +356,9 @@ static void confirm(mca_btl_endpoint_t *ep)
     btl_tcp_unlock(&ep->lock);
 }
 
-/* One read and what follows from it. False: no use to read on now. */
-static bool visit(mca_btl_endpoint_t *ep, size_t *need, int *frames)
+/* One read and what follows from it; counts what was done: frames handed up, and the read, which
+ * may have brought confirmations alone. False: no use to read on now. */
+static bool visit(mca_btl_endpoint_t *ep, size_t *need, int *done)
 {
     size_t have = ep->rbuf ? ep->rend - ep->rpos : 0;
     size_t room = ep->placing.active ? BTL_TCP_READ_AHEAD : ep->read_size;
@@ -382,8 +383,9 @@ static bool visit(mca_btl_endpoint_t *ep, size_t *need, int *frames)
     if ((size_t) n == room && !ep->placing.active && ep->read_size < BTL_TCP_RBUF_BYTES) {
         ep->read_size *= 4;
     }
-    take(ep, (size_t) n, frames);
-    if (parse(ep, frames, need) == PARSE_END) {
+    ++*done;
+    take(ep, (size_t) n, done);
+    if (parse(ep, done, need) == PARSE_END) {
         return false;
     }
     return (size_t) n == most;
@@ -391,13 +393,13 @@ static bool visit(mca_btl_endpoint_t *ep, size_t *need, int *frames)
 
 int btl_tcp_receive(mca_btl_endpoint_t *ep)
 {
-    int frames = 0, reads = 0;
+    int done = 0, reads = 0;
     size_t need = ep->need ? ep->need : BTL_TCP_FRAME_HEADER;
     uint64_t generation = ep->generation;
-    while (visit(ep, &need, &frames) && ++reads < READS_PER_VISIT) {
+    while (visit(ep, &need, &done) && ++reads < READS_PER_VISIT) {
     }
     if (ep->generation != generation || ep->state != BTL_TCP_UP) {
-        return frames + 1; /* the connection has ended */
+        return done + 1; /* the connection has ended */
     }
     ep->need = need;
     if (ep->owe_confirm) {
@@ -406,5 +408,5 @@ int btl_tcp_receive(mca_btl_endpoint_t *ep)
     if (ep->rbuf && ep->rpos == ep->rend && ep->rskip == 0 && !ep->placing.active) {
         rbuf_return(ep);
     }
-    return frames + reads;
+    return done;
 }

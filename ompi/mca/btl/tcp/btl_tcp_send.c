@@ -295,6 +295,29 @@ static inline void push(mca_btl_endpoint_t *ep)
     }
 }
 
+/* What waits to be confirmed, and was sent without asking for it, is asked for. */
+static OPAL_COLD void ask(mca_btl_endpoint_t *ep)
+{
+    if (ep->unasked == 0) {
+        return;
+    }
+    ep->unasked = 0;
+    if (ep->cursor && (ep->cursor != ep->tail || ep->cursor_sent == 0)) {
+        btl_tcp_frame_ask(ep->tail->wire); /* a frame of its own would overtake what is queued */
+    } else {
+        ep->ctl_want |= BTL_TCP_WANT_ASK;
+        push(ep);
+    }
+}
+
+/* No room until the peer confirms something. */
+static OPAL_COLD int refuse(mca_btl_endpoint_t *ep)
+{
+    ep->want_writable = true;
+    ask(ep);
+    return MCA_ERR_AGAIN;
+}
+
 /* ---- The module's operations ---- */
 
 int btl_tcp_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
@@ -312,8 +335,7 @@ int btl_tcp_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header
     }
     btl_tcp_entry_t *entry = entry_room(ep, header_len + len);
     if (OPAL_UNLIKELY(!entry)) {
-        ep->want_writable = true;
-        rc = MCA_ERR_AGAIN;
+        rc = refuse(ep);
         goto out;
     }
     memcpy(entry->wire + BTL_TCP_FRAME_HEADER, header, header_len);
@@ -329,7 +351,7 @@ out:
 
 int btl_tcp_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
 {
-    int rc = MCA_ERR_AGAIN;
+    int rc;
     if (OPAL_UNLIKELY(min == 0 || min > want || min > ep->module->super.limits.max_frag)) {
         return MCA_ERR_BAD_PARAM;
     }
@@ -346,7 +368,7 @@ int btl_tcp_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_roo
         entry = entry_room(ep, len);
     }
     if (!entry) {
-        ep->want_writable = true;
+        rc = refuse(ep);
         goto fail;
     }
     room->ptr = entry->wire + BTL_TCP_FRAME_HEADER;
@@ -386,8 +408,7 @@ int btl_tcp_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
     }
     if (OPAL_UNLIKELY(ep->lent > 0 &&
                       ep->lent + len > BTL_TCP_LENT_WINDOWS * mca_btl_tcp.params.window)) {
-        ep->want_writable = true;
-        rc = MCA_ERR_AGAIN;
+        rc = refuse(ep);
         goto out;
     }
     btl_tcp_frame_t frame = {.len = (uint32_t) len, .type = BTL_TCP_DATA};
@@ -409,10 +430,8 @@ bool btl_tcp_idle(mca_btl_module_t *module, mca_btl_endpoint_t *ep)
     (void) module;
     btl_tcp_lock(&ep->lock);
     bool idle = !ep->head;
-    if (!idle && ep->unasked > 0 && ep->state == BTL_TCP_UP) {
-        ep->unasked = 0;
-        ep->ctl_want |= BTL_TCP_WANT_ASK;
-        push(ep);
+    if (!idle && ep->state == BTL_TCP_UP) {
+        ask(ep);
     }
     btl_tcp_unlock(&ep->lock);
     return idle;

@@ -185,6 +185,12 @@ static inline void btl_tcp_frame_stamp(uint8_t out[BTL_TCP_FRAME_HEADER], uint64
     btl_tcp_put64(out + 8, confirmed);
 }
 
+/* Ask for a confirmation with a header already written. */
+static inline void btl_tcp_frame_ask(uint8_t out[BTL_TCP_FRAME_HEADER])
+{
+    out[5] |= BTL_TCP_FLAG_CONFIRM;
+}
+
 /* False: damaged, or not a frame of this version. */
 static inline bool btl_tcp_frame_read(const uint8_t in[BTL_TCP_FRAME_HEADER],
                                       btl_tcp_frame_t *frame)
