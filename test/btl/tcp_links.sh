@@ -2,6 +2,4 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # btl/tcp keeps the contract on the second link of an interface.
 . "$top_srcdir/test/btl/kit.sh"
-# "again" fails about once in twenty runs on a loaded machine: a peer deleted and added once more while its farewell is
-# on the way. Open; MPI deletes peers at its end only.
-conform tcp --skip "again=open: it fails now and then under load" --param btl_tcp_if_include=lo --param btl_tcp_links=2 --module tcp:lo#1
+conform tcp --param btl_tcp_if_include=lo --param btl_tcp_links=2 --module tcp:lo#1

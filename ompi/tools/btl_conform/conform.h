@@ -9,6 +9,7 @@
  *   services.c  the services table: parameters, a small progress engine over poll(2)
  *   link.c      loading the plug-in, peers, upcalls that check the rules, sending whole fragments
  *   test_*.c    the tests
+ *   faults.c    a kernel that takes little at a time
  *   bench.c     half round trip, rate and bandwidth through the raw contract
  */
 #ifndef BTL_CONFORM_H
@@ -41,6 +42,7 @@ typedef struct conform_options {
     int processes;             /* of benchmarks and of tests among many */
     bool threads;              /* tell the BTL that there are threads in every test */
     bool forbid_cma;           /* process_vm_* fail with EPERM */
+    bool short_writes;         /* sockets take parts of what they are given */
     bool asymmetric_fence;
     bool verbose, bench, pin;
     unsigned timeout;          /* seconds for one test */
@@ -49,10 +51,17 @@ typedef struct conform_options {
 } conform_options_t;
 extern conform_options_t conform_options;
 
+/* What a process waits for, told when a test fails. */
+typedef struct conform_note {
+    _Atomic uint64_t since_ns; /* 0: it does not wait */
+    char what[112];
+} conform_note_t;
+
 /* Memory shared by the processes of one test, zeroed. */
 typedef struct conform_shared {
     _Atomic uint32_t flags[64];
     _Atomic uint64_t words[64];
+    conform_note_t notes[CONFORM_MAX_PROCESSES];
 } conform_shared_t;
 
 typedef struct conform_process {
@@ -65,6 +74,9 @@ typedef struct conform_process {
 } conform_process_t;
 extern conform_process_t self;
 
+/* Say what this process now waits for, and that it goes on. */
+__attribute__((format(printf, 1, 2))) void conform_waits(const char *format, ...);
+void conform_goes_on(void);
 /* All processes of the test. One that has ended does not count. */
 void conform_barrier(void);
 /* The same, while progress goes on in here. */
@@ -135,7 +147,7 @@ typedef struct conform_peer {
     _Atomic bool blocked;        /* refused, and not told writable yet */
     _Atomic uint64_t writables;
     bool down;
-    const char *down_why;
+    char down_why[160];
     uint64_t next_in[CONFORM_STREAMS];   /* numbers expected */
     uint64_t next_out[CONFORM_STREAMS];
     uint64_t arrived, arrived_bytes;

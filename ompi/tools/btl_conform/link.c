@@ -170,7 +170,7 @@ static void upcall_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_sta
             state == MCA_BTL_STATE_UP ? "up" : "down");
     REQUIRE(state == MCA_BTL_STATE_UP || (why && *why), "down without a reason");
     peer->down = state == MCA_BTL_STATE_DOWN;
-    peer->down_why = why;
+    snprintf(peer->down_why, sizeof(peer->down_why), "%s", why ? why : "");
     atomic_store(&peer->blocked, false);
 }
 
@@ -425,9 +425,13 @@ void conform_send(conform_peer_t *peer, conform_way_t way, uint16_t stream, size
 {
     int rc;
     while ((rc = conform_try_send(peer, way, stream, len)) == MCA_ERR_AGAIN) {
+        conform_waits("room for fragment %llu of stream %u to process %d",
+                      (unsigned long long)peer->next_out[stream], stream, peer->rank);
         REQUIRE(conform_wait(not_blocked, peer, PATIENCE_MS), "refused, and never told writable");
+        conform_goes_on();
     }
-    REQUIRE(rc == MCA_SUCCESS, "sending: %d", rc);
+    REQUIRE(rc == MCA_SUCCESS, "sending to process %d: %d (%s)", peer->rank, rc,
+            peer->down ? peer->down_why : "not told down");
 }
 
 typedef struct arrived {
@@ -444,8 +448,11 @@ static bool has_arrived(void *context)
 void conform_wait_arrived(conform_peer_t *peer, uint64_t count)
 {
     arrived_t a = {peer, count};
+    conform_waits("fragments of process %d: %llu, of which %llu had come", peer->rank,
+                  (unsigned long long)count, (unsigned long long)peer->arrived);
     REQUIRE(conform_wait(has_arrived, &a, PATIENCE_MS), "%llu of %llu fragments arrived from process %d",
             (unsigned long long)peer->arrived, (unsigned long long)count, peer->rank);
+    conform_goes_on();
 }
 
 static bool is_idle(void *context)
@@ -457,5 +464,9 @@ static bool is_idle(void *context)
 
 void conform_wait_idle(conform_peer_t *peer)
 {
-    REQUIRE(conform_wait(is_idle, peer, PATIENCE_MS), "never idle: something taken was not handed up");
+    conform_waits("process %d to confirm all, %d descriptors among it", peer->rank,
+                  atomic_load(&conform_descriptors));
+    REQUIRE(conform_wait(is_idle, peer, PATIENCE_MS), "never idle: something taken was not handed up%s%s",
+            peer->down ? "; the endpoint is down: " : "", peer->down_why);
+    conform_goes_on();
 }

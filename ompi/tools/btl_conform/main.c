@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 conform_options_t conform_options = {
-    .seed = 1, .processes = 4, .asymmetric_fence = true, .timeout = 120, .pin = true};
+    .seed = 1, .processes = 4, .asymmetric_fence = true, .timeout = 600, .pin = true};
 conform_process_t self;
 unsigned char conform_cards[CONFORM_MAX_PROCESSES][CONFORM_CARD_MAX];
 size_t conform_card_len[CONFORM_MAX_PROCESSES];
@@ -30,7 +30,7 @@ size_t conform_card_len[CONFORM_MAX_PROCESSES];
 
 /* What a process says to its parent, and hears back. */
 typedef struct message {
-    char what; /* B: barrier; C: card; K: kill `value`; S: skip, with text */
+    char what; /* B: barrier; C: card; F: failed, with text; K: kill `value`; S: skip, with text */
     int32_t value;
     uint32_t len;
 } message_t;
@@ -70,11 +70,14 @@ static bool take(int fd, void *data, size_t len)
 
 static void say(char what, int32_t value, const void *data, size_t len)
 {
+    static pthread_mutex_t whole = PTHREAD_MUTEX_INITIALIZER; /* any thread may fail */
     message_t m = {what, value, (uint32_t)len};
+    pthread_mutex_lock(&whole);
     put(self.control, &m, sizeof(m));
     if (len > 0) {
         put(self.control, data, len);
     }
+    pthread_mutex_unlock(&whole);
 }
 
 static void hear(void *data, size_t len)
@@ -84,11 +87,28 @@ static void hear(void *data, size_t len)
     }
 }
 
+void conform_waits(const char *format, ...)
+{
+    conform_note_t *note = &self.shared->notes[self.rank];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(note->what, sizeof(note->what), format, args);
+    va_end(args);
+    atomic_store(&note->since_ns, conform_now());
+}
+
+void conform_goes_on(void)
+{
+    atomic_store(&self.shared->notes[self.rank].since_ns, 0);
+}
+
 void conform_barrier(void)
 {
     char go;
+    conform_waits("a barrier, without progress");
     say('B', 0, NULL, 0);
     hear(&go, 1);
+    conform_goes_on();
 }
 
 /* Naps between looks: the parent may need this processor. */
@@ -101,11 +121,13 @@ static bool control_readable(int ms)
 void conform_progress_barrier(void)
 {
     char go;
+    conform_waits("a barrier, with progress");
     say('B', 0, NULL, 0);
     for (int nap = 0; !control_readable(nap);) {
         nap = conform_progress() == 0;
     }
     hear(&go, 1);
+    conform_goes_on();
 }
 
 void conform_exchange(const void *card, size_t len)
@@ -148,7 +170,9 @@ void conform_fail(const char *file, int line, const char *format, ...)
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     const char *base = strrchr(file, '/');
-    fprintf(stderr, "# [%d] %s:%d: %s\n", self.rank, base ? base + 1 : file, line, text);
+    char where[1200];
+    int len = snprintf(where, sizeof(where), "%s:%d: %s", base ? base + 1 : file, line, text);
+    say('F', 0, where, (size_t)len);
     _exit(CONFORM_FAILED);
 }
 
@@ -199,7 +223,7 @@ static void pin_to(int cpu)
 __attribute__((noreturn)) static void run_process(const conform_test_t *test)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    alarm(conform_options.timeout + 5);
+    alarm(conform_options.timeout + 60); /* the parent is to end it before, and to say why */
     if (conform_options.forbid_cma) {
         forbid_cma();
     }
@@ -217,6 +241,7 @@ typedef struct child {
     pid_t pid;
     int fd;
     bool at_barrier, has_card, ended, excused;
+    bool explained;            /* why it failed has been told */
     uint32_t card_len;
     unsigned char card[CONFORM_CARD_MAX];
 } child_t;
@@ -301,6 +326,18 @@ static void kill_child(int rank)
     children[rank].ended = true;
 }
 
+/* Why a child says it has failed. */
+static bool serve_failure(child_t *c, size_t len)
+{
+    char text[1200] = "";
+    if (len >= sizeof(text) || !take(c->fd, text, len)) {
+        return false;
+    }
+    fprintf(stderr, "# [%d] %s\n", (int)(c - children), text);
+    c->explained = true;
+    return true;
+}
+
 /* A message of a child; false: it has closed its end. */
 static bool serve(child_t *c)
 {
@@ -309,6 +346,8 @@ static bool serve(child_t *c)
         return false;
     }
     switch (m.what) {
+    case 'F':
+        return serve_failure(c, m.len);
     case 'B':
         c->at_barrier = true;
         release_barrier();
@@ -342,38 +381,69 @@ static void kill_all(void)
     }
 }
 
-/* The worst of the processes' exit codes. */
+/* What the processes that have not ended wait for. */
+static void tell_waiting(const conform_shared_t *shared)
+{
+    for (int i = 0; i < child_count; i++) {
+        uint64_t since = shared ? atomic_load(&shared->notes[i].since_ns) : 0;
+        if (children[i].ended) {
+            continue;
+        }
+        if (since) {
+            fprintf(stderr, "# [%d] waits since %.3f s for: %.*s\n", i, (double)(conform_now() - since) / 1e9,
+                    (int)sizeof(shared->notes[i].what), shared->notes[i].what);
+        } else {
+            fprintf(stderr, "# [%d] is busy\n", i);
+        }
+    }
+}
+
+/* Its exit code; a failure never goes without a word. */
 static int child_ended(child_t *c)
 {
-    int status, code = 0;
+    int status, code = 0, rank = (int)(c - children);
     close(c->fd);
     c->fd = -1;
     c->ended = true;
     if (c->pid > 0 && waitpid(c->pid, &status, 0) == c->pid) {
         code = WIFEXITED(status) ? WEXITSTATUS(status) : CONFORM_FAILED;
-        if (WIFSIGNALED(status) && !c->excused && WTERMSIG(status) != SIGKILL) {
-            fprintf(stderr, "# process %d: %s\n", (int)(c - children), strsignal(WTERMSIG(status)));
+        if (WIFSIGNALED(status) && !c->excused) {
+            fprintf(stderr, "# [%d] ended by signal %d: %s\n", rank, WTERMSIG(status),
+                    strsignal(WTERMSIG(status)));
+        } else if (code != 0 && code != CONFORM_SKIPPED && !c->excused && !c->explained) {
+            fprintf(stderr, "# [%d] ended with exit code %d\n", rank, code);
         }
     }
     release_barrier();
     return c->excused ? 0 : code;
 }
 
-static int watch_processes(void)
+static int watch_processes(const conform_shared_t *shared)
 {
     int left = child_count, worst = 0;
     uint64_t end = conform_now() + (uint64_t)conform_options.timeout * 1000000000u;
+    bool over = false;
     while (left > 0) {
         struct pollfd fds[CONFORM_MAX_PROCESSES];
         for (int i = 0; i < child_count; i++) {
             fds[i] = (struct pollfd){.fd = children[i].fd, .events = POLLIN};
         }
         uint64_t now = conform_now();
-        if (now >= end || poll(fds, (nfds_t)child_count, (int)((end - now) / 1000000 + 1)) == 0) {
+        int ms = over ? -1 : now < end ? (int)((end - now) / 1000000 + 1) : 0;
+        int ready = poll(fds, (nfds_t)child_count, ms);
+        if (ready < 0) {
+            if (errno != EINTR) {
+                perror("hawser-btl-conform: poll");
+                exit(CONFORM_FAILED);
+            }
+            continue;
+        }
+        if (ready == 0) {
             fprintf(stderr, "# no end after %u s\n", conform_options.timeout);
+            tell_waiting(shared);
             worst = CONFORM_FAILED;
             kill_all();
-            end = UINT64_MAX;
+            over = true;
             continue;
         }
         for (int i = 0; i < child_count; i++) {
@@ -382,6 +452,9 @@ static int watch_processes(void)
                 left--;
                 if (code != 0 && worst != CONFORM_FAILED) {
                     worst = code == CONFORM_SKIPPED ? CONFORM_SKIPPED : CONFORM_FAILED;
+                    if (worst == CONFORM_FAILED) {
+                        tell_waiting(shared);
+                    }
                     kill_all(); /* the others would wait for it */
                 }
             }
@@ -400,7 +473,7 @@ static int run_test(const conform_test_t *test, int n)
     }
     skip_reason[0] = '\0';
     start_processes(test, n, shared);
-    int code = watch_processes();
+    int code = watch_processes(shared);
     munmap(shared, sizeof(*shared));
     return code;
 }
@@ -453,22 +526,23 @@ static void usage(FILE *to)
             "  --seed N           of everything random (default 1)\n"
             "  --threads          tell the BTL in all tests that there are threads\n"
             "  --forbid-cma       process_vm_readv and process_vm_writev fail\n"
+            "  --short-writes     TCP sockets often take only a part, then nothing for a while\n"
             "  --no-membarrier    the sleeper does not fence for senders\n"
             "  --no-pin           leave benchmark processes where the kernel puts them\n"
-            "  --timeout S        for one test (default 120)\n"
+            "  --timeout S        for one test (default 600)\n"
             "  --verbose          show what the plug-in logs\n");
 }
 
 static void parse_options(int argc, char **argv)
 {
-    enum { OPT_LIST = 256, OPT_CMA, OPT_FENCE, OPT_PIN };
+    enum { OPT_LIST = 256, OPT_CMA, OPT_FENCE, OPT_SHORT, OPT_PIN };
     static const struct option longs[] = {
         {"bench", no_argument, NULL, 'b'}, {"list", no_argument, NULL, OPT_LIST},
         {"test", required_argument, NULL, 't'}, {"skip", required_argument, NULL, 'k'}, {"module", required_argument, NULL, 'm'},
         {"param", required_argument, NULL, 'p'}, {"processes", required_argument, NULL, 'n'},
         {"seed", required_argument, NULL, 's'}, {"threads", no_argument, NULL, 'T'},
         {"forbid-cma", no_argument, NULL, OPT_CMA}, {"no-membarrier", no_argument, NULL, OPT_FENCE},
-        {"no-pin", no_argument, NULL, OPT_PIN}, {"timeout", required_argument, NULL, 'o'},
+        {"short-writes", no_argument, NULL, OPT_SHORT}, {"no-pin", no_argument, NULL, OPT_PIN}, {"timeout", required_argument, NULL, 'o'},
         {"verbose", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     conform_options_t *o = &conform_options;
     for (int c; (c = getopt_long(argc, argv, "bt:k:m:p:n:s:To:vh", longs, NULL)) != -1;) {
@@ -481,6 +555,7 @@ static void parse_options(int argc, char **argv)
         case 's': o->seed = strtoull(optarg, NULL, 0); break;
         case 'T': o->threads = true; break;
         case OPT_CMA: o->forbid_cma = true; break;
+        case OPT_SHORT: o->short_writes = true; break;
         case OPT_FENCE: o->asymmetric_fence = false; break;
         case OPT_PIN: o->pin = false; break;
         case 'o': o->timeout = (unsigned)atoi(optarg); break;

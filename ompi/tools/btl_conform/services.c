@@ -447,9 +447,7 @@ bool conform_sleep(int ms)
         syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
     }
     count = conform_poll();
-    if (count == 0) {
-        count = run_events(timers_due(ms));
-    }
+    count += run_events(count > 0 ? 0 : timers_due(ms)); /* timers fire however busy pollers are */
     arm(false);
     conform_in_progress = false;
     return count > 0;

@@ -158,17 +158,28 @@ static bool told_writable(void *context)
     return !atomic_load(&((conform_peer_t *)context)->blocked);
 }
 
+typedef struct pressing {
+    conform_way_t way;
+    size_t len;                /* 0: half of what the way takes */
+} pressing_t;
+
 void test_pressure(void)
 {
+    static const pressing_t table[] = {{WAY_SHORT, 8}, {WAY_SHORT, 900}, {WAY_RESERVE, 0}, {WAY_SEND, 0}};
+    enum { PRESSINGS = sizeof(table) / sizeof(table[0]) };
     conform_peer_t *peer = test_start();
     uint64_t sent = 1;
     if (self.rank == 0) {
         conform_send(peer, WAY_SHORT, 0, 0);
         conform_wait_idle(peer);
-        for (conform_way_t way = WAY_SHORT; way <= WAY_SEND; way++) {
+        for (const pressing_t *p = table; p < table + PRESSINGS; p++) {
             uint64_t before = resident_kib();
             conform_barrier(); /* the peer rests here ... */
-            sent += press(peer, way, way == WAY_SHORT ? 8 : conform_max_len(way) / 2);
+            sent += press(peer, p->way, p->len ? p->len : conform_max_len(p->way) / 2);
+            /* A link that asks its peer for confirmation now must get that of all that is queued. */
+            REQUIRE(!conform_module->ops->idle(conform_module, peer->endpoint[conform_module_index])
+                        || !(conform_module->limits.caps & MCA_BTL_CAP_CAN_FAIL),
+                    "idle, but the peer does not look");
             REQUIRE(resident_kib() < before + PRESSURE_KIB, "memory grew by %llu KiB",
                     (unsigned long long)(resident_kib() - before));
             conform_barrier(); /* ... to here */
@@ -179,7 +190,7 @@ void test_pressure(void)
         conform_progress_barrier();
     } else {
         conform_wait_arrived(peer, 1);
-        for (conform_way_t way = WAY_SHORT; way <= WAY_SEND; way++) {
+        for (int i = 0; i < PRESSINGS; i++) {
             conform_progress_barrier();
             conform_barrier();
         }
@@ -193,15 +204,17 @@ void test_pressure(void)
 /* ---- Sleeping ---- */
 
 /* A stall of the machine is no failure; a wake-up that never comes is. */
-enum { SLEEP_ROUNDS = 300, SLEEP_MS = 10000 };
+enum { SLEEP_ROUNDS = 300, SLEEP_MS = 30000 };
 
 static void sleep_until_arrived(conform_peer_t *peer, uint64_t count)
 {
     uint64_t end = conform_now() + (uint64_t)SLEEP_MS * 1000000;
+    conform_waits("fragment %llu, asleep", (unsigned long long)count);
     while (peer->arrived < count) {
         REQUIRE(conform_now() < end, "asleep: fragment %llu did not wake", (unsigned long long)count);
         conform_sleep(SLEEP_MS + 1000);
     }
+    conform_goes_on();
 }
 
 void test_sleep(void)
@@ -225,6 +238,19 @@ void test_sleep(void)
     test_finish(peer, SLEEP_ROUNDS);
 }
 
+/* A process that waits for nobody sleeps: what may wake it is a timer now and then. */
+static void sleep_undisturbed(void)
+{
+    enum { REST_MS = 400, WAKES = 20 }; /* a timer or two are allowed */
+    uint64_t end = conform_now() + (uint64_t)REST_MS * 1000000;
+    int wakes = 0;
+    for (; conform_now() < end; wakes++) {
+        conform_sleep(REST_MS);
+        REQUIRE(wakes < 1000, "awake all the time, with nothing to do");
+    }
+    REQUIRE(wakes < WAKES, "woken %d times in %d ms, with nothing to do", wakes, REST_MS);
+}
+
 void test_sleep_sender(void)
 {
     conform_peer_t *peer = test_start();
@@ -239,10 +265,12 @@ void test_sleep_sender(void)
             self.shared->words[2] = sent;
             atomic_store(&self.shared->flags[0], (uint32_t)round + 1);
             uint64_t end = conform_now() + (uint64_t)SLEEP_MS * 1000000;
+            conform_waits("room, asleep");
             while (atomic_load(&peer->blocked)) {
                 REQUIRE(conform_now() < end, "asleep: room did not wake");
                 conform_sleep(SLEEP_MS + 1000);
             }
+            conform_goes_on();
         } else {
             while (atomic_load(&self.shared->flags[0]) != (uint32_t)round + 1) {
                 usleep(100); /* the sender presses */
@@ -253,6 +281,9 @@ void test_sleep_sender(void)
         }
         conform_progress_barrier();
     }
+    conform_wait_idle(peer);
+    conform_progress_barrier();
+    sleep_undisturbed();
     test_finish(peer, sent);
 }
 
@@ -289,12 +320,14 @@ void test_threads(void)
     for (uintptr_t i = 0; i < THREADS; i++) {
         REQUIRE(pthread_create(&threads[i], NULL, thread_main, (void *)(i + 1)) == 0, "pthread_create");
     }
+    conform_waits("what the other's threads send");
     REQUIRE(conform_wait(threads_arrived, peer, 100000), "%llu of %d arrived",
             (unsigned long long)peer->arrived, THREADS * THREAD_SENDS);
     self.shared->words[16 + self.rank] = 1;
     while (self.shared->words[16 + test_other()] == 0) { /* the peer's come only while I make progress */
         conform_progress();
     }
+    conform_goes_on();
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
     }

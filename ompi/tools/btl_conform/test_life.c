@@ -237,7 +237,7 @@ void test_leak(void)
 
 /* ---- Death ---- */
 
-enum { DEATH_SECONDS = 20 };
+enum { DEATH_SECONDS = 60 };
 
 void test_death(void)
 {

@@ -170,7 +170,7 @@ struct mca_btl_endpoint {
     uint64_t confirmed;              /* entries popped on this connection */
     btl_tcp_rbuf_t *rbuf;
     size_t rpos, rend;               /* unparsed bytes in it */
-    size_t rskip;                    /* padding to pass over first */
+    size_t rskip;                    /* padding behind a placed payload, to pass over */
     size_t need;                     /* bytes from rpos on without which parsing can't go on */
     size_t read_size;                /* how much to read at once */
     uint64_t generation;             /* counts connections */

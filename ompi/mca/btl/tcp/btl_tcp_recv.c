@@ -254,7 +254,8 @@ static parse_t parse_partial(mca_btl_endpoint_t *ep, const btl_tcp_frame_t *fram
 {
     size_t have = ep->rend - ep->rpos;
     size_t head = frame->len < MCA_BTL_HEADER_MAX ? frame->len : MCA_BTL_HEADER_MAX;
-    bool may_place = frame->len >= BTL_TCP_PLACE_MIN && !ep->place_refused;
+    bool may_place = frame->len >= BTL_TCP_PLACE_MIN && !ep->place_refused &&
+                     have < BTL_TCP_FRAME_HEADER + (size_t) frame->len;
     if (may_place && have < BTL_TCP_FRAME_HEADER + head) {
         *need = BTL_TCP_FRAME_HEADER + head;
         return PARSE_MORE;
@@ -264,19 +265,23 @@ static parse_t parse_partial(mca_btl_endpoint_t *ep, const btl_tcp_frame_t *fram
         return PARSE_MORE;
     }
     ep->place_refused = true;
-    *need = BTL_TCP_FRAME_HEADER + frame->len + btl_tcp_padding(frame->len);
+    *need = btl_tcp_frame_size(frame->len);
     return PARSE_MORE;
 }
 
-/* Hand up what stands complete in the buffer. */
+/* Hand up what stands complete in the buffer. The padding is part of a frame: what has been handed
+ * up is confirmed, and the sender can't let go of a frame of which bytes are still to be sent. */
 static parse_t parse(mca_btl_endpoint_t *ep, int *frames, size_t *need)
 {
     btl_tcp_frame_t frame;
     *need = BTL_TCP_FRAME_HEADER;
     while (skip_padding(ep) && ep->rend - ep->rpos >= BTL_TCP_FRAME_HEADER) {
-        if (OPAL_UNLIKELY(!btl_tcp_frame_read(ep->rbuf->data + ep->rpos, &frame) ||
-                          !btl_tcp_confirmed(ep, frame.confirmed))) {
-            btl_tcp_endpoint_fail(ep, "what the peer sent makes no sense");
+        if (OPAL_UNLIKELY(!btl_tcp_frame_read(ep->rbuf->data + ep->rpos, &frame))) {
+            btl_tcp_endpoint_fail(ep, "the peer sent what is no frame");
+            return PARSE_END;
+        }
+        if (OPAL_UNLIKELY(!btl_tcp_confirmed(ep, frame.confirmed))) {
+            btl_tcp_endpoint_fail(ep, "the peer confirms what it was not sent");
             return PARSE_END;
         }
         if (OPAL_UNLIKELY(frame.type != BTL_TCP_DATA)) {
@@ -288,14 +293,14 @@ static parse_t parse(mca_btl_endpoint_t *ep, int *frames, size_t *need)
             }
             continue;
         }
-        if (ep->rend - ep->rpos < BTL_TCP_FRAME_HEADER + (size_t) frame.len) {
+        size_t size = btl_tcp_frame_size(frame.len);
+        if (ep->rend - ep->rpos < size) {
             return parse_partial(ep, &frame, need);
         }
         hand_up(ep, &frame);
         ++*frames;
         ep->place_refused = false;
-        ep->rpos += BTL_TCP_FRAME_HEADER + frame.len;
-        ep->rskip = btl_tcp_padding(frame.len);
+        ep->rpos += size;
     }
     return PARSE_MORE;
 }
@@ -329,16 +334,17 @@ static OPAL_COLD void read_failed(mca_btl_endpoint_t *ep, ssize_t n, int error)
 static void take(mca_btl_endpoint_t *ep, size_t n, int *frames)
 {
     btl_tcp_placing_t *placing = &ep->placing;
-    if (placing->active) {
-        size_t placed = n < placing->left ? n : placing->left;
-        placing_advance(placing, placed);
-        n -= placed;
-        if (placing->left == 0) {
-            hand_up_placed(ep);
-            ++*frames;
-        }
+    if (OPAL_LIKELY(!placing->active)) {
+        ep->rend += n;
+        return;
     }
-    ep->rend += n;
+    size_t placed = n < placing->left ? n : placing->left;
+    placing_advance(placing, placed);
+    ep->rend += n - placed;
+    if (placing->left == 0 && skip_padding(ep)) {
+        hand_up_placed(ep);
+        ++*frames;
+    }
 }
 
 /* What was asked for, if any, is confirmed at once: nothing we sent meanwhile has done it. */

@@ -104,7 +104,7 @@ static inline void entry_queue(mca_btl_endpoint_t *ep, btl_tcp_entry_t *entry, s
     frame.flags = frame_flags(ep, size, false);
     btl_tcp_frame_write(entry->wire, &frame);
     memset(entry->wire + BTL_TCP_FRAME_HEADER + bytes, 0, btl_tcp_padding(bytes));
-    entry->len = (uint32_t) (BTL_TCP_FRAME_HEADER + bytes + btl_tcp_padding(bytes));
+    entry->len = (uint32_t) btl_tcp_frame_size(bytes);
     entry->is_desc = 0;
     entry->chunk = ep->chunk;
     ep->chunk->fill += (uint32_t) size;
@@ -415,7 +415,7 @@ int btl_tcp_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
     frame.flags = frame_flags(ep, len, true);
     ep->lent += len;
     btl_tcp_frame_write(entry->wire, &frame);
-    entry->len = (uint32_t) (BTL_TCP_FRAME_HEADER + len + btl_tcp_padding(len));
+    entry->len = (uint32_t) btl_tcp_frame_size(len);
     entry->is_desc = 1;
     entry->desc = desc;
     append(ep, entry);

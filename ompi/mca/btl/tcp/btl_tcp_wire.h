@@ -136,6 +136,12 @@ static inline size_t btl_tcp_padding(size_t len)
     return -len & 7;
 }
 
+/* What a fragment of `len` bytes takes in the stream. */
+static inline size_t btl_tcp_frame_size(size_t len)
+{
+    return BTL_TCP_FRAME_HEADER + len + btl_tcp_padding(len);
+}
+
 static inline void btl_tcp_put16(uint8_t *p, uint16_t v)
 {
     p[0] = (uint8_t) v;
