@@ -42,8 +42,14 @@ mpirun_LDADD = libhawser-orte.la $(top_builddir)/opal/libhawser-opal.la $(LIBEVE
 orte_clean_SOURCES = tools/orte-clean/main.c
 orte_clean_LDADD = libhawser-orte.la $(top_builddir)/opal/libhawser-opal.la
 
+bashcompdir = $(datadir)/bash-completion/completions
+dist_bashcomp_DATA = tools/mpirun/completion.bash
+
 # Two names, one program.
 install-exec-hook:
 	cd $(DESTDIR)$(bindir) && rm -f mpiexec && $(LN_S) mpirun mpiexec
+install-data-hook:
+	cd $(DESTDIR)$(bashcompdir) && mv -f completion.bash mpirun && rm -f mpiexec && $(LN_S) mpirun mpiexec
 uninstall-hook:
 	rm -f $(DESTDIR)$(bindir)/mpiexec
+	rm -f $(DESTDIR)$(bashcompdir)/mpirun $(DESTDIR)$(bashcompdir)/mpiexec

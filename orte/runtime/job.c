@@ -67,6 +67,8 @@ void orte_job_destroy(orte_job_t *job)
     free(job->placement.cpu_set);
     free(job->placement.map_file);
     free(job->io.output_dir);
+    free(job->io.out_pattern);
+    free(job->io.err_pattern);
     free(job);
 }
 

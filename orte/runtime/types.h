@@ -167,6 +167,9 @@ typedef struct {
     bool merge_stderr;
     char *output_dir;  /* --output-filename, made absolute */
     bool output_only_files; /* do not copy to our own stdout and stderr as well */
+    /* files for each rank's stdout and stderr, in place of ours; absolute paths with %r (rank), %h
+     * (host), %g (job), %%; NULL: none */
+    char *out_pattern, *err_pattern;
 } orte_io_options_t;
 
 struct orte_job {

@@ -55,6 +55,9 @@ run --output-filename only:nocopy -n 2 echo hi
 is "--output-filename DIR:nocopy" "$(cat only/1/rank.1/stdout)$(cat out)" hi
 run --output tag,dir=both -n 1 echo hi
 is "--output tag,dir=DIR" "$(cat out)$(cat both/1/rank.0/stdout)" "[1,0]<stdout>: hi[1,0]<stdout>: hi"
+run -outfile-pattern "o/%r.%h" -errfile-pattern "$work/o/e%r" -n 2 sh -c 'echo out $PMIX_RANK; echo err >&2'
+is "-outfile-pattern, -errfile-pattern" \
+    "$code $(cat out err "o/0.$(hostname)" "o/1.$(hostname)" o/e0 o/e1 | tr '\n' ,)" "0 out 0,out 1,err,err,"
 run --output-filename plain/x -n 1 true
 touch file
 run --output-filename file/x -n 1 true

@@ -123,6 +123,8 @@ static void add_io(const orte_io_options_t *io)
     add_flag("merge", io->merge_stderr);
     add_text("dir", io->output_dir);
     add_flag("nocopy", io->output_only_files);
+    add_text("out", io->out_pattern);
+    add_text("err", io->err_pattern);
 }
 
 static void add_options(const orte_options_t *o)
@@ -273,6 +275,7 @@ static const struct {
     {"--output-directory /d a", " dir=/d | a"},
     {"--output tag,timestamp,merge,dir=/d a", " tag time merge dir=/d | a"},
     {"--output rank,directory=/d a", " rank dir=/d | a"},
+    {"-outfile-pattern /o.%r.%h -errfile-pattern /e.%g.%r a", " out=/o.%r.%h err=/e.%g.%r | a"},
     {"-x A=1 a", " | a env=A=1"},
     {"-genv A 1 a", " genv=A=1 | a"},
     {"-env A 1 a", " | a env=A=1"},
@@ -411,8 +414,8 @@ static const char *const bad[] = {
     /* Known elsewhere. */
     "--xml a", "--xml-file a", "--preload-binary a", "--preload-files f a", "--max-restarts 2 a",
     "--set-cwd-to-session-dir a", "--ompi-server u a", "-ckpoint 1 a", "-ckpoint-interval 1 a",
-    "-ckpoint-prefix p a", "-ckpointlib blcr a", "-outfile-pattern p a", "-errfile-pattern p a",
-    "-prepend-pattern p a", "--debug a", "--debugger a", "--tv a", "-rankmap m a", "-membind local a",
+    "-ckpoint-prefix p a", "-ckpointlib blcr a", "-outfile-pattern p a", "-errfile-pattern %x%r a",
+    "-outfile-pattern %r% a", "-prepend-pattern p a", "--debug a", "--debugger a", "--tv a", "-rankmap m a", "-membind local a",
 };
 
 static void refused(void)

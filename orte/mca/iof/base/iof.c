@@ -110,19 +110,63 @@ static int make_parents(char *path)
     return 0;
 }
 
+static const char *pattern_of(const orte_io_options_t *options, bool is_stderr)
+{
+    return is_stderr ? options->err_pattern : options->out_pattern;
+}
+
+/* The pattern with its %r, %h and %g replaced; the command line has checked it. Returns the length. */
+static int expand_pattern(const orte_proc_t *proc, const char *pattern, char *path, size_t size)
+{
+    FILE *out = fmemopen(path, size, "w");
+    int length = 0;
+
+    if (out == NULL) {
+        return (int)size;
+    }
+    for (const char *at = pattern; *at != '\0'; at++) {
+        int more = 1;
+        if (*at != '%') {
+            putc(*at, out);
+        } else if (*++at == 'r') {
+            more = fprintf(out, "%d", proc->rank);
+        } else if (*at == 'g') {
+            more = fprintf(out, "%d", proc->job->number);
+        } else if (*at == 'h') {
+            more = fprintf(out, "%s", proc->node->name);
+        } else {
+            putc(*at, out);
+        }
+        length += more;
+    }
+    fclose(out);
+    return length;
+}
+
 /* DIR/<job>/rank.<NN>/stdout: ranks are padded to one width, so that names sort. */
-static int open_file(orte_iof_channel_t *channel)
+static int directory_path(const orte_iof_channel_t *channel, char *path, size_t size)
 {
     const orte_job_t *job = channel->proc->job;
-    char path[PATH_MAX];
     int width = snprintf(NULL, 0, "%d", job->nprocs - 1);
 
-    if (job->io.output_dir == NULL) {
+    return snprintf(path, size, "%s/%d/rank.%0*d/%s", job->io.output_dir, job->number, width,
+                    channel->proc->rank, channel->name);
+}
+
+static int open_file(orte_iof_channel_t *channel)
+{
+    const orte_io_options_t *options = &channel->proc->job->io;
+    const char *pattern = pattern_of(options, channel->is_stderr);
+    char path[PATH_MAX];
+
+    if (options->output_dir == NULL && pattern == NULL) {
         return OPAL_SUCCESS;
     }
-    if (snprintf(path, sizeof(path), "%s/%d/rank.%0*d/%s", job->io.output_dir, job->number, width,
-                 channel->proc->rank, channel->name) >= (int)sizeof(path)) {
-        orte_report("the path of an output file is too long: %s", path);
+    int length = pattern != NULL ? expand_pattern(channel->proc, pattern, path, sizeof(path))
+                                 : directory_path(channel, path, sizeof(path));
+    if (length >= (int)sizeof(path)) {
+        orte_report("the path of an output file is too long: %s",
+                    pattern != NULL ? pattern : options->output_dir);
         return OPAL_ERR_BAD_PARAM;
     }
     if (make_parents(path) != 0 ||
@@ -209,6 +253,12 @@ static int open_input(orte_iof_t *iof, orte_proc_t *proc, int *child)
     return orte_iof_input_add(iof->input, ours);
 }
 
+/* Does the stream go to a file alone? */
+static bool hides(const orte_io_options_t *options, bool is_stderr)
+{
+    return options->output_only_files || pattern_of(options, is_stderr) != NULL;
+}
+
 int orte_iof_prepare(orte_iof_t *iof, orte_proc_t *proc, int child[3])
 {
     const orte_io_options_t *options = &proc->job->io;
@@ -221,10 +271,10 @@ int orte_iof_prepare(orte_iof_t *iof, orte_proc_t *proc, int child[3])
     }
     proc->iof = io;
     io->out = (orte_iof_channel_t){.iof = iof, .proc = proc, .name = "stdout", .fd = -1,
-                                   .console = options->output_only_files ? NULL : iof->out};
+                                   .console = hides(options, false) ? NULL : iof->out};
     io->err = (orte_iof_channel_t){.iof = iof, .proc = proc, .name = "stderr",
                                    .is_stderr = true, .fd = -1,
-                                   .console = options->output_only_files ? NULL : iof->err};
+                                   .console = hides(options, true) ? NULL : iof->err};
     rc = open_input(iof, proc, &child[0]);
     if (rc == OPAL_SUCCESS) {
         rc = open_output(&io->out, &child[1]);

@@ -378,31 +378,71 @@ static int merge_stderr(orte_cli_t *cli, const opt_t *option, char **args)
     return OPAL_SUCCESS;
 }
 
+/* The first `length` bytes of a path, from the root; NULL after a report. */
+static char *absolute_path(const char *option, const char *path, size_t length)
+{
+    char here[PATH_MAX], *absolute;
+
+    if (length == 0 || (path[0] != '/' && getcwd(here, sizeof(here)) == NULL)) {
+        orte_report("%s: expected a path", option);
+        return NULL;
+    }
+    if (asprintf(&absolute, "%s%s%.*s", path[0] == '/' ? "" : here, path[0] == '/' ? "" : "/",
+                 (int)length, path) < 0) {
+        orte_report("%s: no memory", option);
+        return NULL;
+    }
+    return absolute;
+}
+
 /* DIR or DIR:nocopy, relative to where mpirun was started. */
 static int output_filename(orte_cli_t *cli, const opt_t *option, char **args)
 {
     static const char nocopy[] = ":nocopy";
     orte_io_options_t *io = &cli->job->io;
-    size_t length = strlen(args[0]);
-    char here[PATH_MAX], *path;
+    size_t length = strlen(args[0]), suffix = sizeof(nocopy) - 1;
 
-    (void)option;
-    size_t suffix = sizeof(nocopy) - 1;
     if (length >= suffix && strcasecmp(args[0] + length - suffix, nocopy) == 0) {
         io->output_only_files = true;
         length -= suffix;
     }
-    if (length == 0 || getcwd(here, sizeof(here)) == NULL) {
-        orte_report("--output-filename: expected the name of a directory");
+    char *path = absolute_path(shown_name(option), args[0], length);
+    if (path == NULL) {
         return OPAL_ERR_BAD_PARAM;
-    }
-    bool absolute = args[0][0] == '/';
-    if (asprintf(&path, "%s%s%.*s", absolute ? "" : here, absolute ? "" : "/", (int)length,
-                 args[0]) < 0) {
-        return OPAL_ERR_OUT_OF_RESOURCE;
     }
     free(io->output_dir);
     io->output_dir = path;
+    return OPAL_SUCCESS;
+}
+
+/* hydra's -outfile-pattern and -errfile-pattern; `value`: standard error. A file has one writer, so
+ * the rank must be in its name. */
+static int output_pattern(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    char **slot = option->value ? &cli->job->io.err_pattern : &cli->job->io.out_pattern;
+    bool has_rank = false, bad = false;
+
+    for (const char *at = args[0]; *at != '\0'; at++) {
+        if (*at == '%') {
+            at++;
+            has_rank = has_rank || *at == 'r';
+            bad = bad || *at == '\0' || strchr("rhg%", *at) == NULL;
+        }
+        if (bad) {
+            break;
+        }
+    }
+    if (bad || !has_rank) {
+        orte_report("%s %s: the name of a file must have %%r, which becomes the rank; %%h becomes the "
+                    "host, %%g the number of the job, %%%% a %%", shown_name(option), args[0]);
+        return OPAL_ERR_BAD_PARAM;
+    }
+    char *path = absolute_path(shown_name(option), args[0], strlen(args[0]));
+    if (path == NULL) {
+        return OPAL_ERR_BAD_PARAM;
+    }
+    free(*slot);
+    *slot = path;
     return OPAL_SUCCESS;
 }
 
@@ -689,6 +729,10 @@ const orte_cli_option_t orte_cli_options[] = {
     {"output-filename output-directory", "DIR[:nocopy]", ORTE_CLI_STDIO,
      "write each rank's output to DIR/1/rank.NN/stdout and stderr too (with :nocopy: only there)",
      output_filename, 0},
+    {"outfile-pattern", "PATTERN", ORTE_CLI_STDIO,
+     "each rank's standard output goes to this file instead; %r is the rank, %h the host, %g the job",
+     output_pattern, 0},
+    {"errfile-pattern", "PATTERN", ORTE_CLI_STDIO, "the same for standard error", output_pattern, 1},
     {"output", "WORDS", ORTE_CLI_STDIO, "any of tag, rank, timestamp, merge, dir=DIR", set_output,
      0},
 
@@ -750,8 +794,6 @@ const orte_cli_option_t orte_cli_options[] = {
      "programs of one mpirun (separated by ':') can publish and look up names", refuse, 0},
     {"ckpoint ckpoint-interval ckpoint-prefix ckpointlib", "X", ORTE_CLI_REFUSED,
      "there is no checkpointing of processes", refuse, 0},
-    {"outfile-pattern errfile-pattern", "PATTERN", ORTE_CLI_REFUSED,
-     "--output-filename DIR:nocopy writes a file for each rank", refuse, 0},
     {"prepend-pattern", "PATTERN", ORTE_CLI_REFUSED,
      "--tag-output and --prepend-rank mark each line", refuse, 0},
     {"debug debugger tv", NULL, ORTE_CLI_REFUSED,
