@@ -15,7 +15,6 @@ libhawser_orte_la_SOURCES += \
     runtime/topology.c runtime/topology.h \
     pmix/data.c pmix/internal.h pmix/register.c pmix/server.c pmix/server.h \
     mca/errmgr/errmgr.h mca/errmgr/base/errmgr.c \
-    mca/grpcomm/grpcomm.h mca/grpcomm/base/grpcomm.c \
     mca/iof/iof.h mca/iof/base/internal.h mca/iof/base/help.c mca/iof/base/input.c mca/iof/base/iof.c \
     mca/iof/base/output.c mca/iof/base/sink.c mca/iof/base/sink.h \
     mca/odls/odls.h mca/odls/base/environ.c mca/odls/base/environ.h mca/odls/base/odls.c \
@@ -29,10 +28,11 @@ libhawser_orte_la_SOURCES += \
     mca/schizo/schizo.h mca/schizo/base/cli.h mca/schizo/base/files.c mca/schizo/base/help.c \
     mca/schizo/base/options.c mca/schizo/base/parse.c mca/schizo/base/programs.c
 
-# Messages among daemons; apart, so that tests reach what the library hides.
+# Messages and collectives among daemons; apart, so that tests reach what the library hides.
 noinst_LTLIBRARIES += liborte-oob.la
 liborte_oob_la_SOURCES = oob/connect.c oob/greet.c oob/internal.h oob/link.c oob/listen.c oob/message.c \
-    oob/oob.c oob/oob.h oob/tree.c oob/tree.h oob/wire.c oob/wire.h
+    oob/oob.c oob/oob.h oob/tree.c oob/tree.h oob/wire.c oob/wire.h \
+    mca/grpcomm/grpcomm.h mca/grpcomm/base/grpcomm.c
 libhawser_orte_la_LIBADD += liborte-oob.la
 libhawser_orte_la_DEPENDENCIES += liborte-oob.la
 

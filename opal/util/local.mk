@@ -8,4 +8,4 @@ libhawser_opal_la_SOURCES += include/opal/constants.h include/opal/declspec.h \
     util/nearest.c util/nearest.h \
     util/net_if.c util/net_if.h \
     util/output.c util/output.h \
-    util/sha256.c util/sha256.h
+    util/sha256.c util/sha256.h util/sha256_x86.c util/sha256_x86.h

@@ -1,9 +1,11 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* SHA-256 after FIPS 180-4, HMAC after RFC 2104. */
+/* SHA-256 after FIPS 180-4, HMAC after RFC 2104; the processor's own instructions where it has
+ * them (sha256_x86.c). */
 #include "opal/util/sha256.h"
 #include <string.h>
+#include "opal/util/sha256_x86.h"
 
-static const uint32_t round_constants[64] = {
+const uint32_t opal_sha256_constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -31,24 +33,72 @@ static void expand(uint32_t w[64], const uint8_t *p)
     }
 }
 
+/* One round; the caller turns the names of the variables instead of moving their values. */
+static inline void step(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uint32_t e, uint32_t f,
+                        uint32_t g, uint32_t *h, uint32_t input)
+{
+    uint32_t s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
+    uint32_t s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
+    uint32_t t1 = *h + s1 + ((e & f) ^ (~e & g)) + input;
+    *d += t1;
+    *h = t1 + s0 + ((a & b) ^ (a & c) ^ (b & c));
+}
+
 static void compress(uint32_t state[8], const uint8_t *block)
 {
-    uint32_t w[64], v[8];
+    uint32_t w[64];
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     expand(w, block);
-    memcpy(v, state, sizeof(v));
     for (int i = 0; i < 64; i++) {
-        uint32_t s1 = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
-        uint32_t choose = (v[4] & v[5]) ^ (~v[4] & v[6]);
-        uint32_t t1 = v[7] + s1 + choose + round_constants[i] + w[i];
-        uint32_t s0 = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
-        uint32_t majority = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-        memmove(v + 1, v, 7 * sizeof(v[0]));
-        v[4] += t1;
-        v[0] = t1 + s0 + majority;
+        w[i] += opal_sha256_constants[i];
     }
+    for (int i = 0; i < 64; i += 8) {
+        step(a, b, c, &d, e, f, g, &h, w[i]);
+        step(h, a, b, &c, d, e, f, &g, w[i + 1]);
+        step(g, h, a, &b, c, d, e, &f, w[i + 2]);
+        step(f, g, h, &a, b, c, d, &e, w[i + 3]);
+        step(e, f, g, &h, a, b, c, &d, w[i + 4]);
+        step(d, e, f, &g, h, a, b, &c, w[i + 5]);
+        step(c, d, e, &f, g, h, a, &b, w[i + 6]);
+        step(b, c, d, &e, f, g, h, &a, w[i + 7]);
+    }
+    const uint32_t sum[8] = {a, b, c, d, e, f, g, h};
     for (int i = 0; i < 8; i++) {
-        state[i] += v[i];
+        state[i] += sum[i];
     }
+}
+
+static void compress_portable(uint32_t state[8], const uint8_t *data, size_t blocks)
+{
+    for (; blocks > 0; blocks--, data += OPAL_SHA256_BLOCK) {
+        compress(state, data);
+    }
+}
+
+typedef void (*compress_fn_t)(uint32_t state[8], const uint8_t *data, size_t blocks);
+
+/* NULL: not chosen yet. Threads that choose at the same time choose the same. */
+static _Atomic compress_fn_t chosen;
+
+static compress_fn_t choose(void)
+{
+    compress_fn_t fn = chosen;
+    if (!fn) {
+        fn = compress_portable;
+#if OPAL_SHA256_HAVE_X86
+        if (opal_sha256_x86_usable()) {
+            fn = opal_sha256_x86;
+        }
+#endif
+        chosen = fn;
+    }
+    return fn;
+}
+
+void opal_sha256_portable(bool only)
+{
+    chosen = only ? compress_portable : NULL;
 }
 
 void opal_sha256_init(opal_sha256_t *ctx)
@@ -61,19 +111,30 @@ void opal_sha256_init(opal_sha256_t *ctx)
 
 void opal_sha256_update(opal_sha256_t *ctx, const void *data, size_t len)
 {
+    compress_fn_t compress_blocks = choose();
     const uint8_t *p = data;
     size_t have = ctx->len % OPAL_SHA256_BLOCK;
     ctx->len += len;
-    while (len > 0) {
+    if (have > 0) {
         size_t n = OPAL_SHA256_BLOCK - have < len ? OPAL_SHA256_BLOCK - have : len;
-        memcpy(ctx->block + have, p, n);
-        have += n;
-        p += n;
-        len -= n;
-        if (have == OPAL_SHA256_BLOCK) {
-            compress(ctx->h, ctx->block);
-            have = 0;
+        if (n > 0) {
+            memcpy(ctx->block + have, p, n);
+            p += n;
+            len -= n;
         }
+        if (have + n < OPAL_SHA256_BLOCK) {
+            return;
+        }
+        compress_blocks(ctx->h, ctx->block, 1);
+    }
+    size_t blocks = len / OPAL_SHA256_BLOCK;
+    if (blocks > 0) {
+        compress_blocks(ctx->h, p, blocks);
+        p += blocks * OPAL_SHA256_BLOCK;
+        len -= blocks * OPAL_SHA256_BLOCK;
+    }
+    if (len > 0) {
+        memcpy(ctx->block, p, len);
     }
 }
 

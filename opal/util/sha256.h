@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104), for proving knowledge of a job's secret. Small
- * and portable rather than fast: a handshake hashes some hundred bytes.
+ * SHA-256 (FIPS 180-4) and HMAC-SHA-256 (RFC 2104), for proving knowledge of a job's secret and for
+ * the integrity of what the launcher's daemons tell each other.
  */
 #ifndef OPAL_UTIL_SHA256_H
 #define OPAL_UTIL_SHA256_H
@@ -26,6 +26,9 @@ typedef struct opal_hmac_sha256 {
 OPAL_DECLSPEC void opal_sha256_init(opal_sha256_t *ctx);
 OPAL_DECLSPEC void opal_sha256_update(opal_sha256_t *ctx, const void *data, size_t len);
 OPAL_DECLSPEC void opal_sha256_final(opal_sha256_t *ctx, uint8_t digest[OPAL_SHA256_BYTES]);
+
+/* For tests: use no special instructions from here on, or (false) the best again. */
+OPAL_DECLSPEC void opal_sha256_portable(bool only);
 
 OPAL_DECLSPEC void opal_hmac_sha256_init(opal_hmac_sha256_t *ctx, const void *key, size_t key_len);
 OPAL_DECLSPEC void opal_hmac_sha256_update(opal_hmac_sha256_t *ctx, const void *data, size_t len);

@@ -4,3 +4,7 @@ check_PROGRAMS += fuzz/btl_tcp_fuzz
 fuzz_btl_tcp_fuzz_SOURCES = fuzz/btl_tcp_fuzz.c
 fuzz_btl_tcp_fuzz_LDADD = $(btl_tcp_core)
 EXTRA_DIST += fuzz/btl_tcp
+check_PROGRAMS += fuzz/oob_fuzz
+fuzz_oob_fuzz_SOURCES = fuzz/oob_fuzz.c
+fuzz_oob_fuzz_LDADD = $(orte_oob_core)
+EXTRA_DIST += fuzz/oob
