@@ -5,6 +5,8 @@ libhawser_orte_la_SOURCES += \
     util/pack.c util/pack.h \
     util/proctree.c util/proctree.h \
     util/report.c util/report.h \
+    runtime/daemons.c runtime/daemons.h \
+    runtime/follow.c runtime/follow.h \
     runtime/job.c runtime/types.h \
     runtime/params.c runtime/params.h \
     runtime/queue.c runtime/queue.h \
@@ -13,13 +15,14 @@ libhawser_orte_la_SOURCES += \
     runtime/session.c runtime/session.h \
     runtime/state.c runtime/state.h \
     runtime/topology.c runtime/topology.h \
-    pmix/data.c pmix/internal.h pmix/register.c pmix/server.c pmix/server.h \
+    runtime/wire.c runtime/wire.h \
+    pmix/data.c pmix/internal.h pmix/register.c pmix/remote.c pmix/server.c pmix/server.h \
     mca/errmgr/errmgr.h mca/errmgr/base/errmgr.c \
     mca/iof/iof.h mca/iof/base/internal.h mca/iof/base/help.c mca/iof/base/input.c mca/iof/base/iof.c \
     mca/iof/base/output.c mca/iof/base/sink.c mca/iof/base/sink.h \
     mca/odls/odls.h mca/odls/base/environ.c mca/odls/base/environ.h mca/odls/base/odls.c \
     mca/odls/base/spawn.c mca/odls/base/spawn.h \
-    mca/plm/plm.h mca/plm/base/plm.c \
+    mca/plm/plm.h mca/plm/base/agent.c mca/plm/base/base.h mca/plm/base/orders.c mca/plm/base/plm.c \
     mca/ras/ras.h mca/ras/base/base.h mca/ras/base/hostfile.c mca/ras/base/hosts.c \
     mca/ras/base/known.c mca/ras/base/names.c mca/ras/base/nodelist.c mca/ras/base/ras.c \
     mca/ras/base/select.c \
@@ -36,7 +39,9 @@ liborte_oob_la_SOURCES = oob/connect.c oob/greet.c oob/internal.h oob/link.c oob
 libhawser_orte_la_LIBADD += liborte-oob.la
 libhawser_orte_la_DEPENDENCIES += liborte-oob.la
 
-bin_PROGRAMS += mpirun orte-clean
+bin_PROGRAMS += mpirun orted orte-clean
+orted_SOURCES = tools/orted/main.c
+orted_LDADD = libhawser-orte.la $(top_builddir)/opal/libhawser-opal.la $(LIBEVENT_LIBS)
 mpirun_SOURCES = tools/mpirun/main.c
 mpirun_LDADD = libhawser-orte.la $(top_builddir)/opal/libhawser-opal.la $(LIBEVENT_LIBS)
 orte_clean_SOURCES = tools/orte-clean/main.c

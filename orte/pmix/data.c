@@ -1,14 +1,22 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Published names: key -> value with its owner, kept in memory for the life of mpirun. A look-up
- * that asks to wait is kept until all its keys are there. Everything here runs in the event
- * loop's thread, except that the three callbacks copy their arguments in libpmix's thread.
+ * Published names: key -> value with its owner, kept in memory for the life of mpirun; daemons hand
+ * requests on to it. A look-up that asks to wait is kept until all its keys are there. Everything
+ * here runs in the event loop's thread, except that the three callbacks copy their arguments in
+ * libpmix's thread.
  */
 #include "orte/pmix/internal.h"
 
+#include "opal/util/argv.h"
+#include "orte/runtime/wire.h"
+#include "orte/util/report.h"
+
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+typedef enum { DATA_PUBLISH, DATA_LOOKUP, DATA_UNPUBLISH } data_kind_t;
 
 /* A request from a client, and, in the same form, a published item or a waiting look-up. */
 typedef struct request {
@@ -254,6 +262,232 @@ static void take_unpublish(void *arg)
     request_free(request);
 }
 
+/* ---- From daemons to mpirun ---- */
+
+/* libpmix's own packing: values have many types. */
+static void pack_pmix(orte_pack_t *pack, void *items, size_t count, pmix_data_type_t type)
+{
+    pmix_data_buffer_t buffer;
+    pmix_status_t rc = PMIX_SUCCESS;
+
+    PMIX_DATA_BUFFER_CONSTRUCT(&buffer);
+    if (count > 0) {
+        rc = PMIx_Data_pack(NULL, &buffer, items, (int32_t)count, type);
+    }
+    if (rc == PMIX_SUCCESS) {
+        orte_pack_u32(pack, (uint32_t)count);
+        orte_pack_bytes(pack, buffer.base_ptr, buffer.bytes_used);
+    } else if (pack->rc == OPAL_SUCCESS) {
+        pack->rc = OPAL_ERROR;
+    }
+    PMIX_DATA_BUFFER_DESTRUCT(&buffer);
+}
+
+/* Into `items`, with room for `count`. */
+static bool unpack_pmix(const uint8_t *data, size_t size, void *items, uint32_t count,
+                        pmix_data_type_t type)
+{
+    pmix_data_buffer_t buffer;
+    pmix_byte_object_t bytes = {.bytes = (char *)data, .size = size};
+    int32_t got = (int32_t)count;
+
+    PMIX_DATA_BUFFER_CONSTRUCT(&buffer);
+    bool good = PMIx_Data_embed(&buffer, &bytes) == PMIX_SUCCESS &&
+                PMIx_Data_unpack(NULL, &buffer, items, &got, type) == PMIX_SUCCESS &&
+                got == (int32_t)count;
+    PMIX_DATA_BUFFER_DESTRUCT(&buffer);
+    return good;
+}
+
+/* The number of things packed; more than there are bytes is no number. */
+static uint32_t unpack_pmix_count(orte_unpack_t *unpack, const uint8_t **data, size_t *size)
+{
+    uint32_t count = orte_unpack_u32(unpack);
+
+    *data = orte_unpack_bytes(unpack, size);
+    if (unpack->rc == OPAL_SUCCESS && (count > *size || count > INT32_MAX)) {
+        unpack->rc = OPAL_ERR_PARSE;
+    }
+    return unpack->rc == OPAL_SUCCESS ? count : 0;
+}
+
+static void take_op_reply(void *arg, pmix_status_t status, const void *data, size_t size)
+{
+    request_t *request = arg;
+
+    (void)data;
+    (void)size;
+    request->done(status, request->cbdata);
+    request_free(request);
+}
+
+static void take_lookup_reply(void *arg, pmix_status_t status, const void *data, size_t size)
+{
+    request_t *request = arg;
+    orte_unpack_t unpack;
+    const uint8_t *bytes = NULL;
+    pmix_pdata_t *found = NULL;
+    size_t length = 0;
+
+    orte_unpack_init(&unpack, data, size);
+    uint32_t count = size == 0 ? 0 : unpack_pmix_count(&unpack, &bytes, &length);
+    if (count > 0) {
+        PMIX_PDATA_CREATE(found, count);
+        if (found == NULL || !unpack_pmix(bytes, length, found, count, PMIX_PDATA)) {
+            status = PMIX_ERR_UNPACK_FAILURE;
+        }
+    }
+    request->found(status, found, count, request->cbdata);
+    if (found != NULL) {
+        PMIX_PDATA_FREE(found, count);
+    }
+    request_free(request);
+}
+
+/* mpirun keeps what is published. */
+static void hand_on(request_t *request, data_kind_t kind)
+{
+    orte_pmix_reply_t reply = kind == DATA_LOOKUP ? take_lookup_reply : take_op_reply;
+    orte_pack_t pack;
+    size_t size;
+
+    orte_pack_init(&pack);
+    orte_pack_string(&pack, request->owner.nspace);
+    orte_pack_u32(&pack, request->owner.rank);
+    orte_pack_strings(&pack, request->keys);
+    pack_pmix(&pack, request->infos, request->ninfos, PMIX_INFO);
+    uint8_t *data = orte_pack_take(&pack, &size);
+    if (data == NULL) {
+        reply(request, PMIX_ERR_PACK_FAILURE, NULL, 0);
+        return;
+    }
+    orte_pmix_ask(0, ORTE_WIRE_DATA, (int)kind, data, size, reply, request);
+    free(data);
+}
+
+static bool is_elsewhere(void)
+{
+    return orte_pmix_self->rt->index != 0;
+}
+
+/* Whom to answer. */
+typedef struct {
+    uint32_t daemon;
+    uint64_t id;
+} asker_t;
+
+static void answer_op(pmix_status_t status, void *cbdata)
+{
+    asker_t *asker = cbdata;
+
+    orte_pmix_answer(asker->daemon, ORTE_WIRE_DATA_REPLY, asker->id, status, NULL, 0);
+    free(asker);
+}
+
+static void answer_found(pmix_status_t status, pmix_pdata_t data[], size_t ndata, void *cbdata)
+{
+    asker_t *asker = cbdata;
+    orte_pack_t pack;
+    size_t size;
+
+    orte_pack_init(&pack);
+    pack_pmix(&pack, data, ndata, PMIX_PDATA);
+    uint8_t *bytes = orte_pack_take(&pack, &size);
+    if (bytes == NULL) {
+        status = PMIX_ERR_PACK_FAILURE;
+        size = 0;
+    }
+    orte_pmix_answer(asker->daemon, ORTE_WIRE_DATA_REPLY, asker->id, status, bytes, size);
+    free(bytes);
+    free(asker);
+}
+
+static request_t *unpack_data(const orte_wire_request_t *wire)
+{
+    request_t *request = calloc(1, sizeof(*request));
+    orte_unpack_t unpack;
+    const uint8_t *bytes;
+    size_t size;
+
+    if (request == NULL) {
+        return NULL;
+    }
+    orte_unpack_init(&unpack, wire->data, wire->size);
+    char *nspace = orte_unpack_string(&unpack);
+    PMIX_LOAD_PROCID(&request->owner, nspace == NULL ? "" : nspace, orte_unpack_u32(&unpack));
+    free(nspace);
+    request->keys = orte_unpack_strings(&unpack);
+    request->ninfos = unpack_pmix_count(&unpack, &bytes, &size);
+    if (request->ninfos > 0) {
+        PMIX_INFO_CREATE(request->infos, request->ninfos);
+        if (request->infos == NULL || !unpack_pmix(bytes, size, request->infos,
+                                                   (uint32_t)request->ninfos, PMIX_INFO)) {
+            unpack.rc = OPAL_ERR_PARSE;
+        }
+    }
+    if (request->keys == NULL || !orte_unpack_is_done(&unpack)) {
+        request_free(request);
+        return NULL;
+    }
+    return request;
+}
+
+void orte_pmix_take_data(void *arg, orte_oob_message_t *message)
+{
+    orte_wire_request_t wire;
+    request_t *request = NULL;
+    asker_t *asker = malloc(sizeof(*asker));
+
+    (void)arg;
+    if (orte_pmix_self == NULL || asker == NULL ||
+        orte_wire_unpack_request(message, &wire) != OPAL_SUCCESS || wire.number < DATA_PUBLISH ||
+        wire.number > DATA_UNPUBLISH || (request = unpack_data(&wire)) == NULL) {
+        orte_warn("a request from daemon %u makes no sense", (unsigned)message->from);
+        free(asker);
+        return;
+    }
+    *asker = (asker_t){.daemon = message->from, .id = wire.id};
+    request->done = answer_op;
+    request->found = answer_found;
+    request->cbdata = asker;
+    if (wire.number == DATA_PUBLISH) {
+        take_publish(request);
+    } else if (wire.number == DATA_LOOKUP) {
+        take_lookup(request);
+    } else {
+        take_unpublish(request);
+    }
+}
+
+/* ---- From processes of this host ---- */
+
+static void start_publish(void *arg)
+{
+    if (is_elsewhere()) {
+        hand_on(arg, DATA_PUBLISH);
+    } else {
+        take_publish(arg);
+    }
+}
+
+static void start_lookup(void *arg)
+{
+    if (is_elsewhere()) {
+        hand_on(arg, DATA_LOOKUP);
+    } else {
+        take_lookup(arg);
+    }
+}
+
+static void start_unpublish(void *arg)
+{
+    if (is_elsewhere()) {
+        hand_on(arg, DATA_UNPUBLISH);
+    } else {
+        take_unpublish(arg);
+    }
+}
+
 pmix_status_t orte_pmix_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t ninfo,
                                 pmix_op_cbfunc_t cbfunc, void *cbdata)
 {
@@ -263,7 +497,7 @@ pmix_status_t orte_pmix_publish(const pmix_proc_t *proc, const pmix_info_t info[
         return PMIX_ERR_NOMEM;
     }
     request->done = cbfunc;
-    return post(request, take_publish);
+    return post(request, start_publish);
 }
 
 pmix_status_t orte_pmix_lookup(const pmix_proc_t *proc, char **keys, const pmix_info_t info[],
@@ -275,7 +509,7 @@ pmix_status_t orte_pmix_lookup(const pmix_proc_t *proc, char **keys, const pmix_
         return PMIX_ERR_NOMEM;
     }
     request->found = cbfunc;
-    return post(request, take_lookup);
+    return post(request, start_lookup);
 }
 
 pmix_status_t orte_pmix_unpublish(const pmix_proc_t *proc, char **keys, const pmix_info_t info[],
@@ -287,5 +521,5 @@ pmix_status_t orte_pmix_unpublish(const pmix_proc_t *proc, char **keys, const pm
         return PMIX_ERR_NOMEM;
     }
     request->done = cbfunc;
-    return post(request, take_unpublish);
+    return post(request, start_unpublish);
 }

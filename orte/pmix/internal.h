@@ -3,6 +3,7 @@
 #ifndef ORTE_PMIX_INTERNAL_H
 #define ORTE_PMIX_INTERNAL_H
 
+#include "orte/oob/oob.h"
 #include "orte/pmix/server.h"
 
 #include <pmix.h>
@@ -20,6 +21,22 @@ orte_proc_t *orte_pmix_find_proc(const pmix_proc_t *id);
 /* Post a task to the event loop; a PMIx status. */
 pmix_status_t orte_pmix_post(void (*task)(void *), void *arg);
 
+/* Requests of others' servers (remote.c): callbacks of the server module. */
+pmix_status_t orte_pmix_fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
+                              size_t ninfo, char *data, size_t ndata, pmix_modex_cbfunc_t cbfunc,
+                              void *cbdata);
+pmix_status_t orte_pmix_direct_modex(const pmix_proc_t *id, const pmix_info_t info[], size_t ninfo,
+                                     pmix_modex_cbfunc_t cbfunc, void *cbdata);
+/* Ask a daemon; the reply comes exactly once, with PMIX_ERR_UNREACH if it is lost. The data is
+ * copied; that of the reply lives for the call. */
+typedef void (*orte_pmix_reply_t)(void *arg, pmix_status_t status, const void *data, size_t size);
+void orte_pmix_ask(uint32_t daemon, uint16_t tag, int number, const void *data, size_t size,
+                   orte_pmix_reply_t reply, void *arg);
+void orte_pmix_answer(uint32_t daemon, uint16_t tag, uint64_t id, pmix_status_t status,
+                      const void *data, size_t size);
+
+/* A DATA message, in mpirun. */
+void orte_pmix_take_data(void *arg, orte_oob_message_t *message);
 /* Names published by processes (data.c): callbacks of the server module. */
 pmix_status_t orte_pmix_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t ninfo,
                                 pmix_op_cbfunc_t cbfunc, void *cbdata);

@@ -84,6 +84,33 @@ static void list_free(list_t *list)
     free(list->infos);
 }
 
+/* Nodes without processes of the job are none of its nodes. */
+static bool has_procs(const orte_job_t *job, int node)
+{
+    return job->rt->nodes[node]->nprocs > 0;
+}
+
+/* The number of a node among the job's. */
+static uint32_t node_id(const orte_job_t *job, const orte_node_t *node)
+{
+    uint32_t id = 0;
+
+    for (int n = 0; job->rt->nodes[n] != node; n++) {
+        id += has_procs(job, n);
+    }
+    return id;
+}
+
+static uint32_t count_nodes(const orte_job_t *job)
+{
+    uint32_t count = 0;
+
+    for (int n = 0; n < job->rt->nnodes; n++) {
+        count += has_procs(job, n);
+    }
+    return count;
+}
+
 /* "0,1,4;2,3": ranks by node; a library call turns it into PMIx's own form. */
 static char *ranks_by_node(const orte_job_t *job)
 {
@@ -94,8 +121,9 @@ static char *ranks_by_node(const orte_job_t *job)
     if (out == NULL) {
         return NULL;
     }
-    for (int n = 0; n < job->rt->nnodes; n++) {
-        const char *separator = n == 0 ? "" : ";";
+    for (int n = 0, used = 0; n < job->rt->nnodes; n++) {
+        const char *separator = used == 0 ? "" : ";";
+        used += has_procs(job, n);
         for (int i = 0; i < job->nprocs; i++) {
             if (job->procs[i]->node == job->rt->nodes[n]) {
                 fprintf(out, "%s%d", separator, i);
@@ -116,8 +144,10 @@ static char *node_names(const orte_job_t *job)
     if (out == NULL) {
         return NULL;
     }
-    for (int n = 0; n < job->rt->nnodes; n++) {
-        fprintf(out, "%s%s", n == 0 ? "" : ",", job->rt->nodes[n]->name);
+    for (int n = 0, used = 0; n < job->rt->nnodes; n++) {
+        if (has_procs(job, n)) {
+            fprintf(out, "%s%s", used++ == 0 ? "" : ",", job->rt->nodes[n]->name);
+        }
     }
     fclose(out);
     return text;
@@ -151,7 +181,7 @@ static void add_job_infos(list_t *list, const orte_job_t *job)
     add_u32(list, PMIX_JOB_SIZE, (uint32_t)job->nprocs);
     add_u32(list, PMIX_MAX_PROCS, (uint32_t)job->nprocs);
     add_u32(list, PMIX_JOB_NUM_APPS, (uint32_t)job->napps);
-    add_u32(list, PMIX_NUM_NODES, (uint32_t)job->rt->nnodes);
+    add_u32(list, PMIX_NUM_NODES, count_nodes(job));
     add(list, PMIX_SPAWNED, &no, PMIX_BOOL);
     add(list, PMIX_TMPDIR, tmpdir, PMIX_STRING);
     add(list, PMIX_NSDIR, tmpdir, PMIX_STRING);
@@ -199,7 +229,7 @@ static void add_proc(list_t *list, const orte_proc_t *proc)
     add_rank(&inner, PMIX_GLOBAL_RANK, (pmix_rank_t)proc->rank);
     add_u16(&inner, PMIX_LOCAL_RANK, (uint16_t)proc->local_rank);
     add_u16(&inner, PMIX_NODE_RANK, (uint16_t)proc->node_rank);
-    add_u32(&inner, PMIX_NODEID, (uint32_t)proc->node->index);
+    add_u32(&inner, PMIX_NODEID, node_id(proc->job, proc->node));
     if (proc->node->local) {
         add_location(&inner, proc);
     }

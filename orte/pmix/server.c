@@ -140,37 +140,12 @@ static pmix_status_t client_abort(const pmix_proc_t *id, void *object, int statu
     return post_event(event, take_abort);
 }
 
-/* All nodes of the job are this one, so what its processes gave is what all gave. */
-static pmix_status_t fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
-                           size_t ninfo, char *data, size_t ndata, pmix_modex_cbfunc_t cbfunc,
-                           void *cbdata)
-{
-    (void)procs;
-    (void)nprocs;
-    (void)info;
-    (void)ninfo;
-    cbfunc(PMIX_SUCCESS, data, ndata, cbdata, free, data);
-    return PMIX_SUCCESS;
-}
-
-/* The library answers for local processes itself; there are no others. */
-static pmix_status_t direct_modex(const pmix_proc_t *id, const pmix_info_t info[], size_t ninfo,
-                                  pmix_modex_cbfunc_t cbfunc, void *cbdata)
-{
-    (void)id;
-    (void)info;
-    (void)ninfo;
-    (void)cbfunc;
-    (void)cbdata;
-    return PMIX_ERR_NOT_FOUND;
-}
-
 static pmix_server_module_t module = {
     .client_connected2 = client_connected,
     .client_finalized = client_finalized,
     .abort = client_abort,
-    .fence_nb = fence,
-    .direct_modex = direct_modex,
+    .fence_nb = orte_pmix_fence,
+    .direct_modex = orte_pmix_direct_modex,
     .publish = orte_pmix_publish,
     .lookup = orte_pmix_lookup,
     .unpublish = orte_pmix_unpublish,
@@ -218,7 +193,7 @@ int orte_pmix_server_start(orte_runtime_t *rt)
     choose_store(rt->job);
     PMIX_INFO_LOAD(&info[0], PMIX_SERVER_TMPDIR, rt->session->path, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], PMIX_SYSTEM_TMPDIR, rt->session->path, PMIX_STRING);
-    PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, rt->hostname, PMIX_STRING);
+    PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, rt->self->name, PMIX_STRING);
     PMIX_INFO_CONSTRUCT(&info[3]);
     /* Ours is lent: libpmix would look for devices as well, which takes most of a start-up's
      * time. */

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The PMIx server inside mpirun: what the processes know of their job, and what they ask and
+ * The PMIx server inside mpirun and inside each daemon: what the processes know of their job, and what they ask and
  * report.
  *
  * libpmix calls back in a thread of its own. Every callback copies what it got, posts a task to
@@ -25,6 +25,10 @@
 ORTE_DECLSPEC int orte_pmix_server_start(orte_runtime_t *rt);
 /* Make the job and its processes known. Reports what fails. */
 ORTE_DECLSPEC int orte_pmix_register_job(struct orte_pmix_server *server, orte_job_t *job);
+/* Take messages of other daemons' servers from rt->oob. */
+ORTE_DECLSPEC void orte_pmix_handle_messages(orte_runtime_t *rt);
+/* What was asked of this daemon will not be answered. */
+ORTE_DECLSPEC void orte_pmix_daemon_lost(orte_runtime_t *rt, uint32_t daemon);
 /* Add what a process needs to find the server to its environment. */
 ORTE_DECLSPEC int orte_pmix_setup_fork(const orte_proc_t *proc, char ***env);
 

@@ -4,6 +4,7 @@
 
 #include "opal/util/argv.h"
 #include "orte/runtime/runtime.h"
+#include "orte/runtime/state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ orte_job_t *orte_job_create(orte_runtime_t *rt, int number)
     if (job != NULL) {
         job->rt = rt;
         job->number = number;
+        job->parts = 1;
         job->placement.oversubscribe = ORTE_UNSET;
         job->placement.bind_overload = ORTE_UNSET;
     }
@@ -42,6 +44,7 @@ static void app_destroy(orte_app_t *app)
 {
     opal_argv_free(app->argv);
     opal_argv_free(app->env);
+    opal_argv_free(app->environ);
     opal_argv_free(app->hosts);
     opal_argv_free(app->hostfiles);
     free(app->shares);
@@ -69,6 +72,7 @@ void orte_job_destroy(orte_job_t *job)
     free(job->io.output_dir);
     free(job->io.out_pattern);
     free(job->io.err_pattern);
+    free(job->start_dir);
     free(job);
 }
 
@@ -116,10 +120,20 @@ int orte_job_universe_size(const orte_job_t *job)
 {
     int slots = 0;
 
+    if (job->universe_size > 0) {
+        return job->universe_size;
+    }
     for (int i = 0; i < job->rt->nnodes; i++) {
         slots += job->rt->nodes[i]->slots;
     }
     return slots > job->nprocs ? slots : job->nprocs;
+}
+
+void orte_job_part_over(orte_job_t *job)
+{
+    if (--job->parts == 0) {
+        orte_state_job(job, ORTE_JOB_DONE);
+    }
 }
 
 orte_node_t *orte_node_create(const char *name, int index)

@@ -5,6 +5,7 @@
 
 #include "orte/mca/iof/iof.h"
 #include "orte/mca/odls/odls.h"
+#include "orte/mca/plm/plm.h"
 #include "orte/mca/ras/ras.h"
 #include "orte/mca/rmaps/rmaps.h"
 #include "orte/mca/schizo/schizo.h"
@@ -21,10 +22,13 @@ int orte_register_params(void)
         rc = orte_schizo_register_params();
     }
     if (rc == OPAL_SUCCESS) {
-        rc = orte_ras_register_params();
+        rc = orte_oob_register_params();
     }
     if (rc == OPAL_SUCCESS) {
-        rc = orte_oob_register_params();
+        rc = orte_plm_register_params();
+    }
+    if (rc == OPAL_SUCCESS) {
+        rc = orte_ras_register_params();
     }
     return rc == OPAL_SUCCESS ? orte_rmaps_register_params() : rc;
 }

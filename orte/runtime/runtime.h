@@ -1,5 +1,5 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* One mpirun: its event loop, its hosts, its jobs, and what the command line said about all of
+/* One mpirun, or one of its daemons: its event loop, its hosts, its jobs, and what the command line said about all of
  * them. */
 #ifndef ORTE_RUNTIME_RUNTIME_H
 #define ORTE_RUNTIME_RUNTIME_H
@@ -7,6 +7,10 @@
 #include "opal/declspec.h"
 #include "orte/runtime/types.h"
 
+struct orte_oob;
+struct orte_grpcomm;
+struct orte_daemons;
+struct orte_plm;
 struct orte_queue;
 struct orte_reaper;
 struct orte_session;
@@ -41,6 +45,12 @@ struct orte_runtime {
     const char *progname; /* as the user called it: mpirun, mpiexec */
     char *hostname;
     orte_options_t opt;
+    uint32_t index;       /* of this daemon; 0: mpirun */
+    uint32_t ndaemons;    /* mpirun among them */
+    struct orte_oob *oob; /* NULL: the job runs on this host alone */
+    struct orte_grpcomm *grpcomm;
+    struct orte_daemons *daemons; /* in mpirun: what it knows of the others */
+    struct orte_plm *plm;
     struct event_base *base;
     struct orte_queue *queue;
     struct orte_reaper *reaper;

@@ -10,13 +10,18 @@
 #include "orte/mca/ras/ras.h"
 #include "orte/mca/rmaps/rmaps.h"
 #include "orte/pmix/server.h"
+#include "orte/runtime/daemons.h"
+#include "orte/runtime/follow.h"
 #include "orte/runtime/queue.h"
 #include "orte/runtime/runtime.h"
 #include "orte/runtime/topology.h"
 #include "orte/util/report.h"
 
 #include <event2/event.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 static void step_allocate(orte_job_t *job)
 {
@@ -46,7 +51,7 @@ static void step_daemons(orte_job_t *job)
 
     if (orte_topology_discover(rt->self) != OPAL_SUCCESS ||
         (rt->opt.do_not_launch ? rehearse(job)
-                               : orte_plm_launch_daemons(job, rt->nodes, rt->nnodes)) !=
+                               : orte_plm_launch_daemons(job)) !=
             OPAL_SUCCESS) {
         orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
     }
@@ -85,6 +90,8 @@ static void step_map(orte_job_t *job)
         orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
         return;
     }
+    job->universe_size = orte_job_universe_size(job);
+    job->nalive = job->nprocs;
     if (rt->opt.display_map) {
         orte_rmaps_display_map(job, rt->nodes, rt->nnodes);
     }
@@ -104,15 +111,38 @@ static void step_register(orte_job_t *job)
     orte_state_job(job, ORTE_JOB_LAUNCH);
 }
 
+/* mpirun tells its daemons what to start, and starts what is its own. */
+static int prepare_launch(orte_job_t *job)
+{
+    char here[PATH_MAX];
+
+    if (job->rt->index != 0) {
+        return OPAL_SUCCESS;
+    }
+    if (getcwd(here, sizeof(here)) != NULL) {
+        job->start_dir = strdup(here);
+    }
+    job->io.terminal = orte_iof_has_terminal(job);
+    int rc = orte_odls_prepare(job);
+    if (rc != OPAL_SUCCESS) {
+        orte_report("no memory for the environment of the processes");
+        return rc;
+    }
+    return orte_daemons_launch(job);
+}
+
 static void step_launch(orte_job_t *job)
 {
-    int code = orte_odls_launch(job->rt->odls, job);
+    int code = prepare_launch(job) == OPAL_SUCCESS ? orte_odls_launch(job->rt->odls, job)
+                                                   : ORTE_EXIT_USAGE;
 
     if (code != 0) {
         orte_errmgr_step_failed(job, code);
-        return;
     }
-    orte_state_job(job, ORTE_JOB_RUNNING);
+    /* A daemon waits to be told that the job ends. */
+    if (code == 0 || job->rt->index != 0) {
+        orte_state_job(job, ORTE_JOB_RUNNING);
+    }
 }
 
 static void step_running(orte_job_t *job)
@@ -123,6 +153,9 @@ static void step_running(orte_job_t *job)
 
 static void step_ending(orte_job_t *job)
 {
+    if (job->rt->index == 0) {
+        orte_daemons_end(job, false);
+    }
     orte_odls_end(job->rt->odls, job, false);
 }
 
@@ -133,10 +166,21 @@ static void leave_loop(void *arg)
     event_base_loopbreak(job->rt->base);
 }
 
+static void flushed(void *arg)
+{
+    orte_job_t *job = arg;
+
+    orte_daemons_leave(job->rt, leave_loop, job);
+}
+
 static void step_done(orte_job_t *job)
 {
+    if (job->rt->index != 0) {
+        orte_follow_job_over(job);
+        return;
+    }
     job->rt->exit_code = job->exit_code;
-    orte_iof_when_flushed(job->rt->iof, leave_loop, job);
+    orte_iof_when_flushed(job->rt->iof, flushed, job);
 }
 
 static const struct {

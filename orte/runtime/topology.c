@@ -142,3 +142,87 @@ int orte_topology_discover(orte_node_t *node)
     node->cpu_limit = cgroup_cpu_limit();
     return OPAL_SUCCESS;
 }
+
+int orte_topology_text(const orte_node_t *node, char **text, int *size)
+{
+    if (hwloc_topology_export_xmlbuffer(node->topo, text, size, 0) != 0) {
+        orte_report("can't describe the topology of host %s: %s", node->name, strerror(errno));
+        return OPAL_ERR_IN_ERRNO;
+    }
+    return OPAL_SUCCESS;
+}
+
+void orte_topology_text_free(const orte_node_t *node, char *text)
+{
+    hwloc_free_xmlbuffer(node->topo, text);
+}
+
+/* Host names, boot times and memory in use, which differ between machines of one kind, stand in
+ * lines of their own; nothing that a mapper looks at does. */
+static bool is_machine_line(const char *line, size_t length)
+{
+    static const char *const marks[] = {"<info name=", "<page_type ", "local_memory="};
+
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+        if (memmem(line, length, marks[i], strlen(marks[i])) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int orte_topology_digest(const orte_node_t *node, uint8_t digest[OPAL_SHA256_BYTES])
+{
+    opal_sha256_t hash;
+    char *text;
+    int size;
+    int rc = orte_topology_text(node, &text, &size);
+
+    if (rc != OPAL_SUCCESS) {
+        return rc;
+    }
+    opal_sha256_init(&hash);
+    for (const char *line = text, *end = text + size; line < end;) {
+        const char *stop = memchr(line, '\n', (size_t)(end - line));
+        size_t length = (size_t)((stop == NULL ? end : stop + 1) - line);
+        if (!is_machine_line(line, length)) {
+            opal_sha256_update(&hash, line, length);
+        }
+        line += length;
+    }
+    opal_sha256_final(&hash, digest);
+    orte_topology_text_free(node, text);
+    return OPAL_SUCCESS;
+}
+
+hwloc_topology_t orte_topology_parse(const char *text, size_t size)
+{
+    hwloc_topology_t topo;
+
+    /* As exported, the text ends with a zero byte, and hwloc reads up to there. */
+    if (size == 0 || size > INT_MAX || text[size - 1] != '\0' || init_without_plugins(&topo) != 0) {
+        return NULL;
+    }
+    if (hwloc_topology_set_xmlbuffer(topo, text, (int)size) != 0 ||
+        hwloc_topology_load(topo) != 0) {
+        hwloc_topology_destroy(topo);
+        return NULL;
+    }
+    return topo;
+}
+
+hwloc_bitmap_t orte_topology_parse_cpus(const char *text)
+{
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    bool good = set != NULL && strspn(text, "0123456789-,") == strlen(text);
+
+    /* A made-up number must not allocate a bitmap of its size. */
+    for (const char *at = text; good && *at != '\0'; at++) {
+        good = strspn(at, "0123456789") <= 6;
+    }
+    if (!good || hwloc_bitmap_list_sscanf(set, text) != 0 || hwloc_bitmap_weight(set) < 1) {
+        hwloc_bitmap_free(set);
+        return NULL;
+    }
+    return set;
+}

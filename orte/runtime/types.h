@@ -24,6 +24,7 @@ typedef struct orte_node orte_node_t;
 enum {
     ORTE_EXIT_USAGE = 1,         /* command line, files named by it, or start-up failed */
     ORTE_EXIT_TIMEOUT = 124,     /* --timeout expired */
+    ORTE_EXIT_HOST_LOST = 125,   /* a daemon or its host died or fell silent */
     ORTE_EXIT_NOT_EXEC = 126,    /* program found, can't be executed */
     ORTE_EXIT_NOT_FOUND = 127,   /* no such program */
     ORTE_EXIT_SIGNAL_BASE = 128, /* + number of the signal that ended the job */
@@ -103,6 +104,7 @@ struct orte_node {
     int port;              /* of the remote shell; 0: the usual one */
     int index;             /* in rt->nodes; -1: not one of them */
     bool local;            /* the host that this process runs on */
+    uint32_t daemon;       /* index of the daemon there; 0: mpirun itself */
     int slots;             /* processes that fit without sharing a cpu, unless given by the user; 0:
                             * not given, and the cpus are not known yet */
     int max_slots;         /* never more processes than this; 0: no such limit */
@@ -130,6 +132,7 @@ typedef struct {
     char **argv;
     char *path;     /* resolved executable */
     char **env;     /* NAME=value to set; applied over the job's environment */
+    char **environ; /* complete, but for what is each process's own; set before the launch */
     char *wdir;     /* NULL: where mpirun was started */
     int np;         /* 0: not given */
     int first_rank; /* set by the mapper */
@@ -165,6 +168,7 @@ typedef struct {
     orte_tag_t tag;
     bool timestamp;
     bool merge_stderr;
+    bool terminal;     /* processes get a terminal as standard output */
     char *output_dir;  /* --output-filename, made absolute */
     bool output_only_files; /* do not copy to our own stdout and stderr as well */
     /* files for each rank's stdout and stderr, in place of ours; absolute paths with %r (rank), %h
@@ -185,13 +189,19 @@ struct orte_job {
     orte_proc_t **procs; /* by rank */
     int nprocs;
     bool oversubscribed;
-    int nrunning;        /* started and not yet waited for */
+    int universe_size;   /* 0: not counted yet */
+    char *start_dir;     /* where mpirun was started; NULL: here */
+    int nrunning;        /* started on this host and not yet waited for */
+    int nalive;          /* on all hosts: not known to have ended */
+    int parts;           /* hosts on which something of the job may still run or be on its way */
     int exit_code;       /* first failure decides */
     bool failed;         /* exit_code was set by a failure that was reported */
 };
 
 /* Slots of all nodes, or the number of processes if that is more. */
 ORTE_DECLSPEC int orte_job_universe_size(const orte_job_t *job);
+/* Nothing of the job is left on one of its hosts; on the last one its state becomes DONE. */
+ORTE_DECLSPEC void orte_job_part_over(orte_job_t *job);
 ORTE_DECLSPEC orte_job_t *orte_job_create(orte_runtime_t *rt, int number);
 ORTE_DECLSPEC void orte_job_destroy(orte_job_t *job);
 ORTE_DECLSPEC orte_app_t *orte_job_add_app(orte_job_t *job);

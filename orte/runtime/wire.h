@@ -26,6 +26,7 @@
 #ifndef ORTE_RUNTIME_WIRE_H
 #define ORTE_RUNTIME_WIRE_H
 
+#include "opal/util/sha256.h"
 #include "orte/oob/oob.h"
 #include "orte/runtime/runtime.h"
 
@@ -63,6 +64,7 @@ typedef struct {
  * code; the text may be NULL. */
 typedef struct {
     int32_t number; /* index of a daemon, or rank */
+    int32_t pid;    /* of the process; 0: none */
     int32_t code;
     char *text;
 } orte_wire_notice_t;

@@ -2,7 +2,8 @@
 /*
  * errmgr: decides what the end of a process, an abort, a signal or a time limit means for the
  * job, says so in one message, and fixes mpirun's exit code. The first failure counts; what
- * happens to a job that is already being ended is not reported.
+ * happens to a job that is already being ended is not reported. All of this is mpirun's; in a daemon
+ * the same functions tell mpirun.
  */
 #ifndef ORTE_MCA_ERRMGR_ERRMGR_H
 #define ORTE_MCA_ERRMGR_ERRMGR_H
@@ -19,5 +20,11 @@ ORTE_DECLSPEC void orte_errmgr_interrupted(orte_job_t *job, int signal_number);
 ORTE_DECLSPEC void orte_errmgr_timeout(orte_job_t *job);
 /* A step of the launch failed and was reported. */
 ORTE_DECLSPEC void orte_errmgr_step_failed(orte_job_t *job, int exit_code);
+/* A process could not be started; text says why (NULL: it was reported). */
+ORTE_DECLSPEC void orte_errmgr_start_failed(orte_job_t *job, int exit_code, const char *text);
+/* The daemon on a host, or the host itself, is lost; `sentence` is oob's. */
+ORTE_DECLSPEC void orte_errmgr_daemon_lost(orte_job_t *job, const char *sentence);
+/* The process was on such a host. */
+ORTE_DECLSPEC void orte_errmgr_proc_lost(orte_proc_t *proc);
 
 #endif

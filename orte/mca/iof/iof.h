@@ -12,6 +12,10 @@
  * Messages that processes send to the user in envelopes (opal/util/help_envelope.h) are taken
  * out of their standard error; each topic is shown once per job, and repeats are counted.
  *
+ * In a daemon the sink of all channels is mpirun, whose channels of the same processes begin there:
+ * tags, files and users' messages are dealt with in mpirun only. What is on its way is bounded by
+ * oob's windows, in both directions.
+ *
  * A process's channels live from orte_iof_prepare() to orte_iof_finish().
  */
 #ifndef ORTE_MCA_IOF_IOF_H
@@ -37,6 +41,22 @@ ORTE_DECLSPEC void orte_iof_start_stdin(orte_iof_t *iof, orte_job_t *job);
 ORTE_DECLSPEC void orte_iof_continued(orte_iof_t *iof);
 /* The process and its descendants are gone: take what is left in its pipes and close them. */
 ORTE_DECLSPEC void orte_iof_finish(orte_iof_t *iof, orte_proc_t *proc);
+/* Are the job's processes to have a terminal? Asked in mpirun, for all hosts. */
+ORTE_DECLSPEC bool orte_iof_has_terminal(const orte_job_t *job);
+
+/* In mpirun: bytes of a process on another host, and how many bytes its daemon may then send again
+ * once they are written. */
+ORTE_DECLSPEC void orte_iof_remote_output(orte_iof_t *iof, orte_proc_t *proc, bool is_stderr,
+                                          const void *data, size_t size);
+ORTE_DECLSPEC void orte_iof_remote_owes(orte_iof_t *iof, uint32_t daemon, size_t size);
+/* In mpirun: nobody there wants our stdin any more. */
+ORTE_DECLSPEC void orte_iof_daemon_lost(orte_iof_t *iof, uint32_t daemon);
+/* In a daemon: a piece of mpirun's stdin; none: its end. Copied. */
+ORTE_DECLSPEC void orte_iof_remote_input(orte_iof_t *iof, const void *data, size_t size);
+/* In a daemon: nobody reads what this process writes. */
+ORTE_DECLSPEC void orte_iof_close_output(orte_iof_t *iof, orte_proc_t *proc, bool is_stderr);
+/* In both: there is room again on the way to another host. */
+ORTE_DECLSPEC void orte_iof_remote_drained(orte_iof_t *iof);
 /* Bytes accepted from processes and not yet written. */
 ORTE_DECLSPEC size_t orte_iof_pending(const orte_iof_t *iof);
 /* Has anybody stopped reading our stdout or stderr? */

@@ -2,12 +2,12 @@
 /*
  * odls: starting, signalling and ending processes on this node.
  *
- * Every process leads a process group of its own, dies with mpirun (parent-death signal), and
- * has been told to the reaper. mpirun adopts what they leave behind (it is a subreaper) and ends
+ * Every process leads a process group of its own, dies with mpirun or the daemon that started it
+ * (parent-death signal), and has been told to the reaper. Its parent adopts what they leave behind (it is a subreaper) and ends
  * it with the job.
  *
- * A process is over when it has been waited for; errmgr is told then. A job is over when all are
- * and nothing adopted is left; the job's state becomes DONE then.
+ * A process is over when it has been waited for; errmgr is told then. A job is over on this host when
+ * all are and nothing adopted is left.
  */
 #ifndef ORTE_MCA_ODLS_ODLS_H
 #define ORTE_MCA_ODLS_ODLS_H
@@ -21,6 +21,8 @@ ORTE_DECLSPEC int orte_odls_register_params(void);
 ORTE_DECLSPEC orte_odls_t *orte_odls_create(orte_runtime_t *rt);
 ORTE_DECLSPEC void orte_odls_destroy(orte_odls_t *odls);
 
+/* Make the environments of the job's programs, for all hosts; in mpirun. */
+ORTE_DECLSPEC int orte_odls_prepare(orte_job_t *job);
 /* Start all processes of the job that are mapped to this node. Stops at the first that can't be
  * started, reports it, and returns an exit code of the launcher (0: all run). */
 ORTE_DECLSPEC int orte_odls_launch(orte_odls_t *odls, orte_job_t *job);

@@ -11,6 +11,8 @@
 #include "orte/mca/rmaps/rmaps.h"
 #include "orte/mca/schizo/schizo.h"
 #include "orte/pmix/server.h"
+#include "orte/oob/oob.h"
+#include "orte/runtime/daemons.h"
 #include "orte/runtime/queue.h"
 #include "orte/runtime/reaper.h"
 #include "orte/runtime/runtime.h"
@@ -35,11 +37,30 @@ enum { NSIGNALS = sizeof(signals) / sizeof(signals[0]) };
 
 enum { FILES_MIN = 48 }; /* open files with which mpirun starts a few processes */
 
+/* To the job's processes on all hosts. */
+static void pass_on(orte_runtime_t *rt, int number)
+{
+    orte_odls_signal(rt->odls, rt->job, number);
+    orte_daemons_signal(rt->job, number);
+}
+
+/* Stop ourselves as soon as the daemons' messages are out. */
+static void stop_self(void *arg)
+{
+    orte_runtime_t *rt = arg;
+
+    if (rt->oob != NULL && orte_oob_backlog(rt->oob, ORTE_OOB_EVERYBODY, ORTE_OOB_CONTROL) > 0 &&
+        orte_queue_post(rt->queue, stop_self, rt) == OPAL_SUCCESS) {
+        return;
+    }
+    raise(SIGSTOP);
+}
+
 /* Stop the processes, then ourselves; whoever continues us continues them (SIGCONT below). */
 static void stop_all(orte_runtime_t *rt)
 {
-    orte_odls_signal(rt->odls, rt->job, SIGTSTP);
-    raise(SIGSTOP);
+    pass_on(rt, SIGTSTP);
+    stop_self(rt);
 }
 
 static void got_signal(evutil_socket_t number, short what, void *arg)
@@ -53,12 +74,12 @@ static void got_signal(evutil_socket_t number, short what, void *arg)
         stop_all(rt);
         break;
     case SIGCONT:
-        orte_odls_signal(rt->odls, rt->job, SIGCONT);
+        pass_on(rt, SIGCONT);
         orte_iof_continued(rt->iof);
         break;
     case SIGUSR1:
     case SIGUSR2:
-        orte_odls_signal(rt->odls, rt->job, (int)number);
+        pass_on(rt, (int)number);
         break;
     default:
         orte_errmgr_interrupted(rt->job, (int)number);
@@ -228,7 +249,8 @@ static int prepare(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t 
     if (orte_schizo_export_params(rt) != OPAL_SUCCESS || opal_init() != OPAL_SUCCESS) {
         return ORTE_EXIT_USAGE;
     }
-    if (orte_odls_register_params() != OPAL_SUCCESS || orte_iof_register_params() != OPAL_SUCCESS ||
+    if (orte_oob_register_params() != OPAL_SUCCESS ||
+        orte_odls_register_params() != OPAL_SUCCESS || orte_iof_register_params() != OPAL_SUCCESS ||
         orte_schizo_register_params() != OPAL_SUCCESS || orte_ras_open() != OPAL_SUCCESS ||
         orte_rmaps_open() != OPAL_SUCCESS ||
         mca_base_var_check_unknown() != OPAL_SUCCESS) {

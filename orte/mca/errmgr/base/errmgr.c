@@ -4,6 +4,8 @@
 
 #include "orte/mca/iof/iof.h"
 #include "orte/mca/odls/odls.h"
+#include "orte/runtime/daemons.h"
+#include "orte/runtime/follow.h"
 #include "orte/runtime/state.h"
 #include "orte/util/report.h"
 
@@ -34,7 +36,7 @@ static int clamp_code(int code)
 
 static const char *consequence(const orte_job_t *job)
 {
-    if (job->rt->opt.continuous || job->nrunning == 0) {
+    if (job->rt->opt.continuous || job->nalive == 0) {
         return "";
     }
     return "; ending the job";
@@ -94,6 +96,11 @@ void orte_errmgr_proc_exited(orte_proc_t *proc)
     bool was_finalized = proc->state == ORTE_PROC_FINALIZED;
 
     orte_state_proc(proc, ORTE_PROC_EXITED);
+    job->nalive--;
+    if (job->rt->index != 0) {
+        orte_follow_proc_exited(proc, was_finalized);
+        return;
+    }
     if (job->rt->opt.print_exit_codes) {
         orte_report("rank %d: %s %d", proc->rank, WIFSIGNALED(status) ? "signal" : "exit code",
                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
@@ -116,6 +123,10 @@ void orte_errmgr_proc_aborted(orte_proc_t *proc, int code, const char *text)
     char who[512];
 
     proc->abort_called = true;
+    if (job->rt->index != 0) {
+        orte_follow_proc_aborted(proc, code, text);
+        return;
+    }
     if (job->failed) {
         return;
     }
@@ -134,6 +145,7 @@ void orte_errmgr_interrupted(orte_job_t *job, int signal_number)
         return;
     }
     if (job->state == ORTE_JOB_ENDING) {
+        orte_daemons_end(job, true);
         orte_odls_end(job->rt->odls, job, true);
         return;
     }
@@ -156,5 +168,33 @@ void orte_errmgr_timeout(orte_job_t *job)
 
 void orte_errmgr_step_failed(orte_job_t *job, int exit_code)
 {
-    fail(job, exit_code, true);
+    orte_errmgr_start_failed(job, exit_code, NULL);
+}
+
+void orte_errmgr_start_failed(orte_job_t *job, int exit_code, const char *text)
+{
+    if (job->rt->index != 0) {
+        orte_follow_failed(job->rt, -1, exit_code, text);
+        return;
+    }
+    if (text != NULL && !job->failed) {
+        orte_report("%s", text);
+    }
+    fail(job, clamp_code(exit_code), true);
+}
+
+void orte_errmgr_daemon_lost(orte_job_t *job, const char *sentence)
+{
+    if (!job->failed && job->state < ORTE_JOB_DONE) {
+        orte_report("%s%s", sentence, job->state < ORTE_JOB_ENDING ? "; ending the job" : "");
+    }
+    fail(job, ORTE_EXIT_HOST_LOST, true);
+}
+
+void orte_errmgr_proc_lost(orte_proc_t *proc)
+{
+    if (proc->state != ORTE_PROC_EXITED) {
+        orte_state_proc(proc, ORTE_PROC_EXITED);
+        proc->job->nalive--;
+    }
 }

@@ -6,8 +6,11 @@
 #include "orte/mca/iof/base/sink.h"
 #include "opal/util/help_envelope.h"
 #include "orte/mca/iof/iof.h"
+#include "orte/runtime/wire.h"
 
 #define ORTE_IOF_CHUNK ((size_t)64 * 1024)
+/* One read; with its header it fits into one message to mpirun. */
+#define ORTE_IOF_READ (ORTE_IOF_CHUNK - ORTE_WIRE_STREAM_HEADER)
 /* A line longer than this is handed on in pieces, each with its tag and an added newline. */
 #define ORTE_IOF_LINE_MAX ((size_t)1024 * 1024)
 
@@ -21,7 +24,8 @@ typedef struct {
     orte_proc_t *proc;
     const char *name;      /* "stdout", "stderr" */
     bool is_stderr;
-    int fd;                /* -1: closed */
+    bool open;
+    int fd;                /* -1: closed, or the process is on another host */
     struct event *event;
     orte_sink_t *console;  /* ours; NULL: files only */
     orte_sink_t *file;     /* owned; NULL: none */
@@ -51,12 +55,17 @@ struct orte_iof {
     orte_iof_topic_t *topics;
     bool output_lost; /* some process's output has no reader any more */
     bool file_failed; /* a file of --output-filename, closed by now, is not complete */
+    size_t *owed;     /* by daemon: bytes taken while our sinks were full; NULL: none ever */
     void (*flushed)(void *);
     void *flushed_arg;
 };
 
 /* Output, output.c */
+/* fd -1: bytes come through orte_iof_channel_feed(). */
 int orte_iof_channel_open(orte_iof_channel_t *channel, int fd);
+void orte_iof_channel_feed(orte_iof_channel_t *channel, const void *data, size_t size);
+/* Close the reading end: the process is to learn that nobody reads. */
+void orte_iof_channel_close(orte_iof_channel_t *channel);
 void orte_iof_channel_start(orte_iof_channel_t *channel);
 /* Take what is in the pipe now, then close. */
 void orte_iof_channel_finish(orte_iof_channel_t *channel);
@@ -74,6 +83,13 @@ void orte_iof_input_start(orte_iof_input_t *input);
 void orte_iof_input_continued(orte_iof_input_t *input);
 /* Feed this descriptor as well; taken over. */
 int orte_iof_input_add(orte_iof_input_t *input, int fd);
+/* Feed a daemon as well. */
+int orte_iof_input_add_daemon(orte_iof_input_t *input, uint32_t daemon);
+void orte_iof_input_remove_daemon(orte_iof_input_t *input, uint32_t daemon);
+/* In a daemon: a piece from mpirun. */
+void orte_iof_input_take(orte_iof_input_t *input, const void *data, size_t size);
+/* Room on the way to a daemon. */
+void orte_iof_input_drained(orte_iof_input_t *input);
 bool orte_iof_wants_input(const orte_proc_t *proc);
 
 #endif

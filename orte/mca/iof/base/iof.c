@@ -4,6 +4,8 @@
 
 #include "opal/constants.h"
 #include "opal/mca/base/var.h"
+#include "orte/mca/errmgr/errmgr.h"
+#include "orte/runtime/daemons.h"
 #include "orte/runtime/queue.h"
 #include "orte/util/report.h"
 
@@ -36,9 +38,8 @@ int orte_iof_register_params(void)
     return mca_base_var_register(&terminal, &use_terminal);
 }
 
-static void sink_drained(void *arg)
+static void resume_all(orte_iof_t *iof)
 {
-    orte_iof_t *iof = arg;
     orte_job_t *job = iof->rt->job;
 
     for (int i = 0; i < job->nprocs; i++) {
@@ -48,6 +49,25 @@ static void sink_drained(void *arg)
             orte_iof_channel_resume(&io->err);
         }
     }
+}
+
+/* Daemons whose output filled our sinks may go on. */
+static void pay_back(orte_iof_t *iof)
+{
+    for (uint32_t i = 1; iof->owed != NULL && i < iof->rt->ndaemons; i++) {
+        if (iof->owed[i] > 0) {
+            orte_daemons_consumed(iof->rt, i, iof->owed[i]);
+            iof->owed[i] = 0;
+        }
+    }
+}
+
+static void sink_drained(void *arg)
+{
+    orte_iof_t *iof = arg;
+
+    resume_all(iof);
+    pay_back(iof);
     if (iof->flushed != NULL && orte_iof_pending(iof) == 0) {
         orte_queue_post(iof->rt->queue, iof->flushed, iof->flushed_arg);
         iof->flushed = NULL;
@@ -84,6 +104,7 @@ void orte_iof_destroy(orte_iof_t *iof)
     orte_iof_input_destroy(iof->input);
     orte_sink_destroy(iof->out);
     orte_sink_destroy(iof->err);
+    free(iof->owed);
     if (iof->null_fd >= 0) {
         close(iof->null_fd);
     }
@@ -221,8 +242,7 @@ static int make_terminal(int *ours, int *theirs)
 
 static int open_output(orte_iof_channel_t *channel, int *child)
 {
-    bool terminal = use_terminal && !channel->is_stderr && channel->console != NULL &&
-                    isatty(STDOUT_FILENO);
+    bool terminal = channel->proc->job->io.terminal && !channel->is_stderr;
     int ours;
     int rc = open_file(channel);
 
@@ -259,22 +279,37 @@ static bool hides(const orte_io_options_t *options, bool is_stderr)
     return options->output_only_files || pattern_of(options, is_stderr) != NULL;
 }
 
-int orte_iof_prepare(orte_iof_t *iof, orte_proc_t *proc, int child[3])
+bool orte_iof_has_terminal(const orte_job_t *job)
+{
+    return use_terminal && !hides(&job->io, false) && isatty(STDOUT_FILENO);
+}
+
+static orte_iof_proc_t *make_channels(orte_iof_t *iof, orte_proc_t *proc)
 {
     const orte_io_options_t *options = &proc->job->io;
     orte_iof_proc_t *io = calloc(1, sizeof(*io));
+
+    if (io != NULL) {
+        proc->iof = io;
+        io->out = (orte_iof_channel_t){.iof = iof, .proc = proc, .name = "stdout", .fd = -1,
+                                       .console = hides(options, false) ? NULL : iof->out};
+        io->err = (orte_iof_channel_t){.iof = iof, .proc = proc, .name = "stderr",
+                                       .is_stderr = true, .fd = -1,
+                                       .console = hides(options, true) ? NULL : iof->err};
+    }
+    return io;
+}
+
+int orte_iof_prepare(orte_iof_t *iof, orte_proc_t *proc, int child[3])
+{
+    const orte_io_options_t *options = &proc->job->io;
+    orte_iof_proc_t *io = make_channels(iof, proc);
     int rc;
 
     child[0] = child[1] = child[2] = -1;
     if (io == NULL) {
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
-    proc->iof = io;
-    io->out = (orte_iof_channel_t){.iof = iof, .proc = proc, .name = "stdout", .fd = -1,
-                                   .console = hides(options, false) ? NULL : iof->out};
-    io->err = (orte_iof_channel_t){.iof = iof, .proc = proc, .name = "stderr",
-                                   .is_stderr = true, .fd = -1,
-                                   .console = hides(options, true) ? NULL : iof->err};
     rc = open_input(iof, proc, &child[0]);
     if (rc == OPAL_SUCCESS) {
         rc = open_output(&io->out, &child[1]);
@@ -298,10 +333,100 @@ void orte_iof_start(orte_iof_t *iof, orte_proc_t *proc)
     orte_iof_channel_start(&io->err);
 }
 
+/* The first process of each host that wants input stands for its daemon. */
+static int feed_daemons(orte_iof_t *iof, const orte_job_t *job)
+{
+    int rc = OPAL_SUCCESS;
+
+    for (int i = 0; i < job->nprocs && rc == OPAL_SUCCESS; i++) {
+        const orte_proc_t *proc = job->procs[i];
+        if (proc->node->daemon != iof->rt->index && orte_iof_wants_input(proc)) {
+            rc = orte_iof_input_add_daemon(iof->input, proc->node->daemon);
+        }
+    }
+    return rc;
+}
+
 void orte_iof_start_stdin(orte_iof_t *iof, orte_job_t *job)
 {
-    if (job->io.stdin_kind != ORTE_STDIN_NONE) {
-        orte_iof_input_start(iof->input);
+    if (job->io.stdin_kind == ORTE_STDIN_NONE) {
+        return;
+    }
+    if (iof->rt->index == 0 && feed_daemons(iof, job) != OPAL_SUCCESS) {
+        orte_warn("no memory to pass standard input to all hosts");
+    }
+    orte_iof_input_start(iof->input);
+}
+
+/* A process on another host has said something for the first time. */
+static orte_iof_proc_t *remote_channels(orte_iof_t *iof, orte_proc_t *proc)
+{
+    orte_iof_proc_t *io = make_channels(iof, proc);
+
+    if (io == NULL || open_file(&io->out) != OPAL_SUCCESS ||
+        orte_iof_channel_open(&io->out, -1) != OPAL_SUCCESS ||
+        open_file(&io->err) != OPAL_SUCCESS ||
+        orte_iof_channel_open(&io->err, -1) != OPAL_SUCCESS) {
+        orte_errmgr_step_failed(proc->job, ORTE_EXIT_USAGE);
+        return NULL;
+    }
+    return io;
+}
+
+void orte_iof_remote_output(orte_iof_t *iof, orte_proc_t *proc, bool is_stderr, const void *data,
+                            size_t size)
+{
+    orte_iof_proc_t *io = proc->iof != NULL ? proc->iof : remote_channels(iof, proc);
+    orte_iof_channel_t *channel = io == NULL ? NULL : is_stderr ? &io->err : &io->out;
+
+    if (channel != NULL && channel->open && !channel->unread) {
+        orte_iof_channel_feed(channel, data, size);
+    }
+}
+
+void orte_iof_remote_owes(orte_iof_t *iof, uint32_t daemon, size_t size)
+{
+    if (orte_sink_pending(iof->out) <= ORTE_SINK_HIGH &&
+        orte_sink_pending(iof->err) <= ORTE_SINK_HIGH) {
+        orte_daemons_consumed(iof->rt, daemon, size);
+        return;
+    }
+    if (iof->owed == NULL) {
+        iof->owed = calloc(iof->rt->ndaemons, sizeof(*iof->owed));
+    }
+    if (iof->owed == NULL) {
+        orte_daemons_consumed(iof->rt, daemon, size); /* better too much than none for ever */
+    } else {
+        iof->owed[daemon] += size;
+    }
+}
+
+void orte_iof_daemon_lost(orte_iof_t *iof, uint32_t daemon)
+{
+    orte_iof_input_remove_daemon(iof->input, daemon);
+}
+
+void orte_iof_remote_input(orte_iof_t *iof, const void *data, size_t size)
+{
+    orte_iof_input_take(iof->input, data, size);
+}
+
+void orte_iof_close_output(orte_iof_t *iof, orte_proc_t *proc, bool is_stderr)
+{
+    orte_iof_proc_t *io = proc->iof;
+
+    (void)iof;
+    if (io != NULL) {
+        orte_iof_channel_close(is_stderr ? &io->err : &io->out);
+    }
+}
+
+void orte_iof_remote_drained(orte_iof_t *iof)
+{
+    if (iof->rt->index == 0) {
+        orte_iof_input_drained(iof->input);
+    } else {
+        resume_all(iof);
     }
 }
 

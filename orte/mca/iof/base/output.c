@@ -3,6 +3,8 @@
 #include "orte/mca/iof/base/internal.h"
 
 #include "opal/constants.h"
+#include "orte/runtime/daemons.h"
+#include "orte/runtime/follow.h"
 #include "orte/util/report.h"
 
 #include <errno.h>
@@ -14,14 +16,27 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Nobody reads our stdout or stderr any more: as in a shell pipe, the writer is to learn of it, unless
+ * it has its file as well. */
+static void console_lost(orte_iof_channel_t *channel)
+{
+    channel->console = NULL;
+    channel->unread = channel->file == NULL;
+    channel->iof->output_lost = true;
+    if (channel->unread && channel->fd < 0) {
+        orte_daemons_output_lost(channel->proc, channel->is_stderr);
+    }
+}
+
 static void deliver_bytes(orte_iof_channel_t *channel, const void *data, size_t size)
 {
+    if (channel->iof->rt->index != 0) {
+        orte_follow_output(channel->proc, channel->is_stderr, data, size);
+        return;
+    }
     if (channel->console != NULL &&
         orte_sink_write(channel->console, data, size) == OPAL_ERR_UNREACHABLE) {
-        /* As in a shell pipe, the writer is to learn of it, unless it has its file as well. */
-        channel->console = NULL;
-        channel->unread = channel->file == NULL;
-        channel->iof->output_lost = true;
+        console_lost(channel);
     }
     if (channel->file != NULL) {
         orte_sink_write(channel->file, data, size);
@@ -101,11 +116,12 @@ static const opal_help_sink_t help_sink = {
     .message = orte_iof_help_message,
 };
 
-static void channel_close(orte_iof_channel_t *channel)
+void orte_iof_channel_close(orte_iof_channel_t *channel)
 {
-    if (channel->fd < 0) {
+    if (!channel->open) {
         return;
     }
+    channel->open = false;
     if (channel->help != NULL) {
         opal_help_filter_flush(channel->help, &help_sink, channel);
         free(channel->help);
@@ -116,36 +132,52 @@ static void channel_close(orte_iof_channel_t *channel)
         evbuffer_free(channel->line);
         channel->line = NULL;
     }
-    event_free(channel->event);
-    close(channel->fd);
-    channel->fd = -1;
+    if (channel->fd >= 0) {
+        event_free(channel->event);
+        close(channel->fd);
+        channel->fd = -1;
+    }
     channel->iof->file_failed |= channel->file != NULL && orte_sink_failed(channel->file);
     orte_sink_destroy(channel->file);
     channel->file = NULL;
 }
 
+void orte_iof_channel_feed(orte_iof_channel_t *channel, const void *data, size_t size)
+{
+    if (channel->help != NULL) {
+        opal_help_filter_feed(channel->help, data, size, &help_sink, channel);
+    } else {
+        deliver_plain(channel, data, size);
+    }
+}
+
 /* One read. False when there is nothing more now, or ever (then the channel is closed). */
 static bool take(orte_iof_channel_t *channel)
 {
-    ssize_t got = read(channel->fd, channel->iof->chunk, ORTE_IOF_CHUNK);
+    ssize_t got = read(channel->fd, channel->iof->chunk, ORTE_IOF_READ);
 
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
         return errno == EINTR;
     }
     if (got <= 0) {
-        channel_close(channel); /* end of file; a terminal's master says EIO */
+        orte_iof_channel_close(channel); /* end of file; a terminal's master says EIO */
         return false;
     }
-    if (channel->help != NULL) {
-        opal_help_filter_feed(channel->help, channel->iof->chunk, (size_t)got, &help_sink, channel);
-    } else {
-        deliver_plain(channel, channel->iof->chunk, (size_t)got);
-    }
+    orte_iof_channel_feed(channel, channel->iof->chunk, (size_t)got);
     if (channel->unread) {
-        channel_close(channel);
+        orte_iof_channel_close(channel);
         return false;
     }
     return true;
+}
+
+/* Should this channel be read on? */
+static bool has_room(const orte_iof_channel_t *channel)
+{
+    if (channel->iof->rt->index != 0) {
+        return orte_follow_has_room(channel->iof->rt);
+    }
+    return channel->console == NULL || orte_sink_pending(channel->console) <= ORTE_SINK_HIGH;
 }
 
 static void readable(evutil_socket_t fd, short what, void *arg)
@@ -154,8 +186,7 @@ static void readable(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    if (take(channel) && channel->console != NULL &&
-        orte_sink_pending(channel->console) > ORTE_SINK_HIGH) {
+    if (take(channel) && !has_room(channel)) {
         event_del(channel->event);
         channel->paused = true;
     }
@@ -164,16 +195,21 @@ static void readable(evutil_socket_t fd, short what, void *arg)
 int orte_iof_channel_open(orte_iof_channel_t *channel, int fd)
 {
     const orte_io_options_t *io = &channel->proc->job->io;
-    bool has_help = channel->is_stderr || io->merge_stderr;
+    bool is_last = channel->iof->rt->index == 0; /* a daemon only hands on */
+    bool has_help = is_last && (channel->is_stderr || io->merge_stderr);
 
     if (has_help && (channel->help = calloc(1, sizeof(*channel->help))) == NULL) {
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
-    if (io->tag != ORTE_TAG_NONE || io->timestamp) {
+    if (is_last && (io->tag != ORTE_TAG_NONE || io->timestamp)) {
         channel->line = evbuffer_new();
         if (channel->line == NULL) {
             return OPAL_ERR_OUT_OF_RESOURCE;
         }
+    }
+    channel->open = true;
+    if (fd < 0) {
+        return OPAL_SUCCESS;
     }
     channel->event =
         event_new(channel->iof->rt->base, fd, EV_READ | EV_PERSIST, readable, channel);
@@ -203,5 +239,5 @@ void orte_iof_channel_finish(orte_iof_channel_t *channel)
 {
     while (channel->fd >= 0 && take(channel)) {
     }
-    channel_close(channel);
+    orte_iof_channel_close(channel);
 }

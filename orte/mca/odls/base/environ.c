@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern char **environ;
 
@@ -109,6 +110,39 @@ static int local_size(const orte_proc_t *proc)
     return size;
 }
 
+/* What tells of mpirun's host and log-in, and is wrong elsewhere. */
+static const char *const elsewhere[] = {
+    "HOSTNAME", "HOST", "SSH_*", "XDG_*", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "SLURMD_NODENAME",
+    "SLURM_NODEID", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_TASK_PID", "SLURM_TOPOLOGY_ADDR", NULL,
+};
+
+/* A directory for temporary files that this host does not have is no help either. */
+static bool is_wrong_here(const char *assignment)
+{
+    return orte_env_matches(assignment, (char *const *)elsewhere) ||
+           (strncmp(assignment, "TMPDIR=", 7) == 0 && access(assignment + 7, W_OK | X_OK) != 0);
+}
+
+static char **copy_environ(char **app_env, const orte_runtime_t *rt)
+{
+    char **env = NULL;
+    int rc = OPAL_SUCCESS;
+
+    if (rt->index == 0) {
+        return opal_argv_copy(app_env);
+    }
+    for (char **entry = app_env; *entry != NULL && rc == OPAL_SUCCESS; entry++) {
+        if (!is_wrong_here(*entry)) {
+            rc = opal_argv_append(&env, *entry);
+        }
+    }
+    if (rc != OPAL_SUCCESS) {
+        opal_argv_free(env);
+        return NULL;
+    }
+    return env;
+}
+
 /* By this the reaper finds whatever a process leaves behind. */
 static int put_mark(char ***env, const orte_runtime_t *rt)
 {
@@ -121,7 +155,7 @@ static int put_mark(char ***env, const orte_runtime_t *rt)
 
 char **orte_odls_base_proc_environ(char **app_env, const orte_proc_t *proc)
 {
-    char **env = opal_argv_copy(app_env);
+    char **env = copy_environ(app_env, proc->job->rt);
 
     if (env == NULL || put_mark(&env, proc->job->rt) != OPAL_SUCCESS || orte_pmix_setup_fork(proc, &env) != OPAL_SUCCESS ||
         put_number(&env, "OMPI_COMM_WORLD_RANK", proc->rank) != 0 ||

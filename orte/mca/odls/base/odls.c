@@ -9,6 +9,7 @@
 #include "orte/mca/iof/iof.h"
 #include "orte/mca/odls/base/environ.h"
 #include "orte/mca/odls/base/spawn.h"
+#include "orte/mca/plm/plm.h"
 #include "orte/runtime/queue.h"
 #include "orte/runtime/reaper.h"
 #include "orte/runtime/state.h"
@@ -19,6 +20,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -43,6 +45,7 @@ struct orte_odls {
     struct rlimit nofile;
     end_stage_t stage;
     bool given_up;
+    bool over; /* nothing of the job is left here */
 };
 
 int orte_odls_register_params(void)
@@ -66,7 +69,7 @@ int orte_odls_register_params(void)
 static orte_proc_t *find_proc(const orte_job_t *job, pid_t pid)
 {
     for (int i = 0; i < job->nprocs; i++) {
-        if (job->procs[i]->pid == pid) {
+        if (job->procs[i]->node->local && job->procs[i]->pid == pid) {
             return job->procs[i];
         }
     }
@@ -80,13 +83,13 @@ static void arm_grace(orte_odls_t *odls, int64_t ms)
     event_add(odls->grace, &time);
 }
 
-/* Children that are neither the reaper nor a rank: adopted from ranks. */
+/* Children that are neither the reaper, an agent, nor a rank: adopted from ranks. */
 static int adopted(const orte_odls_t *odls, pid_t *pids)
 {
     int count = orte_proctree_children(pids, ADOPTED_MAX), kept = 0;
 
     for (int i = 0; i < count; i++) {
-        if (pids[i] != orte_reaper_pid(odls->rt->reaper)) {
+        if (pids[i] != orte_reaper_pid(odls->rt->reaper) && !orte_plm_is_agent(odls->rt, pids[i])) {
             pids[kept++] = pids[i];
         }
     }
@@ -117,30 +120,34 @@ static void signal_leftovers(const orte_odls_t *odls, const orte_job_t *job, int
     }
 }
 
-static void job_over(orte_odls_t *odls, orte_job_t *job)
+static void part_over(orte_odls_t *odls, orte_job_t *job)
 {
+    odls->over = true;
     event_del(odls->grace);
     for (int i = 0; i < job->nprocs; i++) {
         orte_proc_t *proc = job->procs[i];
+        if (!proc->node->local) {
+            continue;
+        }
         if (proc->pid > 0) {
             orte_reaper_group(odls->rt->reaper, proc->pid, false);
         }
         orte_iof_finish(odls->rt->iof, proc);
     }
-    orte_state_job(job, ORTE_JOB_DONE);
+    orte_job_part_over(job);
 }
 
-/* Nothing of the job runs any more? Then it is over; else see that what is left ends. */
+/* Nothing of the job runs here any more? Then it is over on this host; else see that what is left ends. */
 void orte_odls_check(orte_odls_t *odls, orte_job_t *job)
 {
     pid_t pids[ADOPTED_MAX];
 
-    if (job->nrunning > 0 || job->state < ORTE_JOB_RUNNING || job->state == ORTE_JOB_DONE) {
+    if (job->nrunning > 0 || job->state < ORTE_JOB_RUNNING || odls->over) {
         return;
     }
     int left = adopted(odls, pids);
     if (left == 0 || odls->given_up) {
-        job_over(odls, job);
+        part_over(odls, job);
         return;
     }
     if (odls->stage == END_KILL) {
@@ -206,6 +213,9 @@ static void wait_for_children(orte_odls_t *odls, orte_job_t *job)
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         orte_queue_drain(odls->rt->queue);
         orte_proc_t *proc = find_proc(job, pid);
+        if (orte_plm_child_ended(odls->rt, pid, status)) {
+            continue;
+        }
         if (proc != NULL && proc->state != ORTE_PROC_EXITED) {
             proc->exit_status = status;
             proc->waited = true;
@@ -288,26 +298,31 @@ static unsigned long *kernel_mask(hwloc_const_bitmap_t set, size_t *size)
     return mask;
 }
 
-static int report_start_failure(const orte_proc_t *proc, const orte_spawn_t *spawn)
+static int tell_start_failure(const orte_proc_t *proc, const orte_spawn_t *spawn)
 {
-    const char *host = proc->node->name;
+    const char *host = proc->node->name, *reason = strerror(spawn->error), *hint = "";
+    int code = ORTE_EXIT_USAGE;
+    char text[2048];
 
     if (strcmp(spawn->failed_call, "chdir") == 0) {
-        orte_report("can't start rank %d on %s: working directory %s: %s", proc->rank, host,
-                    proc->app->wdir, strerror(spawn->error));
-        return ORTE_EXIT_USAGE;
+        snprintf(text, sizeof(text), "can't start rank %d on %s: working directory %s: %s",
+                 proc->rank, host, proc->app->wdir, reason);
+    } else if (strcmp(spawn->failed_call, "exec") == 0) {
+        if (spawn->error == ENOEXEC) {
+            hint = " (a script needs a first line like #!/bin/sh)";
+        }
+        snprintf(text, sizeof(text), "can't start rank %d on %s: %s: %s%s", proc->rank, host,
+                 proc->app->path, reason, hint);
+        code = spawn->error == ENOENT ? ORTE_EXIT_NOT_FOUND : ORTE_EXIT_NOT_EXEC;
+    } else {
+        if (spawn->error == EAGAIN) {
+            hint = " (the limit on processes, ulimit -u, is reached)";
+        }
+        snprintf(text, sizeof(text), "can't start rank %d on %s: %s: %s%s", proc->rank, host,
+                 spawn->failed_call, reason, hint);
     }
-    if (strcmp(spawn->failed_call, "exec") == 0) {
-        const char *hint = spawn->error == ENOEXEC ? " (a script needs a first line like #!/bin/sh)"
-                                                   : "";
-        orte_report("can't start rank %d on %s: %s: %s%s", proc->rank, host, proc->app->path,
-                    strerror(spawn->error), hint);
-        return spawn->error == ENOENT ? ORTE_EXIT_NOT_FOUND : ORTE_EXIT_NOT_EXEC;
-    }
-    orte_report("can't start rank %d on %s: %s: %s%s", proc->rank, host, spawn->failed_call,
-                strerror(spawn->error),
-                spawn->error == EAGAIN ? " (the limit on processes, ulimit -u, is reached)" : "");
-    return ORTE_EXIT_USAGE;
+    orte_errmgr_start_failed(proc->job, code, text);
+    return code;
 }
 
 static int start_proc(orte_odls_t *odls, orte_proc_t *proc, char **app_env)
@@ -332,7 +347,7 @@ static int start_proc(orte_odls_t *odls, orte_proc_t *proc, char **app_env)
             code = 0;
         } else {
             orte_state_proc(proc, ORTE_PROC_NOT_STARTED);
-            code = report_start_failure(proc, &spawn);
+            code = tell_start_failure(proc, &spawn);
         }
     }
     for (int i = 0; i < 3; i++) {
@@ -379,25 +394,26 @@ static bool enough_files(const orte_odls_t *odls, const orte_job_t *job)
     return false;
 }
 
+int orte_odls_prepare(orte_job_t *job)
+{
+    for (int i = 0; i < job->napps; i++) {
+        job->apps[i]->environ = orte_odls_base_app_environ(job, job->apps[i]);
+        if (job->apps[i]->environ == NULL) {
+            return OPAL_ERR_OUT_OF_RESOURCE;
+        }
+    }
+    return OPAL_SUCCESS;
+}
+
 int orte_odls_launch(orte_odls_t *odls, orte_job_t *job)
 {
-    const orte_app_t *app = NULL;
-    char **app_env = NULL;
     int code = enough_files(odls, job) ? 0 : ORTE_EXIT_USAGE;
 
     for (int i = 0; i < job->nprocs && code == 0; i++) {
-        orte_proc_t *proc = job->procs[i];
-        if (!proc->node->local) {
-            continue;
+        if (job->procs[i]->node->local) {
+            code = start_proc(odls, job->procs[i], job->procs[i]->app->environ);
         }
-        if (proc->app != app) {
-            app = proc->app;
-            opal_argv_free(app_env);
-            app_env = orte_odls_base_app_environ(job, app);
-        }
-        code = app_env == NULL ? ORTE_EXIT_USAGE : start_proc(odls, proc, app_env);
     }
-    opal_argv_free(app_env);
     return code;
 }
 
@@ -406,6 +422,9 @@ void orte_odls_signal(orte_odls_t *odls, orte_job_t *job, int signal_number)
     (void)odls;
     for (int i = 0; i < job->nprocs; i++) {
         const orte_proc_t *proc = job->procs[i];
+        if (!proc->node->local) {
+            continue;
+        }
         /* After its leader was waited for, a group's number stays its own while it has members. */
         if (proc->pid > 0 && (proc->state != ORTE_PROC_EXITED || kill(-proc->pid, 0) == 0)) {
             signal_group(proc->pid, signal_number);

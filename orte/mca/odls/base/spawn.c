@@ -56,7 +56,9 @@ static void __attribute__((noreturn)) child_main(orte_spawn_t *spawn, pid_t pare
     if (setpgid(0, 0) != 0) {
         child_fail(spawn, "setpgid");
     }
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!spawn->outlives) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    }
     if (getppid() != parent) {
         _exit(127); /* mpirun died before the line above could take effect */
     }

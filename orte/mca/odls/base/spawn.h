@@ -3,6 +3,7 @@
 #ifndef ORTE_MCA_ODLS_BASE_SPAWN_H
 #define ORTE_MCA_ODLS_BASE_SPAWN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -15,12 +16,13 @@ typedef struct {
     const int *stdio;   /* three descriptors that become 0, 1, 2 */
     const unsigned long *cpu_mask; /* NULL: as is */
     size_t cpu_mask_size;          /* bytes */
-    const struct rlimit *nofile;   /* limit on open files to restore */
+    const struct rlimit *nofile;   /* limit on open files to restore; NULL: as is */
+    bool outlives;      /* not killed with the calling thread */
     const char *failed_call; /* out: what failed: "chdir", "exec", "bind", "setpgid" */
     int error;               /* out: its errno */
 } orte_spawn_t;
 
-/* The child leads a new process group and is killed when the calling thread ends. Returns its pid,
+/* The child leads a new process group and, unless `outlives`, is killed when the calling thread ends. Returns its pid,
  * or -1 with failed_call and error set: then there is no child. */
 pid_t orte_spawn(orte_spawn_t *spawn);
 

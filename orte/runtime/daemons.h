@@ -1,0 +1,32 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpirun's side of the conversation with its daemons (orte/runtime/wire.h has its words): what is
+ * known of each, and what is told to all. Where a job has this host only, there are none, and all
+ * functions do nothing.
+ */
+#ifndef ORTE_RUNTIME_DAEMONS_H
+#define ORTE_RUNTIME_DAEMONS_H
+
+#include "orte/oob/oob.h"
+#include "orte/runtime/runtime.h"
+
+typedef struct orte_daemons orte_daemons_t;
+
+/* rt->ndaemons and the nodes' daemons are set: be ready for them to connect. *contact lives as long
+ * as rt->oob. Once all have reported, the job goes on to MAP. OPAL_ERR_* after a report. */
+ORTE_DECLSPEC int orte_daemons_open(orte_runtime_t *rt, const uint8_t key[ORTE_OOB_KEY_BYTES],
+                                    uint32_t radix, const char **contact);
+/* The daemon can't be had; text (NULL: reported already) says why. In a daemon: mpirun is told. */
+ORTE_DECLSPEC void orte_daemons_start_failed(orte_runtime_t *rt, uint32_t index, const char *text);
+/* Tell all daemons of the job, which they start at once. OPAL_ERR_* after a report. */
+ORTE_DECLSPEC int orte_daemons_launch(orte_job_t *job);
+ORTE_DECLSPEC void orte_daemons_signal(orte_job_t *job, int signal_number);
+ORTE_DECLSPEC void orte_daemons_end(orte_job_t *job, bool hard);
+/* Nobody reads this process's output any more: its daemon closes it. */
+ORTE_DECLSPEC void orte_daemons_output_lost(const orte_proc_t *proc, bool is_stderr);
+/* So many bytes of a daemon's OUTPUT have left us, or will not: more may come. */
+ORTE_DECLSPEC void orte_daemons_consumed(orte_runtime_t *rt, uint32_t index, size_t size);
+/* All jobs are over: send the daemons home; done(arg) from the loop when they have gone. */
+ORTE_DECLSPEC void orte_daemons_leave(orte_runtime_t *rt, void (*done)(void *arg), void *arg);
+
+#endif
