@@ -11,4 +11,5 @@ dist_man1_MANS = \
     docs/man/mpicxx_abi.1 \
     docs/man/mpiexec.1 \
     docs/man/mpirun.1 \
-    docs/man/orte-clean.1
+    docs/man/orte-clean.1 \
+    docs/man/orted.1

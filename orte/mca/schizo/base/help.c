@@ -75,8 +75,8 @@ static void print_all(const orte_cli_t *cli)
     printf("Start a parallel job and see it through.\n\n"
            "  %s [options] program [arguments] [: [options] program [arguments]]...\n\n"
            "Options work with one dash or two; long ones also as --name=value. Exit code: that of\n"
-           "the first process that failed (128 + N for signal N); 124 after --timeout; 127 program\n"
-           "not found, 126 not executable; 1 wrong usage, failed start or output that could not be\n"
+           "the first process that failed (128 + N for signal N); 124 after --timeout; 125 host\n"
+           "lost; 127 program not found, 126 not executable; 1 wrong usage, failed start or output that could not be\n"
            "written; else 0. mpirun(1) has more.\n",
            cli->rt->progname);
     for (int group = 0; group < ORTE_CLI_GROUPS; group++) {
