@@ -90,6 +90,10 @@ AC_DEFUN([HAWSER_RELOCATABLE], [
          hawser_down=`echo "$hawser_libdir" | sed "s|^$hawser_prefix/*||"`
          HAWSER_LDFLAGS="$HAWSER_LDFLAGS -Wl,-rpath,'\$\$ORIGIN/$hawser_up/$hawser_down'"])
     HAWSER_LDFLAGS="$HAWSER_LDFLAGS -Wl,-rpath,'\$\$ORIGIN' -Wl,-rpath,'\$\$ORIGIN/..'"
+    # libtool puts its own -rpath, the folder configured, before these when it links a library: a moved
+    # installation would take the libraries of another one that stands where it stood.
+    archive_cmds=`AS_ECHO(["$archive_cmds"]) |
+        sed 's/ \$compiler_flags//; s/ \$libobjs/ $compiler_flags $libobjs/'`
 ])
 
 AC_DEFUN([HAWSER_SUMMARY], [
