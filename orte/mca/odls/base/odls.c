@@ -374,6 +374,11 @@ static size_t open_files(void)
     return count;
 }
 
+static bool has_files(const orte_io_options_t *io)
+{
+    return io->output_dir != NULL || io->out_pattern != NULL || io->err_pattern != NULL;
+}
+
 /* Asked before the start: libpmix in here would keep a process waiting for ever whose connection it
  * can't accept. */
 static bool enough_files(const orte_odls_t *odls, const orte_job_t *job)
@@ -383,7 +388,7 @@ static bool enough_files(const orte_odls_t *odls, const orte_job_t *job)
     for (int i = 0; i < job->nprocs; i++) {
         procs += job->procs[i]->node->local;
     }
-    size_t each = FILES_PER_PROC + (job->io.output_dir != NULL ? FILES_COPIED : 0);
+    size_t each = FILES_PER_PROC + (has_files(&job->io) ? FILES_COPIED : 0);
     size_t wanted = open_files() + procs * each + FILES_SPARE;
     if (odls->nofile.rlim_max == RLIM_INFINITY || wanted <= odls->nofile.rlim_max) {
         return true;
