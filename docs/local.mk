@@ -2,6 +2,7 @@
 dist_doc_DATA += \
     docs/btl.md \
     docs/performance.md \
+    docs/running.md \
     docs/testing.md
 dist_man1_MANS = \
     docs/man/mpic++.1 \

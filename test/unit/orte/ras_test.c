@@ -308,7 +308,7 @@ int main(void)
     static const char *const clear[] = {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID",
                                         "JOB_ID", "SLURMD_NODENAME", "SLURM_CPUS_PER_TASK"};
 
-    tap_start(120);
+    tap_start(300);
     for (size_t i = 0; i < sizeof(clear) / sizeof(clear[0]); i++) {
         unsetenv(clear[i]);
     }
