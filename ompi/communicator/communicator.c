@@ -146,7 +146,11 @@ int ompi_comm_free(ompi_communicator_t *comm)
         mca_pml_base_bsend_drop_comm(comm);
         comm->flags |= OMPI_COMM_FREED;
         ompi_handle_fini(&comm->base);
-        ompi_comm_release(comm);
+        if (opal_progress_threads) {
+            ompi_comm_release(comm);
+        } else {
+            drop(comm); /* called by the user, thus not from progress */
+        }
     }
     return rc;
 }

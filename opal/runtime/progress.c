@@ -420,7 +420,7 @@ int opal_progress_defer(opal_timer_fn_t fn, void *context)
 
 int opal_progress_between_rounds(opal_timer_fn_t fn, void *context)
 {
-    if (!own()) {
+    if (!opal_progress_threads || !own()) { /* without threads we may be in a callback */
         return opal_progress_defer(fn, context);
     }
     fn(context);

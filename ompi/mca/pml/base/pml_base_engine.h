@@ -67,8 +67,8 @@ static inline void engine_take_credit(mca_pml_peer_t *peer, const mca_pml_hdr_co
 {
     uint32_t credit = le32toh(common->credit);
     uint32_t seen = atomic_load_explicit(&peer->credited, memory_order_relaxed);
-    uint32_t sent = atomic_load_explicit(&peer->sent, memory_order_relaxed);
-    if ((int32_t) (credit - seen) > 0 && credit - seen <= sent - seen) {
+    if ((int32_t) (credit - seen) > 0 &&
+        credit - seen <= atomic_load_explicit(&peer->sent, memory_order_relaxed) - seen) {
         atomic_store_explicit(&peer->credited, credit, memory_order_relaxed);
     }
 }

@@ -416,7 +416,6 @@ static void engine_adopt_orphans(ompi_communicator_t *comm)
 {
     mca_pml_comm_t *pc = comm->pml;
     mca_pml_message_t *message;
-    ompi_comm_retain(comm); /* a receive that is served may hold its last reference */
     while ((message = mca_pml_base_orphan_take(comm->context))) {
         uint32_t src = le32toh(message->hdr.match.src), seq = le32toh(message->hdr.match.seq);
         mca_pml_comm_peer_t *cp = src < pc->size ? engine_comm_peer(comm, (int) src) : NULL;
@@ -434,7 +433,6 @@ static void engine_adopt_orphans(ompi_communicator_t *comm)
         mca_pml_comm_unlock(pc);
         engine_unpark(pc, cp);
     }
-    ompi_comm_release(comm);
 }
 
 /* A message for a communicator that we do not know. It may become known by another thread meanwhile. */
@@ -484,15 +482,11 @@ static inline void engine_on_match(mca_pml_peer_t *peer, mca_btl_arrival_t *arri
     }
     bool more = !opal_list_is_empty(&cp->parked);
     mca_pml_comm_unlock(pc);
-    if (OPAL_UNLIKELY(more)) {
-        ompi_comm_retain(comm); /* the receive may hold its last reference */
-    }
     if (OPAL_LIKELY(recv != NULL)) {
         engine_deliver(recv, peer, hdr, payload, len);
     }
     if (OPAL_UNLIKELY(more)) {
         engine_unpark(pc, cp);
-        ompi_comm_release(comm);
     }
 }
 
