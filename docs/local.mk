@@ -1,6 +1,7 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 dist_doc_DATA += \
     docs/btl.md \
+    docs/direct-launch.md \
     docs/performance.md \
     docs/running.md \
     docs/testing.md

@@ -2,6 +2,7 @@
 /* What tests of launchers start: tells where it runs, or ends in a given way.
  *
  *   where          rank 0 prints "SIZE ranks: HOST:RANKS ..." as the ranks themselves see it
+ *   ring           messages of 1 B .. 1 MiB go round; rank 0 prints "SIZE ranks: all well"
  *   code N         the last rank ends with this code after MPI_Finalize
  *   abort N        the last rank calls MPI_Abort, while the others wait
  *   kill           the last rank is killed by SIGKILL, while the others wait */
@@ -42,6 +43,31 @@ static void where(void)
     MPI_Comm_free(&node);
 }
 
+static void ring(void)
+{
+    enum { LONGEST = 1 << 20 };
+    unsigned char *out = malloc(LONGEST), *in = malloc(LONGEST);
+    int wrong = 0, all = 0, next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    for (int length = 1; length <= LONGEST && out && in; length *= 4) {
+        for (int round = 0; round < 4; round++) {
+            memset(out, rank + length % 251 + round, (size_t) length);
+            memset(in, 0xff, (size_t) length);
+            MPI_Sendrecv(out, length, MPI_BYTE, next, round, in, length, MPI_BYTE, previous, round,
+                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            for (int i = 0; i < length; i++) {
+                wrong += in[i] != (unsigned char) (previous + length % 251 + round);
+            }
+        }
+    }
+    wrong += !out || !in;
+    MPI_Reduce(&wrong, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf(all ? "%d ranks: %d wrong bytes\n" : "%d ranks: all well\n", size, all);
+    }
+    free(out);
+    free(in);
+}
+
 static void wait_for_ever(void)
 {
     for (;;) {
@@ -59,6 +85,8 @@ int main(int argc, char **argv)
     bool last = rank == size - 1;
     if (strcmp(what, "where") == 0) {
         where();
+    } else if (strcmp(what, "ring") == 0) {
+        ring();
     } else if (strcmp(what, "abort") == 0 || strcmp(what, "kill") == 0) {
         MPI_Barrier(MPI_COMM_WORLD);
         if (last && what[0] == 'a') {

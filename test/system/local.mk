@@ -22,10 +22,12 @@ system/params.log: system/params_hello$(EXEEXT)
 check_SCRIPTS += system/lab.sh
 EXTRA_DIST += system/lab.sh lab/lab lab/traffic
 
-# Launchers that are not ours.
-check_SCRIPTS += system/slurm.sh
-EXTRA_DIST += system/slurm.sh lab/slurm
+# Launchers that are not ours, and none at all.
+launcher_tests = system/slurm.sh system/prterun.sh system/singleton.sh system/containers.sh
+check_SCRIPTS += $(launcher_tests)
+EXTRA_DIST += $(launcher_tests) lab/slurm support/openmpi.sh
 EXTRA_PROGRAMS += system/launch_probe
 system_launch_probe_SOURCES = system/launch_probe.c
 system_launch_probe_LDADD = $(ompi_lib)
-system/slurm.log: system/launch_probe$(EXEEXT) mpi/p2p$(EXEEXT)
+system/slurm.log system/prterun.log system/singleton.log system/containers.log: system/launch_probe$(EXEEXT)
+system/slurm.log: mpi/p2p$(EXEEXT)

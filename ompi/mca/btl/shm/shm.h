@@ -47,7 +47,7 @@
 #define SHM_ALIGNED _Alignas(SHM_LINE)
 
 enum {
-    SHM_VERSION = 1,
+    SHM_VERSION = 2,
     SHM_WORD = 8,             /* bytes before a message's data */
     SHM_SHORT_MAX = 8192 + MCA_BTL_HEADER_MAX,     /* send_short takes at most */
     SHM_MIN_RING = 2048,
@@ -92,6 +92,7 @@ typedef struct shm_header {
     uint64_t token[2];                        /* proves knowledge of the job's secret */
     shm_layout_t layout;
     uint32_t fence;                           /* its sleep does not fence for senders */
+    uint64_t token_address;                   /* of `token`, where the owner has it mapped */
     SHM_ALIGNED _Atomic uint32_t sleeping;    /* ring the door after publishing; read by all senders */
     SHM_ALIGNED _Atomic uint32_t announced;   /* rings announced so far; written by senders */
     SHM_ALIGNED _Atomic uint32_t want_chunk;  /* the owner sleeps and waits for a chunk's return */
@@ -165,6 +166,7 @@ struct mca_btl_endpoint {
     atomic_bool watched;                /* is it alive? */
     atomic_bool hopeless;                    /* a send needs chunks, which the peer can't reach */
     atomic_bool no_cma;
+    atomic_bool cma_proved;                   /* its pid is the peer here, too */
     uint32_t piece;                     /* of the long message under way; 0: none */
     uint32_t last_chunk;                /* sent to this peer */
     uint32_t watch_consumed;            /* slot->consumed when last watched */

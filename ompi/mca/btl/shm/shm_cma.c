@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
@@ -33,6 +34,25 @@ static int shm_cma_refused(mca_btl_endpoint_t *ep, int error)
     return MCA_ERR_NOT_AVAILABLE;
 }
 
+/* Where pid namespaces differ but files are shared, its pid is somebody else here: only the peer has
+ * this segment's token at that place. */
+static bool shm_cma_is_peer(mca_btl_endpoint_t *ep)
+{
+    uint64_t token[2] = {0};
+    struct iovec here = {.iov_base = token, .iov_len = sizeof(token)};
+    struct iovec there = {.iov_base = (void *)(uintptr_t)ep->header->token_address,
+                          .iov_len = sizeof(token)};
+    if (ep->cma_proved) {
+        return true;
+    }
+    if (process_vm_readv(ep->segment.id.pid, &here, 1, &there, 1, 0) != (ssize_t)sizeof(token)) {
+        return false;
+    }
+    errno = ESRCH;
+    ep->cma_proved = memcmp(token, ep->header->token, sizeof(token)) == 0;
+    return ep->cma_proved;
+}
+
 /* The kernel may move less than asked for: go on where it stopped. */
 static int shm_cma(mca_btl_endpoint_t *ep, const mca_btl_descriptor_t *desc, uint64_t remote,
                    shm_cma_call_t call)
@@ -42,6 +62,9 @@ static int shm_cma(mca_btl_endpoint_t *ep, const mca_btl_descriptor_t *desc, uin
     }
     if (ep->special & SHM_SPECIAL_DOWN) {
         return MCA_ERR_UNREACHABLE;
+    }
+    if (!shm_cma_is_peer(ep)) {
+        return shm_cma_refused(ep, errno);
     }
     for (uint32_t i = 0; i < desc->iov_count; i++) {
         struct iovec local = desc->iov[i];

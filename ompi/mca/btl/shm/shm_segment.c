@@ -148,6 +148,7 @@ int mca_btl_shm_segment_create(shm_module_t *m)
     h->layout.size = m->segment.size; /* rounded up to pages */
     h->fence = !m->services->asymmetric_fence;
     shm_token(m, job->self, m->segment.id.random, h->token);
+    h->token_address = (uint64_t)(uintptr_t)h->token;
     atomic_thread_fence(memory_order_release);
     h->magic = SHM_MAGIC;
     return MCA_SUCCESS;
