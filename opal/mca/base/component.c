@@ -4,12 +4,17 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <ltdl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "opal/util/installdirs.h"
 #include "opal/util/output.h"
@@ -220,6 +225,31 @@ static char *load_error(const char *path)
     return mca_base_reason("it can't be loaded: %s", error ? error : "unknown reason");
 }
 
+/* The loader maps an object without a look at its length and dies of a bus error if the file is cut
+ * short, as by a full disk. Other flaws it finds itself. */
+static bool is_cut_short(const char *path)
+{
+    ElfW(Ehdr) head;
+    ElfW(Phdr) segment;
+    struct stat st;
+    bool cut = false;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    if (0 == fstat(fd, &st) && pread(fd, &head, sizeof(head), 0) == (ssize_t) sizeof(head)
+        && 0 == memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_phentsize == sizeof(segment)) {
+        const size_t size = (size_t) st.st_size;
+        for (size_t i = 0; i < head.e_phnum && !cut; i++) {
+            const off_t at = (off_t) (head.e_phoff + i * sizeof(segment));
+            cut = pread(fd, &segment, sizeof(segment), at) != (ssize_t) sizeof(segment)
+                  || segment.p_filesz > size || segment.p_offset > size - segment.p_filesz;
+        }
+    }
+    close(fd);
+    return cut;
+}
+
 static lt_dlhandle open_object(const char *path)
 {
     lt_dladvise advise;
@@ -250,9 +280,11 @@ mca_base_component_item_t *mca_base_component_load(const mca_base_framework_t *f
     }
     opal_list_item_init(&item->item);
     item->path = strdup(object->path);
-    item->handle = open_object(object->path);
+    const bool cut = is_cut_short(object->path);
+    item->handle = cut ? NULL : open_object(object->path);
     if (NULL == item->handle) {
-        *reason = load_error(object->path);
+        *reason = cut ? mca_base_reason("its file is not complete; install it again")
+                      : load_error(object->path);
     } else {
         item->component = lt_dlsym(item->handle, symbol);
         *reason = item->component ? mca_base_component_refusal(framework, object->name,

@@ -67,4 +67,8 @@ tap_ok "a component that can't be loaded" says '^ +MCA btl: broken \(failed to l
     env OMPI_MCA_mca_base_component_path="$tap_dir" $info
 tap_ok "--failed --parsable" says '^mca:btl:broken:failed:"it can.t be loaded' \
     env OMPI_MCA_mca_base_component_path="$tap_dir" $info --failed --parsable
+head -c 3000 "$top_builddir/ompi/.libs/libmpi_abi.so" >"$tap_dir/mca_btl_cut.so"
+tap_ok "a component whose file is not complete" says '^ +MCA btl: cut \(failed to load: .* not complete' \
+    env OMPI_MCA_mca_base_component_path="$tap_dir" $info --failed
+rm "$tap_dir/mca_btl_cut.so"
 tap_end
