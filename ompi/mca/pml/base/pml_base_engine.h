@@ -91,10 +91,13 @@ static inline mca_pml_link_t *engine_latency_link(mca_pml_peer_t *peer)
     if (peer->latency_count == 0) {
         return NULL;
     }
-    if (++peer->latency_next >= peer->latency_count) {
-        peer->latency_next = 0;
-    }
-    return peer->latency[peer->latency_next];
+    mca_pml_link_t *link;
+    unsigned tries = 0;
+    do {
+        peer->latency_next = (uint8_t) ((peer->latency_next + 1) % peer->latency_count);
+        link = peer->latency[peer->latency_next];
+    } while (link->blocked && ++tries < peer->latency_count);
+    return link;
 }
 
 /* Header and contiguous bytes through whichever of short and reserve takes them. */

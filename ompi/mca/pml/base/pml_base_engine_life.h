@@ -3,6 +3,10 @@
 
 /* ---- Communicators ---- */
 
+/* All of them: receives from a peer that can't be reached any more are looked for here. */
+static opal_list_t engine_comms = OPAL_LIST_INIT(engine_comms);
+static pthread_mutex_t engine_comms_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static int engine_add_comm(ompi_communicator_t *comm)
 {
     size_t n = (size_t) comm->remote_size;
@@ -16,7 +20,11 @@ static int engine_add_comm(ompi_communicator_t *comm)
     }
     pthread_mutex_init(&pc->lock, NULL);
     pc->size = (uint32_t) n;
+    pc->comm = comm;
     comm->pml = pc;
+    pthread_mutex_lock(&engine_comms_lock);
+    opal_list_append(&engine_comms, &pc->item);
+    pthread_mutex_unlock(&engine_comms_lock);
     return MPI_SUCCESS;
 }
 
@@ -34,6 +42,9 @@ static void engine_del_comm(ompi_communicator_t *comm)
     if (!pc) {
         return;
     }
+    pthread_mutex_lock(&engine_comms_lock);
+    opal_list_remove(&pc->item);
+    pthread_mutex_unlock(&engine_comms_lock);
     opal_list_item_t *i, *tmp;
     OPAL_LIST_FOREACH (i, tmp, &pc->match.messages) { /* never received */
         mca_pml_message_t *message = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
@@ -55,6 +66,78 @@ static void engine_del_comm(ompi_communicator_t *comm)
 
 /* ---- Links ---- */
 
+/* Take the posted receives that name the peer out of matching. */
+static void engine_unpost_from(ompi_communicator_t *comm, const mca_pml_peer_t *peer, opal_list_t *failed)
+{
+    mca_pml_comm_t *pc = comm->pml;
+    mca_pml_comm_lock(pc);
+    for (uint32_t b = 0; b <= pc->match.bucket_mask; b++) {
+        for (mca_pml_key_t *key = pc->match.buckets[b]; key; key = key->next) {
+            ompi_proc_t *proc = key->src >= 0 && !opal_list_is_empty(&key->posted) ? ompi_comm_peer(comm, key->src)
+                                                                                   : NULL;
+            opal_list_item_t *i;
+            while (proc && atomic_load(&proc->pml) == peer && (i = opal_list_first(&key->posted))) {
+                mca_pml_posted_t *posted = OPAL_CONTAINER_OF(i, mca_pml_posted_t, item);
+                OPAL_CONTAINER_OF(posted, mca_pml_recv_t, posted)->is_posted = false;
+                mca_pml_match_unpost(&pc->match, posted, mca_pml_match_is_wild(key->src, key->tag));
+                opal_list_append(failed, i);
+            }
+        }
+    }
+    mca_pml_comm_unlock(pc);
+}
+
+static void engine_fail_recvs(mca_pml_peer_t *peer)
+{
+    opal_list_t failed = OPAL_LIST_INIT(failed);
+    opal_list_item_t *i, *tmp;
+    pthread_mutex_lock(&engine_comms_lock);
+    OPAL_LIST_FOREACH (i, tmp, &engine_comms) {
+        engine_unpost_from(OPAL_CONTAINER_OF(i, mca_pml_comm_t, item)->comm, peer, &failed);
+    }
+    pthread_mutex_unlock(&engine_comms_lock);
+    while ((i = opal_list_pop(&failed))) {
+        mca_pml_recv_t *recv = OPAL_CONTAINER_OF(i, mca_pml_recv_t, posted.item);
+        ompi_status_set(&recv->super.status, recv->src, recv->tag == MCA_PML_ANY ? MPI_ANY_TAG : recv->tag, 0);
+        recv->super.status.MPI_ERROR = MPI_ERR_OTHER;
+        engine_recv_done(recv);
+    }
+}
+
+/* A long message under way, either direction: a send goes to `failed`, a receive is returned. */
+static mca_pml_recv_t *engine_fail_request(ompi_request_t *request, opal_list_t *failed)
+{
+    if (request->type == OMPI_REQUEST_RECV) {
+        mca_pml_recv_t *recv = (mca_pml_recv_t *) request;
+        recv->super.status.MPI_ERROR = MPI_ERR_OTHER;
+        recv->expected = recv->received; /* the last who works on it completes it */
+        recv->placements++;
+        return recv;
+    }
+    mca_pml_send_t *send = (mca_pml_send_t *) request;
+    if (send->state == MCA_PML_SEND_WAITING || (send->state == MCA_PML_SEND_BULK && send->unconfirmed == 0)) {
+        opal_list_remove(&send->item);
+        opal_list_append(failed, &send->item);
+    }
+    return NULL;
+}
+
+static void engine_fail_matched(mca_pml_peer_t *peer, opal_list_t *failed)
+{
+    uint32_t at = 0;
+    bool more;
+    do {
+        mca_pml_peer_lock(peer); /* ids of the peer's receives end under it */
+        ompi_request_t *request = mca_pml_base_id_next(peer, &at);
+        mca_pml_recv_t *recv = request ? engine_fail_request(request, failed) : NULL;
+        mca_pml_peer_unlock(peer);
+        more = request != NULL;
+        if (recv) {
+            engine_recv_leave(recv, 0, 0);
+        }
+    } while (more);
+}
+
 /* Nothing leads to the peer any more: what waits for it fails. */
 static void engine_fail_peer(mca_pml_peer_t *peer)
 {
@@ -68,21 +151,16 @@ static void engine_fail_peer(mca_pml_peer_t *peer)
         frag->send->unconfirmed -= frag->len;
         free(frag);
     }
-    opal_list_item_t *tmp;
-    OPAL_LIST_FOREACH (i, tmp, &peer->bulk) {
-        if (OPAL_CONTAINER_OF(i, mca_pml_send_t, item)->unconfirmed == 0) {
-            opal_list_remove(i);
-            opal_list_append(&failed, i);
-        }
-    }
     while ((i = opal_list_pop(&peer->control))) {
         free(OPAL_CONTAINER_OF(i, mca_pml_raw_t, item));
     }
     mca_pml_peer_unlock(peer);
+    engine_fail_matched(peer, &failed);
     if (!opal_list_is_empty(&failed)) {
         mca_pml_base_report_unreachable(peer);
     }
     engine_complete_sends(&failed, MPI_ERR_OTHER);
+    engine_fail_recvs(peer);
 }
 
 /* The peer left LOOKUP. */
@@ -124,6 +202,8 @@ static void engine_returned(void *cookie, mca_btl_endpoint_t *endpoint, const vo
     engine_flush(peer);
 }
 
+enum { ENGINE_FAILED_US = 1000000 }; /* what is posted for a peer that has failed, fails after this time */
+
 /* The time in which a link might have come back is over. */
 static void engine_path_timeout(void *context)
 {
@@ -134,10 +214,49 @@ static void engine_path_timeout(void *context)
     bool lost = peer->latency_count == 0;
     if (lost) {
         atomic_store_explicit(&peer->state, MCA_PML_PEER_FAILED, memory_order_release);
+        mca_pml_base_path_watch(peer, ENGINE_FAILED_US, engine_path_timeout);
     }
     mca_pml_peer_unlock(peer);
     if (lost) {
         engine_fail_peer(peer);
+    }
+}
+
+/* What a link that went down was to be handed goes to the others. The caller holds the peer's lock. */
+static void engine_divide_all(mca_pml_peer_t *peer, mca_pml_link_t *down)
+{
+    opal_list_item_t *i, *tmp;
+    uint64_t now = engine_flow_now(peer);
+    OPAL_LIST_FOREACH (i, tmp, &peer->bulk) {
+        mca_pml_send_t *send = OPAL_CONTAINER_OF(i, mca_pml_send_t, item);
+        if (down) {
+            send->part[down - peer->links] = 0;
+        }
+        engine_divide(peer, send, now);
+    }
+}
+
+static void engine_link_lost(mca_pml_peer_t *peer, mca_pml_link_t *link, const char *why)
+{
+    mca_pml_base_link_down(peer, link, why);
+    engine_divide_all(peer, link);
+    if (peer->latency_count == 0 && !peer->path_timer) { /* sends wait: a link may come back */
+        mca_pml_base_path_watch(peer, (uint64_t) mca_pml_base_params.path_timeout * 1000000,
+                                engine_path_timeout);
+    }
+}
+
+static void engine_link_back(mca_pml_peer_t *peer, mca_pml_link_t *link)
+{
+    bool was_cut_off = peer->latency_count == 0;
+    mca_pml_base_link_up(peer, link);
+    engine_divide_all(peer, NULL);
+    opal_timer_del(peer->path_timer);
+    peer->path_timer = NULL;
+    atomic_store_explicit(&peer->state, MCA_PML_PEER_READY, memory_order_release);
+    if (was_cut_off) { /* there was nobody to tell what became free meanwhile */
+        mca_pml_hdr_common_t hdr;
+        engine_send_control(peer, &hdr, sizeof(hdr), MCA_PML_HDR_CREDIT);
     }
 }
 
@@ -149,26 +268,16 @@ static void engine_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_sta
         return;
     }
     mca_pml_peer_lock(peer);
-    link->up = state == MCA_BTL_STATE_UP;
-    link->blocked = false;
-    mca_pml_base_peer_relist(peer);
-    bool lost = peer->latency_count == 0;
-    if (lost) { /* sends wait: the link may come back */
-        free(peer->why);
-        peer->why = strdup(why);
-        if (!peer->path_timer && opal_timer_add((uint64_t) mca_pml_base_params.path_timeout * 1000000,
-                                                engine_path_timeout, peer, &peer->path_timer) != OPAL_SUCCESS) {
-            mca_pml_base_out_of_memory("a timer");
-        }
+    if (state == MCA_BTL_STATE_UP) {
+        engine_link_back(peer, link);
     } else {
-        opal_timer_del(peer->path_timer);
-        peer->path_timer = NULL;
-        atomic_store_explicit(&peer->state, MCA_PML_PEER_READY, memory_order_release);
+        engine_link_lost(peer, link, why);
     }
+    bool any = peer->latency_count > 0;
     mca_pml_peer_unlock(peer);
     mca_base_log("pml", "base", MCA_LOG_DEBUG, "rank %u: link %s is %s: %s", peer->proc->rank, link->module->name,
-                 link->up ? "up" : "down", why);
-    if (!lost) {
+                 state == MCA_BTL_STATE_UP ? "up" : "down", why ? why : "no reason given");
+    if (any) {
         engine_flush(peer);
     }
 }
@@ -247,5 +356,6 @@ static int engine_init(const char *name, mca_pml_t *pml)
         .drain = engine_drain,
     };
     mca_pml_base_peer_ready = engine_peer_ready;
+    mca_pml_base_frag_room = sizeof(mca_pml_hdr_frag_t) + POLICY_ROOM;
     return mca_pml_base_peers_init(name, &engine_upcalls);
 }

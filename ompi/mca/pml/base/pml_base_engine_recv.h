@@ -141,7 +141,7 @@ static void engine_send_ack(mca_pml_peer_t *peer, uint64_t sreq, uint64_t rreq, 
 static void engine_recv_rest(mca_pml_recv_t *recv, mca_pml_peer_t *peer, uint64_t sreq, size_t have)
 {
     if (recv->expected > have) {
-        recv->id = mca_pml_base_id_new(recv);
+        recv->id = mca_pml_base_id_new(recv, peer);
         if (!recv->id) {
             mca_pml_base_out_of_memory("the request of a long message");
         }

@@ -233,7 +233,7 @@ static int engine_send_first(mca_pml_peer_t *peer, mca_pml_send_t *send, bool *e
     if (*eager) {
         rc = engine_first_match(peer, link, send);
     } else {
-        if (!send->id && !(send->id = mca_pml_base_id_new(send))) {
+        if (!send->id && !(send->id = mca_pml_base_id_new(send, peer))) {
             return MCA_ERR_OUT_OF_RESOURCE;
         }
         send->state = MCA_PML_SEND_WAITING; /* the answer may come as soon as it is out */
@@ -278,6 +278,13 @@ static void engine_send_begin(mca_pml_send_t *send)
 
 /* ---- The rest of long messages ---- */
 
+/*
+ * Pieces are cut from the message's front as links have room; pml_base_sched.h says which link gets how much. A piece from the
+ * user's memory is a descriptor, in its link's `flight` list until its last event: confirmed, and
+ * done, or not, and then it goes to the peer's `again` list and over another link. `unconfirmed` of
+ * a send counts the bytes of both lists.
+ */
+
 static void engine_frag_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status);
 
 static bool engine_bulk_is_done(const mca_pml_send_t *send)
@@ -285,8 +292,15 @@ static bool engine_bulk_is_done(const mca_pml_send_t *send)
     return send->state == MCA_PML_SEND_BULK && send->offset == send->end && send->unconfirmed == 0;
 }
 
-/* A piece straight from the user's memory. Bytes sent, or negative. */
-static ssize_t engine_piece_in_place(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, size_t len)
+/* The time, if anything is to be measured: with one link there is nothing to compare. */
+static inline uint64_t engine_flow_now(const mca_pml_peer_t *peer)
+{
+    return peer->bandwidth_count > 1 ? opal_now_ns() : 0;
+}
+
+/* A piece straight from the user's memory. Bytes sent, or negative. `twin`: the piece whose bytes it repeats. */
+static ssize_t engine_piece_in_place(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, size_t offset,
+                                     size_t len, uint64_t now, mca_pml_frag_t *twin)
 {
     mca_pml_frag_t *frag = malloc(sizeof(*frag));
     if (!frag) {
@@ -294,14 +308,14 @@ static ssize_t engine_piece_in_place(mca_pml_peer_t *peer, mca_pml_link_t *link,
     }
     size_t pieces = MCA_BTL_IOV_MAX;
     if (send->ptr) {
-        frag->desc.iov[0] = (struct iovec){(void *) (uintptr_t) (send->ptr + send->offset), len};
+        frag->desc.iov[0] = (struct iovec){(void *) (uintptr_t) (send->ptr + offset), len};
         pieces = 1;
     } else {
-        len = opal_convertor_raw_at(&send->conv, send->offset, frag->desc.iov, &pieces, len);
+        len = opal_convertor_raw_at(&send->conv, offset, frag->desc.iov, &pieces, len);
     }
     engine_fill_common(peer, &frag->hdr.common, MCA_PML_HDR_FRAG);
     frag->hdr.rreq = htole64(send->rreq);
-    frag->hdr.offset = htole64(send->offset);
+    frag->hdr.offset = htole64(offset);
     frag->desc.header = &frag->hdr;
     frag->desc.header_len = sizeof(frag->hdr);
     frag->desc.iov_count = (uint32_t) pieces;
@@ -310,20 +324,32 @@ static ssize_t engine_piece_in_place(mca_pml_peer_t *peer, mca_pml_link_t *link,
     frag->send = send;
     frag->link = link;
     frag->len = len;
+    frag->twin = twin;
+    frag->covered = false;
     send->unconfirmed += len;
-    link->outstanding += len;
+    mca_pml_flow_handed(&link->flow, len, now);
+    opal_list_append(&link->flight, &frag->item);
     int rc = policy_send(peer, link, &frag->desc);
     if (rc == 0) {
+        if (twin) {
+            twin->twin = frag;
+        }
         return (ssize_t) len;
     }
+    opal_list_remove(&frag->item);
     send->unconfirmed -= len;
-    link->outstanding -= len;
+    if (rc == 1) {
+        mca_pml_flow_confirmed(&link->flow, len, now);
+    } else {
+        mca_pml_flow_returned(&link->flow, len);
+    }
     free(frag);
     return rc == 1 ? (ssize_t) len : rc;
 }
 
 /* A piece copied into room of the link's. Bytes sent, or negative. */
-static ssize_t engine_piece_copied(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, size_t len)
+static ssize_t engine_piece_copied(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, size_t offset,
+                                   size_t len)
 {
     mca_pml_hdr_frag_t hdr;
     mca_btl_room_t room;
@@ -335,66 +361,104 @@ static ssize_t engine_piece_copied(mca_pml_peer_t *peer, mca_pml_link_t *link, m
     len = len < room.len - sizeof(hdr) ? len : room.len - sizeof(hdr);
     engine_fill_common(peer, &hdr.common, MCA_PML_HDR_FRAG);
     hdr.rreq = htole64(send->rreq);
-    hdr.offset = htole64(send->offset);
+    hdr.offset = htole64(offset);
     memcpy(room.ptr, &hdr, sizeof(hdr));
-    engine_send_copy_out(send, send->offset, (char *) room.ptr + sizeof(hdr), len);
+    engine_send_copy_out(send, offset, (char *) room.ptr + sizeof(hdr), len);
     policy_commit(peer, link, &room, sizeof(hdr) + len);
     return (ssize_t) len;
 }
 
-enum { ENGINE_PIECES = 8, ENGINE_PIECE_MIN = 16 << 10 };
+enum { ENGINE_PIECES = 8, ENGINE_PIECE_MIN = 16 << 10, ENGINE_RUN_MIN = 4 << 10 };
 
-/* Send one piece over one link. False: the link takes no more now. */
-static bool engine_piece(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, size_t *quota)
+/* Is a piece better sent from where it lies than copied? With several links also if it is short:
+ * its confirmation is what the link is measured by. */
+static bool engine_is_in_place(const mca_pml_link_t *link, const mca_pml_send_t *send, size_t offset, size_t len,
+                               uint64_t now)
 {
     const mca_btl_limits_t *limits = &link->module->limits;
-    if (link->blocked || link->outstanding >= limits->window) {
+    if (send->ptr) {
+        return len >= limits->send_min || (now > 0 && (limits->caps & MCA_BTL_CAP_CAN_FAIL));
+    }
+    if (len < limits->send_min) {
         return false;
     }
-    size_t len = limits->max_frag - sizeof(mca_pml_hdr_frag_t) - POLICY_ROOM;
-    len = len < *quota ? len : *quota;
-    if (len < limits->send_min) { /* copies on both sides overlap if there are several pieces */
+    struct iovec iov[MCA_BTL_IOV_MAX]; /* short runs of memory are better packed */
+    size_t runs = MCA_BTL_IOV_MAX;
+    return opal_convertor_raw_at(&send->conv, offset, iov, &runs, len) >= runs * ENGINE_RUN_MIN;
+}
+
+/* Note what became of a piece that a link copies; several links: as a sample of its speed, from
+ * one moment at which it was full to the next. */
+static void engine_mark_copied(mca_pml_link_t *link, ssize_t sent, uint64_t now)
+{
+    if (now == 0 || (sent < 0 && sent != MCA_ERR_AGAIN)) {
+        return;
+    }
+    if (sent > 0) {
+        link->taken += (size_t) sent;
+        return;
+    }
+    now = opal_now_ns();
+    if (link->mark > 0) {
+        mca_pml_flow_took(&link->flow, link->taken, now - link->mark);
+    }
+    link->mark = now;
+    link->taken = 0;
+}
+
+/* Hand bytes from `offset` on to a link. Bytes sent, or negative. */
+static ssize_t engine_piece_at(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, size_t offset,
+                               size_t len, uint64_t now)
+{
+    bool in_place = engine_is_in_place(link, send, offset, len, now);
+    if (!in_place) { /* copies on both sides overlap if there are several pieces */
         size_t share = send->bytes / ENGINE_PIECES > ENGINE_PIECE_MIN ? send->bytes / ENGINE_PIECES : ENGINE_PIECE_MIN;
         len = len < share ? len : share;
     }
-    ssize_t sent = len >= limits->send_min ? engine_piece_in_place(peer, link, send, len)
-                                           : engine_piece_copied(peer, link, send, len);
+    ssize_t sent = in_place ? engine_piece_in_place(peer, link, send, offset, len, now, NULL)
+                            : engine_piece_copied(peer, link, send, offset, len);
+    if (!in_place) {
+        engine_mark_copied(link, sent, now);
+    }
     if (sent < 0) {
-        link->blocked = sent == MCA_ERR_AGAIN;
+        link->blocked |= sent == MCA_ERR_AGAIN;
+    } else {
+        engine_count(link, sizeof(mca_pml_hdr_frag_t) + (size_t) sent);
+    }
+    return sent;
+}
+
+/* Send the next piece of a link's part. False: the link takes no more now. */
+static bool engine_piece(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, size_t *part, uint64_t now)
+{
+    size_t len = link->blocked ? 0 : mca_pml_flow_piece(&link->flow, *part);
+    ssize_t sent = len > 0 ? engine_piece_at(peer, link, send, send->offset, len, now) : -1;
+    if (sent < 0) {
         return false;
     }
     send->offset += (size_t) sent;
-    *quota -= (size_t) sent;
-    engine_count(link, sizeof(mca_pml_hdr_frag_t) + (size_t) sent);
+    *part -= (size_t) sent;
+    link->flow.queued -= (size_t) sent;
     return true;
 }
 
-/* What links that went down were to carry goes to one that is up. */
-static void engine_requota(mca_pml_peer_t *peer, mca_pml_send_t *send)
+static void engine_divide(mca_pml_peer_t *peer, mca_pml_send_t *send, uint64_t now)
 {
-    size_t homeless = 0;
-    if (peer->bandwidth_count == 0) {
-        return; /* none is up: later */
-    }
-    for (int i = 0; i < peer->link_count; i++) {
-        if (!peer->links[i].up) {
-            homeless += send->quota[i];
-            send->quota[i] = 0;
-        }
-    }
-    send->quota[peer->bandwidth[0] - peer->links] += homeless;
+    mca_pml_sched_divide(peer->flows, peer->link_count, send->end - send->offset, send->part, now);
 }
 
 /* Hand pieces of a message to links until they are full or it is done. */
-static void engine_schedule(mca_pml_peer_t *peer, mca_pml_send_t *send)
+static void engine_schedule(mca_pml_peer_t *peer, mca_pml_send_t *send, uint64_t now)
 {
     bool moved = true;
-    engine_requota(peer, send);
+    if (now > 0) {
+        engine_divide(peer, send, now);
+    }
     while (moved && send->offset < send->end) {
         moved = false;
         for (int i = 0; i < peer->link_count; i++) {
-            if (send->quota[i] > 0) {
-                moved |= engine_piece(peer, &peer->links[i], send, &send->quota[i]);
+            if (send->part[i] > 0) {
+                moved |= engine_piece(peer, &peer->links[i], send, &send->part[i], now);
             }
         }
     }
@@ -439,15 +503,15 @@ static bool engine_flush_control(mca_pml_peer_t *peer)
     while ((i = opal_list_first(&peer->control))) {
         mca_pml_raw_t *raw = OPAL_CONTAINER_OF(i, mca_pml_raw_t, item);
         mca_pml_link_t *link = engine_latency_link(peer);
-        if (!link) {
+        if (!link || link->blocked) {
             return false;
         }
         int rc = engine_put_raw(peer, link, raw);
-        if (rc != MCA_SUCCESS) {
-            link->blocked |= rc == MCA_ERR_AGAIN;
+        if (rc == MCA_ERR_AGAIN) {
+            link->blocked = true; /* another may take it */
+        } else if (rc != MCA_SUCCESS) {
             return false;
-        }
-        if (raw->len == 0) {
+        } else if (raw->len == 0) {
             opal_list_remove(i);
             free(raw);
         }
@@ -455,27 +519,43 @@ static bool engine_flush_control(mca_pml_peer_t *peer)
     return true;
 }
 
-/* Pieces that came back from a link that failed: over another, copied. */
-static bool engine_flush_again(mca_pml_peer_t *peer, opal_list_t *done)
+/* The link that would be done first with another piece; NULL: none takes one now. `but`: not this one. */
+static mca_pml_link_t *engine_soonest_link(mca_pml_peer_t *peer, const mca_pml_link_t *but, uint64_t now)
+{
+    mca_pml_link_t *best = NULL;
+    double least = 0;
+    for (int i = 0; i < peer->bandwidth_count; i++) {
+        mca_pml_link_t *link = peer->bandwidth[i];
+        const mca_pml_flow_t *flow = &link->flow;
+        double wait = (double) (flow->outstanding + flow->frag) / mca_pml_flow_rate(flow, now);
+        if (link != but && !link->blocked && flow->outstanding < flow->window && (!best || wait < least)) {
+            best = link;
+            least = wait;
+        }
+    }
+    return best;
+}
+
+/* Pieces that came back from a link that failed: over another. */
+static bool engine_flush_again(mca_pml_peer_t *peer, opal_list_t *done, uint64_t now)
 {
     opal_list_item_t *i;
     while ((i = opal_list_first(&peer->again))) {
         mca_pml_frag_t *frag = OPAL_CONTAINER_OF(i, mca_pml_frag_t, item);
-        mca_pml_link_t *link = peer->bandwidth_count > 0 ? peer->bandwidth[0] : NULL;
-        if (!link || link->blocked) {
+        mca_pml_link_t *link = engine_soonest_link(peer, NULL, now);
+        if (!link) {
             return false;
         }
         mca_pml_send_t *send = frag->send;
-        size_t offset = send->offset, end = frag->len;
-        send->offset = (size_t) le64toh(frag->hdr.offset);
-        size_t max = link->module->limits.max_frag - sizeof(frag->hdr) - POLICY_ROOM;
-        ssize_t sent = engine_piece_copied(peer, link, send, end < max ? end : max);
-        send->offset = offset;
+        size_t len = frag->len < link->flow.max_frag ? frag->len : link->flow.max_frag;
+        ssize_t sent = engine_piece_at(peer, link, send, le64toh(frag->hdr.offset), len, now);
         if (sent < 0) {
-            link->blocked = sent == MCA_ERR_AGAIN;
+            if (sent == MCA_ERR_AGAIN) {
+                continue; /* another link may take it */
+            }
             return false;
         }
-        engine_count(link, sizeof(frag->hdr) + (size_t) sent);
+        link->retries++;
         frag->len -= (size_t) sent;
         frag->hdr.offset = htole64(le64toh(frag->hdr.offset) + (uint64_t) sent);
         send->unconfirmed -= (size_t) sent;
@@ -509,18 +589,37 @@ static void engine_flush_pending(mca_pml_peer_t *peer, opal_list_t *done)
     peer->pending_any = false;
 }
 
-static void engine_flush_bulk(mca_pml_peer_t *peer, opal_list_t *done)
+/* Can some link be handed a piece of a message that waits behind others? */
+static bool engine_has_room(const mca_pml_peer_t *peer)
+{
+    for (int i = 0; i < peer->bandwidth_count; i++) {
+        const mca_pml_link_t *link = peer->bandwidth[i];
+        if (!link->blocked && link->flow.outstanding < link->flow.window) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void engine_bulk_watch(mca_pml_peer_t *peer);
+
+static void engine_flush_bulk(mca_pml_peer_t *peer, opal_list_t *done, uint64_t now)
 {
     opal_list_item_t *i, *tmp;
     OPAL_LIST_FOREACH (i, tmp, &peer->bulk) {
         mca_pml_send_t *send = OPAL_CONTAINER_OF(i, mca_pml_send_t, item);
-        engine_schedule(peer, send);
+        if (send->offset < send->end) {
+            engine_schedule(peer, send, now);
+        }
         if (engine_bulk_is_done(send)) {
             opal_list_remove(i);
             opal_list_append(done, i);
-        } else if (send->offset < send->end) {
-            return; /* the links are full */
+        } else if (send->offset < send->end && !(now > 0 && engine_has_room(peer))) {
+            break; /* the links are full */
         }
+    }
+    if (now > 0) {
+        engine_bulk_watch(peer);
     }
 }
 
@@ -529,15 +628,111 @@ static void engine_flush(mca_pml_peer_t *peer)
 {
     opal_list_t done = OPAL_LIST_INIT(done);
     mca_pml_peer_lock(peer);
-    if (engine_flush_control(peer) && engine_flush_again(peer, &done)) {
+    uint64_t now = engine_flow_now(peer);
+    if (engine_flush_control(peer) && engine_flush_again(peer, &done, now)) {
         engine_flush_pending(peer, &done);
-        engine_flush_bulk(peer, &done);
+        engine_flush_bulk(peer, &done, now);
     }
     mca_pml_peer_unlock(peer);
     engine_complete_sends(&done, MPI_SUCCESS);
 }
 
+/* ---- Links that fell silent ---- */
+
+/* Times the expected time after which a link is taken to be stuck; how often that is looked for. */
+enum { ENGINE_STUCK_TIMES = 4, ENGINE_WATCH_US = 10000 };
+
+/* What a silent link holds goes over another as well; the receiver drops what it has already. */
+static void engine_double(mca_pml_peer_t *peer, mca_pml_link_t *silent, uint64_t now)
+{
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &silent->flight) {
+        mca_pml_frag_t *frag = OPAL_CONTAINER_OF(i, mca_pml_frag_t, item);
+        mca_pml_link_t *link = engine_soonest_link(peer, silent, now);
+        if (!link || link->suspect) {
+            return;
+        }
+        if (frag->twin || frag->covered || !frag->send->ptr || frag->len > link->flow.max_frag) {
+            continue;
+        }
+        ssize_t sent = engine_piece_in_place(peer, link, frag->send, le64toh(frag->hdr.offset), frag->len, now, frag);
+        if (sent < 0) {
+            link->blocked |= sent == MCA_ERR_AGAIN;
+            return;
+        }
+        frag->covered |= !frag->twin; /* it went at once */
+        link->retries++;
+        engine_count(link, sizeof(frag->hdr) + (size_t) sent);
+    }
+}
+
+/* A link is stuck if it confirms nothing while another does: else it is the peer that is away. */
+static bool engine_is_stuck(const mca_pml_peer_t *peer, const mca_pml_link_t *link, uint64_t now)
+{
+    if (!mca_pml_flow_is_stalled(&link->flow, now, ENGINE_STUCK_TIMES)) {
+        return false;
+    }
+    for (int i = 0; i < peer->bandwidth_count; i++) {
+        if (peer->bandwidth[i] != link && peer->bandwidth[i]->flow.last > link->flow.last) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void engine_watch(mca_pml_peer_t *peer, uint64_t now)
+{
+    for (int i = 0; i < peer->bandwidth_count; i++) {
+        mca_pml_link_t *link = peer->bandwidth[i];
+        if (engine_is_stuck(peer, link, now)) {
+            if (!link->suspect) {
+                link->suspect = true;
+                mca_pml_base_peer_relist(peer); /* leaves the bandwidth list as it is */
+            }
+            engine_double(peer, link, now);
+        }
+    }
+}
+
+static void engine_watch_timer(void *context)
+{
+    mca_pml_peer_t *peer = context;
+    mca_pml_peer_lock(peer);
+    opal_timer_del(peer->bulk_timer);
+    peer->bulk_timer = NULL;
+    if (peer->bandwidth_count > 1) {
+        engine_watch(peer, opal_now_ns());
+    }
+    mca_pml_peer_unlock(peer);
+    engine_flush(peer);
+}
+
+/* Several links carry long messages: look after them. The caller holds the peer's lock. */
+static void engine_bulk_watch(mca_pml_peer_t *peer)
+{
+    if (!opal_list_is_empty(&peer->bulk)) {
+        if (!peer->bulk_timer &&
+            opal_timer_add(ENGINE_WATCH_US, engine_watch_timer, peer, &peer->bulk_timer) != OPAL_SUCCESS) {
+            mca_pml_base_out_of_memory("a timer");
+        }
+        return;
+    }
+    for (int i = 0; i < peer->bandwidth_count; i++) {
+        peer->bandwidth[i]->mark = 0; /* a pause: no sample spans it */
+    }
+}
+
 /* ---- Events of pieces in place ---- */
+
+static void engine_link_confirms(mca_pml_peer_t *peer, const mca_pml_frag_t *frag)
+{
+    mca_pml_link_t *link = frag->link;
+    mca_pml_flow_confirmed(&link->flow, frag->len, engine_flow_now(peer));
+    if (OPAL_UNLIKELY(link->suspect)) {
+        link->suspect = false;
+        mca_pml_base_peer_relist(peer);
+    }
+}
 
 static void engine_frag_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status)
 {
@@ -548,20 +743,30 @@ static void engine_frag_event(mca_btl_descriptor_t *desc, mca_btl_event_t event,
     mca_pml_frag_t *frag = OPAL_CONTAINER_OF(desc, mca_pml_frag_t, desc);
     mca_pml_peer_t *peer = desc->user;
     mca_pml_send_t *send = frag->send;
-    bool done = false, more;
     mca_pml_peer_lock(peer);
-    frag->link->outstanding -= frag->len;
-    if (event == MCA_BTL_CONFIRMED) {
-        send->unconfirmed -= frag->len;
-        done = engine_bulk_is_done(send);
-        if (done) {
-            opal_list_remove(&send->item);
-        }
-        free(frag);
+    bool arrived = event == MCA_BTL_CONFIRMED;
+    opal_list_remove(&frag->item);
+    if (arrived) {
+        engine_link_confirms(peer, frag);
     } else {
-        opal_list_append(&peer->again, &frag->item);
+        mca_pml_flow_returned(&frag->link->flow, frag->len);
     }
-    more = !opal_list_is_empty(&peer->bulk) || !opal_list_is_empty(&peer->again);
+    bool again = !arrived && !frag->covered && !frag->twin;
+    if (frag->twin) { /* the other one has the bytes in its care now */
+        frag->twin->covered |= arrived;
+        frag->twin->twin = NULL;
+    }
+    if (again) {
+        opal_list_append(&peer->again, &frag->item);
+    } else {
+        send->unconfirmed -= frag->len;
+        free(frag);
+    }
+    bool done = engine_bulk_is_done(send);
+    if (done) {
+        opal_list_remove(&send->item);
+    }
+    bool more = !opal_list_is_empty(&peer->bulk) || !opal_list_is_empty(&peer->again);
     mca_pml_peer_unlock(peer);
     if (done) {
         engine_send_done(send, MPI_SUCCESS);
@@ -594,9 +799,11 @@ static void engine_on_ack(mca_pml_peer_t *peer, const mca_pml_hdr_ack_t *hdr)
         send->rreq = le64toh(hdr->rreq);
         send->offset = from;
         send->end = to;
-        mca_pml_base_split(peer, to - from, send->quota);
+        memset(send->part, 0, sizeof(send->part));
+        uint64_t now = engine_flow_now(peer);
+        engine_divide(peer, send, now);
         opal_list_append(&peer->bulk, &send->item);
-        engine_flush_bulk(peer, &done);
+        engine_flush_bulk(peer, &done, now);
     } /* else a repeat, or nonsense */
     mca_pml_peer_unlock(peer);
     engine_complete_sends(&done, MPI_SUCCESS);

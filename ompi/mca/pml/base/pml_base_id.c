@@ -9,6 +9,7 @@ enum { CHUNK = 256, CHUNKS_MAX = 1 << 16 };
 
 typedef struct slot {
     _Atomic(void *) object; /* NULL: free */
+    _Atomic(const void *) owner;
     _Atomic uint32_t generation;
     uint32_t next_free;     /* index + 1; 0: none */
 } slot_t;
@@ -43,7 +44,7 @@ static bool add_chunk(void)
     return true;
 }
 
-uint64_t mca_pml_base_id_new(void *object)
+uint64_t mca_pml_base_id_new(void *object, const void *owner)
 {
     uint64_t id = 0;
     if (opal_progress_threads) {
@@ -53,6 +54,7 @@ uint64_t mca_pml_base_id_new(void *object)
         uint32_t index = free_head - 1;
         slot_t *slot = slot_at(index);
         free_head = slot->next_free;
+        atomic_store_explicit(&slot->owner, owner, memory_order_relaxed);
         atomic_store_explicit(&slot->object, object, memory_order_release);
         id = (uint64_t) atomic_load_explicit(&slot->generation, memory_order_relaxed) << 32 | index;
     }
@@ -87,4 +89,17 @@ void mca_pml_base_id_free(uint64_t id)
     if (opal_progress_threads) {
         pthread_mutex_unlock(&lock);
     }
+}
+
+void *mca_pml_base_id_next(const void *owner, uint32_t *at)
+{
+    slot_t *slot;
+    while ((slot = slot_at(*at))) {
+        (*at)++;
+        void *object = atomic_load_explicit(&slot->object, memory_order_acquire);
+        if (object && atomic_load_explicit(&slot->owner, memory_order_relaxed) == owner) {
+            return object;
+        }
+    }
+    return NULL;
 }

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "ompi/mca/btl/base/btl_base.h"
+#include "ompi/mca/pml/base/pml_base_util.h"
 #include "opal/util/output.h"
 
 mca_pml_base_params_t mca_pml_base_params;
 opal_list_t mca_pml_base_peers = OPAL_LIST_INIT(mca_pml_base_peers);
+size_t mca_pml_base_frag_room;
 void (*mca_pml_base_peer_ready)(mca_pml_peer_t *peer);
 
 static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -43,6 +45,12 @@ int mca_pml_base_register_params(void)
     rc = rc ? rc : mca_base_var_register(&first, &mca_pml_base_params.first_frag);
     rc = rc ? rc : mca_base_var_register(&stripe, &mca_pml_base_params.stripe);
     rc = rc ? rc : mca_base_var_register(&stripe_min, &mca_pml_base_params.stripe_min);
+    static const mca_base_var_desc_t adapt = {
+        .framework = "pml", .component = "base", .name = "adapt", .type = MCA_VAR_BOOL,
+        .help = "Shares of links in long messages follow what the links are seen to deliver (0: stay "
+                "what their reported speeds say)",
+        .def.b = true, .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP};
+    rc = rc ? rc : mca_base_var_register(&adapt, &mca_pml_base_params.adapt);
     static const mca_base_var_desc_t timeout = {
         .framework = "pml", .component = "base", .name = "path_timeout", .type = MCA_VAR_INT, .unit = "s",
         .help = "How long sends wait for a link to come back when none leads to a peer", .def.i = 10, .min = 0,
@@ -52,24 +60,42 @@ int mca_pml_base_register_params(void)
 
 /* ---- The lists ---- */
 
-static void relist_latency(mca_pml_peer_t *peer)
+/* May first fragments take this link? A suspect one only if there is no other. */
+static bool is_candidate(const mca_pml_link_t *link, bool suspects)
+{
+    return link->up && (suspects || !link->suspect);
+}
+
+static uint32_t least_latency(const mca_pml_peer_t *peer, bool suspects)
 {
     uint32_t least = UINT32_MAX;
-    size_t max_frag = SIZE_MAX;
     for (int i = 0; i < peer->link_count; i++) {
         const mca_pml_link_t *link = &peer->links[i];
-        if (link->up) {
-            least = link->module->limits.latency_ns < least ? link->module->limits.latency_ns : least;
-            max_frag = link->module->limits.max_frag < max_frag ? link->module->limits.max_frag : max_frag;
+        if (is_candidate(link, suspects) && link->module->limits.latency_ns < least) {
+            least = link->module->limits.latency_ns;
         }
+    }
+    return least;
+}
+
+static void relist_latency(mca_pml_peer_t *peer)
+{
+    size_t max_frag = SIZE_MAX;
+    uint32_t least = least_latency(peer, false);
+    bool suspects = least == UINT32_MAX;
+    least = suspects ? least_latency(peer, true) : least;
+    for (int i = 0; i < peer->link_count; i++) {
+        size_t max = peer->links[i].module->limits.max_frag;
+        max_frag = max < max_frag ? max : max_frag;
     }
     peer->latency_count = 0;
     peer->latency_next = 0;
-    peer->short_max = peer->eager_max = max_frag; /* what fails on one link must fit on any other */
+    /* What fails on one link must fit on any other, those included that are down now. */
+    peer->short_max = peer->eager_max = max_frag;
     for (int i = 0; i < peer->link_count; i++) {
         mca_pml_link_t *link = &peer->links[i];
-        const mca_btl_limits_t *limits = link->up ? &link->module->limits : NULL;
-        if (limits && limits->latency_ns <= least + least / 4) {
+        const mca_btl_limits_t *limits = &link->module->limits;
+        if (is_candidate(link, suspects) && limits->latency_ns <= least + least / 4) {
             peer->latency[peer->latency_count++] = link;
             peer->short_max = limits->short_max < peer->short_max ? limits->short_max : peer->short_max;
             peer->eager_max = limits->eager_limit < peer->eager_max ? limits->eager_limit : peer->eager_max;
@@ -101,7 +127,7 @@ static void relist_bandwidth(mca_pml_peer_t *peer)
 {
     bool any_local = false;
     int32_t preferred = INT32_MIN;
-    double total = 0, used = 0;
+    double total = 0;
     const mca_pml_link_t *best = NULL;
     for (int i = 0; i < peer->link_count; i++) {
         const mca_pml_link_t *link = &peer->links[i];
@@ -117,15 +143,16 @@ static void relist_bandwidth(mca_pml_peer_t *peer)
     peer->bandwidth_count = 0;
     for (int i = 0; i < peer->link_count; i++) {
         mca_pml_link_t *link = &peer->links[i];
-        link->share = 0;
+        peer->flows[i] = NULL;
         if (link->up && takes_part(link, any_local, preferred, total, best)) {
             peer->bandwidth[peer->bandwidth_count++] = link;
-            used += (double) link->module->limits.bandwidth;
+            peer->flows[i] = &link->flow;
+        } else {
+            link->flow.queued = 0;
         }
     }
     for (int i = 0; i < peer->bandwidth_count; i++) {
-        mca_pml_link_t *link = peer->bandwidth[i];
-        link->share = used > 0 ? (double) link->module->limits.bandwidth / used : 1.0 / peer->bandwidth_count;
+        mca_pml_flow_alone(&peer->bandwidth[i]->flow, peer->bandwidth_count == 1);
     }
 }
 
@@ -133,6 +160,59 @@ void mca_pml_base_peer_relist(mca_pml_peer_t *peer)
 {
     relist_latency(peer);
     relist_bandwidth(peer);
+}
+
+static void set_why(mca_pml_link_t *link, const char *why)
+{
+    free(link->why);
+    link->why = why ? strdup(why) : NULL;
+}
+
+void mca_pml_base_link_down(mca_pml_peer_t *peer, mca_pml_link_t *link, const char *why)
+{
+    link->failures += link->up;
+    link->up = link->blocked = link->suspect = false;
+    set_why(link, why);
+    mca_pml_base_peer_relist(peer);
+}
+
+void mca_pml_base_link_up(mca_pml_peer_t *peer, mca_pml_link_t *link)
+{
+    link->blocked = false;
+    if (!link->up) {
+        /* It has to prove itself before it gets its share of long messages again. */
+        size_t outstanding = link->flow.outstanding;
+        link->up = true;
+        link->recoveries++;
+        mca_pml_flow_init(&link->flow, &link->module->limits, mca_pml_base_frag_room,
+                          !mca_pml_base_params.adapt, mca_pml_base_params.adapt ? 0.1 : 1);
+        link->flow.outstanding = outstanding;
+        mca_pml_base_peer_relist(peer);
+    }
+}
+
+void mca_pml_base_path_watch(mca_pml_peer_t *peer, uint64_t us, void (*fn)(void *))
+{
+    if (opal_timer_add(us, fn, peer, &peer->path_timer) != OPAL_SUCCESS) {
+        mca_pml_base_out_of_memory("a timer");
+    }
+}
+
+char *mca_pml_base_peer_links(mca_pml_peer_t *peer)
+{
+    char *text = NULL;
+    mca_pml_peer_lock(peer);
+    for (int i = 0; i < peer->link_count; i++) {
+        const mca_pml_link_t *link = &peer->links[i];
+        char *more;
+        if (asprintf(&more, "%s%s%s: %s", text ? text : "", text ? "; " : "", link->module->name,
+                     link->up ? "up" : link->why ? link->why : "down") >= 0) {
+            free(text);
+            text = more;
+        }
+    }
+    mca_pml_peer_unlock(peer);
+    return text;
 }
 
 mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint)
@@ -201,6 +281,9 @@ static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *car
             link->module = module;
             link->send_short = module->ops->send_short;
             link->up = true;
+            opal_list_init(&link->flight);
+            mca_pml_flow_init(&link->flow, &module->limits, mca_pml_base_frag_room,
+                              !mca_pml_base_params.adapt, 1);
             peer->link_count++;
             continue;
         }
@@ -317,8 +400,10 @@ void mca_pml_base_peers_fini(void)
         mca_pml_peer_t *peer = OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item);
         for (int l = 0; l < peer->link_count; l++) {
             peer->links[l].module->ops->del_peer(peer->links[l].module, peer->links[l].endpoint);
+            free(peer->links[l].why);
         }
         opal_timer_del(peer->path_timer);
+        opal_timer_del(peer->bulk_timer);
         atomic_store(&peer->proc->pml, NULL);
         pthread_mutex_destroy(&peer->lock);
         free(peer->why);

@@ -5,7 +5,12 @@
  * A peer starts with the look-up of its business card; sends wait in `pending` until it is READY. Each link is an
  * endpoint of one BTL module. Two lists are derived from the links that are up, by one function at every change:
  *   latency[]   links for first fragments and control, the fastest ones, used in turn
- *   bandwidth[] links for the rest of long messages, each with its share
+ *   bandwidth[] links for the rest of long messages; flows[] are the same for the scheduler
+ *
+ * With one link in the bandwidth list nothing is measured and no clock is read. With several, and
+ * long messages under way, a timer looks for links that fell silent: what they were to carry goes
+ * to the others, what they hold is sent over another one as well, and they are *suspect*, kept out
+ * of the latency list, until they confirm something.
  *
  * Eager flow control: a sender has at most pml_base_eager_window bytes of eager messages in a receiver's memory;
  * `sent` counts what went out, `credited` what the receiver says has left its memory, both modulo 2^32.
@@ -17,13 +22,14 @@
 #include <stdatomic.h>
 #include "hawser/btl.h"
 #include "ompi/mca/btl/base/btl_base.h"
+#include "ompi/mca/pml/base/pml_base_sched.h"
 #include "ompi/proc/proc.h"
 #include "opal/class/list.h"
 #include "opal/runtime/progress.h"
 
 #pragma GCC visibility push(default)
 
-enum { MCA_PML_LINKS_MAX = 8 };
+enum { MCA_PML_LINKS_MAX = MCA_PML_FLOWS_MAX };
 
 typedef enum {
     MCA_PML_PEER_LOOKUP,  /* its card is on its way */
@@ -46,10 +52,16 @@ typedef struct mca_pml_link {
     mca_btl_module_t *module;
     bool up;
     bool blocked;                 /* said "try again", has not called back */
-    double share;                 /* of a long message, 0..1; 0: not in the bandwidth list */
-    mca_pml_pace_t paces[MCA_PML_PACES];
-    size_t outstanding;           /* bytes of descriptors not yet confirmed */
+    bool suspect;                 /* silent for too long */
     uint64_t messages, bytes;     /* fragments and their bytes handed to the link */
+    mca_pml_flow_t flow;
+    opal_list_t flight;           /* mca_pml_frag_t that it has, oldest first */
+    uint64_t mark;                /* ns: since when it takes copies without a pause; 0: it does not */
+    size_t taken;                 /* bytes since then */
+    uint64_t retries;             /* fragments sent again that another link, or this, had before */
+    uint32_t failures, recoveries;
+    char *why;                    /* it is down; or the last failure's reason */
+    mca_pml_pace_t paces[MCA_PML_PACES];
 } mca_pml_link_t;
 
 typedef struct mca_pml_peer {
@@ -65,6 +77,7 @@ typedef struct mca_pml_peer {
     _Atomic uint32_t consumed_told; /* the last value that we sent; written under the lock */
     ompi_proc_t *proc;
     mca_pml_link_t *bandwidth[MCA_PML_LINKS_MAX];
+    mca_pml_flow_t *flows[MCA_PML_LINKS_MAX]; /* by link; NULL: not in the bandwidth list */
     mca_pml_link_t links[MCA_PML_LINKS_MAX];
     pthread_mutex_t lock;         /* of everything here, if there are threads */
     opal_list_t control;          /* mca_pml_raw_t: fragments with bytes of their own; go first */
@@ -73,7 +86,8 @@ typedef struct mca_pml_peer {
     opal_list_t again;            /* mca_pml_frag_t that a link gave back */
     opal_list_item_t all_item;    /* in the list of all peers */
     char *why;                    /* FAILED, or no link at present */
-    opal_event_t *path_timer;     /* runs while no link is up */
+    opal_event_t *path_timer;     /* runs while no link is up, and on when the peer has failed */
+    opal_event_t *bulk_timer;     /* runs while several links carry long messages */
 } mca_pml_peer_t;
 
 typedef struct mca_pml_base_params {
@@ -81,6 +95,7 @@ typedef struct mca_pml_base_params {
     uint64_t first_frag;          /* payload of a rendezvous' first fragment at most */
     int64_t stripe;               /* mca_pml_stripe_t */
     double stripe_min;            /* least share of a link that takes part in STRIPE_AUTO */
+    bool adapt;                   /* weights follow what is measured */
     int64_t path_timeout;         /* s */
 } mca_pml_base_params_t;
 
@@ -88,6 +103,7 @@ typedef enum { MCA_PML_STRIPE_AUTO, MCA_PML_STRIPE_ALL, MCA_PML_STRIPE_BEST } mc
 
 extern mca_pml_base_params_t mca_pml_base_params;
 extern opal_list_t mca_pml_base_peers; /* all of them, for draining and reports */
+extern size_t mca_pml_base_frag_room; /* bytes of a piece that are not payload; the engine's */
 
 /* Register the engine's parameters (once). */
 int mca_pml_base_register_params(void);
@@ -105,6 +121,13 @@ extern void (*mca_pml_base_peer_ready)(mca_pml_peer_t *peer);
 mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint);
 /* Recompute the lists after a link came, went or changed; the caller holds the lock. */
 void mca_pml_base_peer_relist(mca_pml_peer_t *peer);
+/* Note that a link went down, or came up again; the lists follow. The caller holds the lock. */
+void mca_pml_base_link_down(mca_pml_peer_t *peer, mca_pml_link_t *link, const char *why);
+void mca_pml_base_link_up(mca_pml_peer_t *peer, mca_pml_link_t *link);
+/* Call fn(peer) after `us` microseconds, from peer->path_timer. */
+void mca_pml_base_path_watch(mca_pml_peer_t *peer, uint64_t us, void (*fn)(void *));
+/* All links with their states and reasons, for a message to the user: "shm: ...; tcp:eth0: ...". Allocated, or NULL. */
+char *mca_pml_base_peer_links(mca_pml_peer_t *peer);
 /* Offer what travelled over which link to tools, as performance variables; the last values stay behind close. */
 int mca_pml_base_pvars_open(const mca_btl_base_modules_t *btls);
 void mca_pml_base_pvars_close(void);
@@ -115,10 +138,14 @@ bool mca_pml_base_peer_idle(mca_pml_peer_t *peer);
 
 /* ---- Ids of requests on the wire: slot | generation << 32; never 0. Thread-safe. ---- */
 
-uint64_t mca_pml_base_id_new(void *object); /* 0: out of memory */
+/* `owner`: the peer that may use it. 0: out of memory. */
+uint64_t mca_pml_base_id_new(void *object, const void *owner);
 void mca_pml_base_id_free(uint64_t id);
 /* NULL: no such id (any more). */
 void *mca_pml_base_id_find(uint64_t id);
+/* Objects of an owner, one after the other: *at is 0 at first. NULL: no more. Objects stay valid only as long as
+ * the caller keeps them from being freed. */
+void *mca_pml_base_id_next(const void *owner, uint32_t *at);
 
 #pragma GCC visibility pop
 

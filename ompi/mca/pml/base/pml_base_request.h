@@ -22,6 +22,8 @@ typedef struct mca_pml_comm {
     mca_pml_match_t match;
     uint32_t size;
     uint64_t origin;             /* the words `context` and `src` of our MATCH headers, in wire order */
+    ompi_communicator_t *comm;
+    opal_list_item_t item;       /* in the engine's list of all */
     mca_pml_comm_peer_t *_Atomic peers[]; /* by rank in the remote group; NULL: not talked to */
 } mca_pml_comm_t;
 
@@ -48,7 +50,7 @@ typedef struct mca_pml_send {
     uint64_t id, rreq;
     size_t offset, end;          /* [offset, end) is still to be handed to links */
     size_t unconfirmed;          /* bytes of descriptors under way */
-    size_t quota[MCA_PML_LINKS_MAX]; /* what each link of the peer is still to carry */
+    size_t part[MCA_PML_LINKS_MAX]; /* what each link of the peer is still to be handed */
     opal_convertor_t conv;       /* if !ptr */
     void *copy;                  /* buffered mode: the packed message in the user's attached buffer */
 } mca_pml_send_t;
@@ -90,7 +92,9 @@ typedef struct mca_pml_message {
 /* A piece of a message under way as a descriptor in the user's memory. */
 typedef struct mca_pml_frag {
     mca_btl_descriptor_t desc;
-    opal_list_item_t item;       /* in the peer's `again` list */
+    opal_list_item_t item;       /* in its link's `flight` list, or in the peer's `again` list */
+    struct mca_pml_frag *twin;   /* the same bytes under way over another link; NULL: none */
+    bool covered;                /* ... which are known to have arrived */
     mca_pml_hdr_frag_t hdr;
     mca_pml_send_t *send;
     mca_pml_link_t *link;

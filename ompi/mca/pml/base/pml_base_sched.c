@@ -19,6 +19,11 @@ static double clamp(double value, double low, double high)
 static void set_rate(mca_pml_flow_t *flow, double rate)
 {
     flow->rate = rate > RATE_MIN ? rate : RATE_MIN;
+    if (flow->alone) {
+        flow->frag = flow->max_frag;
+        flow->window = flow->max_window;
+        return;
+    }
     flow->frag = (size_t) clamp(flow->rate * PIECE, (double) flow->min_frag,
                                 (double) flow->max_frag);
     size_t least = 2 * flow->frag < flow->max_window ? 2 * flow->frag : flow->max_window;
@@ -33,6 +38,12 @@ void mca_pml_flow_init(mca_pml_flow_t *flow, const mca_btl_limits_t *limits, siz
     flow->min_frag = limits->min_frag < flow->max_frag ? limits->min_frag : flow->max_frag;
     flow->min_frag = flow->min_frag > 0 ? flow->min_frag : 1;
     set_rate(flow, (double) limits->bandwidth * 1e-9 * rate_part);
+}
+
+void mca_pml_flow_alone(mca_pml_flow_t *flow, bool alone)
+{
+    flow->alone = alone;
+    set_rate(flow, flow->rate);
 }
 
 void mca_pml_flow_took(mca_pml_flow_t *flow, size_t len, uint64_t ns)
@@ -63,8 +74,13 @@ void mca_pml_flow_returned(mca_pml_flow_t *flow, size_t len)
 void mca_pml_flow_confirmed(mca_pml_flow_t *flow, size_t len, uint64_t now)
 {
     flow->outstanding -= len;
-    flow->delivered += len;
     flow->last = now;
+    if (flow->since == 0 || now == 0) { /* the work began, or ends, unmeasured */
+        flow->since = now;
+        flow->delivered = 0;
+        return;
+    }
+    flow->delivered += len;
     if ((double) (now - flow->since) >= SAMPLE || flow->outstanding == 0) {
         mca_pml_flow_took(flow, flow->delivered, now - flow->since);
         flow->since = now;
@@ -75,7 +91,7 @@ void mca_pml_flow_confirmed(mca_pml_flow_t *flow, size_t len, uint64_t now)
 /* How much longer than usual the link has been silent, in ns; 0: not at all. */
 static double lateness(const mca_pml_flow_t *flow, uint64_t now)
 {
-    if (flow->outstanding == 0 || now <= flow->last) {
+    if (flow->outstanding == 0 || flow->last == 0 || now <= flow->last) {
         return 0;
     }
     double late = (double) (now - flow->last) - SILENCE - 4 * (double) flow->frag / flow->rate;
@@ -89,7 +105,7 @@ double mca_pml_flow_rate(const mca_pml_flow_t *flow, uint64_t now)
 
 bool mca_pml_flow_is_stalled(const mca_pml_flow_t *flow, uint64_t now, double times)
 {
-    return flow->outstanding > 0 && now > flow->last &&
+    return flow->outstanding > 0 && flow->last > 0 && now > flow->last &&
            (double) (now - flow->last) > SILENCE + times * (double) flow->outstanding / flow->rate;
 }
 

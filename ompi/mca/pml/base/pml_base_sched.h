@@ -16,7 +16,8 @@
  * that the link was expected to take if that is longer: so a link that became slow is noticed
  * as fast as one that became fast again and is hardly used. A link that confirms nothing at all is
  * taken for slower the longer that lasts, before any sample says so. Nothing here reads a
- * clock: `now` is in nanoseconds, from whatever clock the caller has, real or pretended.
+ * clock: `now` is in nanoseconds, from whatever clock the caller has, real or pretended; 0 says
+ * that nothing is to be measured.
  */
 #ifndef MCA_PML_BASE_SCHED_H
 #define MCA_PML_BASE_SCHED_H
@@ -35,6 +36,7 @@ typedef struct mca_pml_flow {
     size_t min_frag, max_frag; /* payload of a piece */
     size_t max_window;
     bool fixed;                /* the rate is not measured */
+    bool alone;                /* no other link takes part: only the link's own limits count */
     double rate;               /* bytes per ns */
     size_t frag, window;       /* payload and unconfirmed bytes that suit the rate */
     size_t queued;             /* bytes given to it, not yet handed over */
@@ -50,6 +52,9 @@ typedef struct mca_pml_flow {
  * not payload. `fixed`: never measure. */
 void mca_pml_flow_init(mca_pml_flow_t *flow, const mca_btl_limits_t *limits, size_t room,
                        bool fixed, double rate_part);
+
+/* Is there no other link to share with? */
+void mca_pml_flow_alone(mca_pml_flow_t *flow, bool alone);
 
 /* `len` bytes were handed over and will be confirmed, are confirmed, or came back unconfirmed. */
 void mca_pml_flow_handed(mca_pml_flow_t *flow, size_t len, uint64_t now);

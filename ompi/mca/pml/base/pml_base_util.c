@@ -1,5 +1,5 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Caches of the engine's objects, the split of long messages, messages without a communicator, fatal reports. */
+/* Caches of the engine's objects, messages without a communicator, fatal reports. */
 #include "ompi/mca/pml/base/pml_base_util.h"
 
 #include <stdio.h>
@@ -123,37 +123,6 @@ void mca_pml_base_util_fini(void)
     mca_pml_base_bsend_fini();
 }
 
-/* ---- Splitting ---- */
-
-/* The link with the largest share. */
-static int largest(const mca_pml_peer_t *peer)
-{
-    int best = 0;
-    for (int i = 1; i < peer->bandwidth_count; i++) {
-        best = peer->bandwidth[i]->share > peer->bandwidth[best]->share ? i : best;
-    }
-    return best;
-}
-
-void mca_pml_base_split(const mca_pml_peer_t *peer, size_t total, size_t quota[MCA_PML_LINKS_MAX])
-{
-    memset(quota, 0, MCA_PML_LINKS_MAX * sizeof(quota[0]));
-    if (peer->bandwidth_count == 0) {
-        quota[0] = total; /* no link at present: moved when one comes up */
-        return;
-    }
-    size_t given = 0;
-    for (int i = 0; i < peer->bandwidth_count; i++) {
-        const mca_pml_link_t *link = peer->bandwidth[i];
-        size_t part = (size_t) (link->share * (double) total);
-        if (part >= link->module->limits.min_frag && part <= total - given) {
-            quota[link - peer->links] = part;
-            given += part;
-        }
-    }
-    quota[peer->bandwidth[largest(peer)] - peer->links] += total - given;
-}
-
 /* ---- Messages for communicators that are not there yet ---- */
 
 void mca_pml_base_orphan_add(mca_pml_message_t *message)
@@ -193,10 +162,20 @@ void mca_pml_base_out_of_memory(const char *what)
     ompi_rte_abort(1, text);
 }
 
-void mca_pml_base_report_unreachable(const mca_pml_peer_t *peer)
+void mca_pml_base_report_unreachable(mca_pml_peer_t *peer)
 {
-    opal_show_help("pml:unreachable",
-                   "Rank %u on host %s can't be reached: %s.\n"
-                   "Which links there are shows --mca btl_base_verbose 40; the parameter \"btl\" selects them.",
-                   peer->proc->rank, ompi_proc_host(peer->proc), peer->why ? peer->why : "no link leads there");
+    const char *host = ompi_proc_host(peer->proc);
+    if (peer->link_count == 0) {
+        opal_show_help("pml:unreachable",
+                       "Rank %u on host %s can't be reached: %s.\n"
+                       "Which links there are shows --mca btl_base_verbose 40; the parameter \"btl\" selects them.",
+                       peer->proc->rank, host, peer->why ? peer->why : "no link leads there");
+        return;
+    }
+    char *links = mca_pml_base_peer_links(peer);
+    opal_show_help("pml:cut-off",
+                   "Rank %u on host %s can't be reached any more: its last link failed and none came back within %lld s "
+                   "(%s).\nHow long is waited says the parameter pml_base_path_timeout.",
+                   peer->proc->rank, host, (long long) mca_pml_base_params.path_timeout, links ? links : "out of memory");
+    free(links);
 }

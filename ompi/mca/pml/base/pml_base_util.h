@@ -11,7 +11,7 @@
 void mca_pml_base_out_of_memory(const char *what) __attribute__((noreturn, cold));
 
 /* Tell the user, once per peer, that no link leads there and why. */
-void mca_pml_base_report_unreachable(const mca_pml_peer_t *peer);
+void mca_pml_base_report_unreachable(mca_pml_peer_t *peer);
 
 /* Requests and messages from caches; NULL: out of memory. Not zeroed but for super. */
 mca_pml_send_t *mca_pml_base_send_alloc(void);
@@ -21,10 +21,6 @@ void mca_pml_base_recv_free(mca_pml_recv_t *recv);
 /* A message with room for `len` bytes behind it. */
 mca_pml_message_t *mca_pml_base_message_alloc(size_t len);
 void mca_pml_base_message_free(mca_pml_message_t *message);
-
-/* Divide `total` bytes among the peer's bandwidth list by share, by largest remainder; pieces smaller than a link's
- * min_frag go to the largest. quota[] is indexed like peer->links. */
-void mca_pml_base_split(const mca_pml_peer_t *peer, size_t total, size_t quota[MCA_PML_LINKS_MAX]);
 
 /* Room in the attached buffer of MPI_Buffer_attach for a message of `len` bytes; NULL: it does not fit now.
  * `comm`: its own buffer first, see MPI-4.1 section 3.6. */

@@ -43,11 +43,11 @@ static void headers(void)
 static void ids(void)
 {
     int a, b;
-    uint64_t first = mca_pml_base_id_new(&a);
+    uint64_t first = mca_pml_base_id_new(&a, &a);
     TAP_OK(first != 0 && mca_pml_base_id_find(first) == &a, "an id leads to its object");
     mca_pml_base_id_free(first);
     TAP_OK(mca_pml_base_id_find(first) == NULL, "a freed id leads nowhere");
-    uint64_t second = mca_pml_base_id_new(&b);
+    uint64_t second = mca_pml_base_id_new(&b, &b);
     TAP_OK(second != first && mca_pml_base_id_find(first) == NULL && mca_pml_base_id_find(second) == &b,
            "its slot's next id is another one");
     int wrong = 0;
