@@ -23,5 +23,6 @@ EXTRA_DIST += \
     bench/src/raw_support.h \
     bench/src/raw_tcp.c \
     bench/src/startup.c \
+    bench/src/stream.c \
     bench/src/support.h \
     bench/src/throughput.c

@@ -2,6 +2,7 @@
 dist_doc_DATA += \
     docs/btl.md \
     docs/direct-launch.md \
+    docs/links.md \
     docs/performance.md \
     docs/running.md \
     docs/testing.md

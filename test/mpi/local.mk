@@ -28,3 +28,9 @@ EXTRA_DIST += mpi/matrix.sh mpi/threads.sh support/combinations.sh
 check_PROGRAMS += mpi/coll
 mpi_coll_SOURCES = mpi/coll.c
 mpi_coll_LDADD = $(ompi_lib) -lpthread
+
+# A random mix of messages over links that fail and come back (btl/strand.c, built as outside the tree).
+check_PROGRAMS += mpi/strands
+mpi_strands_LDADD = $(ompi_lib)
+check_SCRIPTS += mpi/strands.sh
+EXTRA_DIST += mpi/strands.sh btl/strand.c

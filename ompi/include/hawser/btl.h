@@ -52,7 +52,7 @@ extern "C" {
 #endif
 
 #define MCA_BTL_CONTRACT_MAJOR 1
-#define MCA_BTL_CONTRACT_MINOR 0
+#define MCA_BTL_CONTRACT_MINOR 1 /* 1: services->rejected */
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -216,6 +216,10 @@ typedef struct mca_btl_services {
 
     /* This component's part of the process's business card; in init() only. */
     int (*publish)(const char *component, const void *data, size_t len);
+
+    /* Since 1.1 (struct_size says whether it is there): in init(), a link that might have been expected makes no module,
+     * for this reason (an English clause; both are copied). For the link report; log it no further. */
+    void (*rejected)(const char *link, const char *why);
 } mca_btl_services_t;
 
 /* ---- Modules ---- */

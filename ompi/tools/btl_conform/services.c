@@ -275,6 +275,12 @@ static void service_wake(void)
     }
 }
 
+/* Why a link is not used may interest whoever finds that there is none. */
+static void service_rejected(const char *link, const char *why)
+{
+    REQUIRE(link && why && *link && *why, "a rejection without a name or a reason");
+}
+
 static int service_publish(const char *component, const void *data, size_t len)
 {
     (void)component;
@@ -307,6 +313,7 @@ mca_btl_services_t conform_services = {
     .now_ns = conform_now,
     .wake = service_wake,
     .publish = service_publish,
+    .rejected = service_rejected,
 };
 
 static bool membarrier_register(void)

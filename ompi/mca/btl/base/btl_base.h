@@ -27,6 +27,13 @@ int mca_btl_base_open(const char *pml, bool threads, mca_btl_base_modules_t *mod
 /* Finalize all modules and close the components. */
 void mca_btl_base_close(void);
 
+/* Links that were found and not used, and why. */
+typedef struct mca_btl_base_rejection {
+    char link[32], why[160];
+} mca_btl_base_rejection_t;
+
+const mca_btl_base_rejection_t *mca_btl_base_rejections(size_t *count);
+
 /* The process's own card; valid until close. */
 const void *mca_btl_base_card(size_t *len);
 

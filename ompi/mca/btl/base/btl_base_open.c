@@ -3,6 +3,7 @@
 #include "ompi/mca/btl/base/btl_base_private.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ompi/runtime/rte.h"
@@ -22,6 +23,8 @@ mca_base_framework_t mca_btl_base_framework = {
 static mca_btl_base_modules_t all;
 static mca_btl_base_card_t card;
 static mca_btl_job_t job;
+static mca_btl_base_rejection_t *rejections;
+static size_t rejection_count;
 
 /* ---- Services: thin covers over the progress engine ---- */
 
@@ -71,6 +74,24 @@ static int publish(const char *component, const void *data, size_t len)
     return mca_btl_base_card_add(&card, component, data, len);
 }
 
+static void rejected(const char *link, const char *why)
+{
+    mca_btl_base_rejection_t *grown = realloc(rejections, (rejection_count + 1) * sizeof(*grown));
+    mca_base_log("btl", "base", MCA_LOG_INFO, "%s: not used: %s", link, why);
+    if (grown) {
+        rejections = grown;
+        snprintf(grown[rejection_count].link, sizeof(grown->link), "%s", link);
+        snprintf(grown[rejection_count].why, sizeof(grown->why), "%s", why);
+        rejection_count++;
+    }
+}
+
+const mca_btl_base_rejection_t *mca_btl_base_rejections(size_t *count)
+{
+    *count = rejection_count;
+    return rejections;
+}
+
 static mca_btl_services_t services = {
     .struct_size = sizeof(mca_btl_services_t),
     .job = &job,
@@ -85,6 +106,7 @@ static mca_btl_services_t services = {
     .now_ns = opal_now_ns,
     .wake = opal_progress_wake,
     .publish = publish,
+    .rejected = rejected,
 };
 
 static void describe_job(void)
@@ -130,7 +152,7 @@ static int init_component(const mca_base_component_t *component)
                        rc == OPAL_SUCCESS ? "it found no usable link" : opal_strerror(rc));
         return OPAL_ERR_NOT_AVAILABLE;
     }
-    mca_base_log("btl", component->name, MCA_LOG_INFO, "not used: %s", opal_strerror(rc));
+    rejected(component->name, rc == OPAL_SUCCESS ? "no usable link" : opal_strerror(rc));
     return OPAL_SUCCESS;
 }
 
@@ -168,6 +190,9 @@ void mca_btl_base_close(void)
     }
     free(all.modules);
     free(card.bytes);
+    free(rejections);
+    rejections = NULL;
+    rejection_count = 0;
     memset(&all, 0, sizeof(all));
     memset(&card, 0, sizeof(card));
     mca_base_framework_close(&mca_btl_base_framework);

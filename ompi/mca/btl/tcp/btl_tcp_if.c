@@ -40,6 +40,13 @@ static bool family_wanted(const opal_net_addr_t *addr)
     return family == 0 || (family == 4) == (addr->family == AF_INET);
 }
 
+static void reject(const char *interface, const char *why)
+{
+    char link[32];
+    snprintf(link, sizeof(link), "tcp:%s", interface);
+    mca_btl_tcp.services->rejected(link, why);
+}
+
 static void card_add(btl_tcp_card_t *card, const opal_net_if_t *nif)
 {
     btl_tcp_card_if_t *own = &card->nif[card->if_count];
@@ -50,7 +57,7 @@ static void card_add(btl_tcp_card_t *card, const opal_net_if_t *nif)
         }
     }
     if (own->addr_count == 0) {
-        BTL_TCP_LOG(MCA_LOG_INFO, "not using %s: no address of the wanted family", nif->name);
+        reject(nif->name, "no address of the wanted family");
         return;
     }
     snprintf(own->name, sizeof(own->name), "%s", nif->name);
@@ -205,7 +212,7 @@ static void choose(btl_tcp_card_t *card, const opal_net_if_t *list, size_t count
             why = "link-local addresses only, and not asked for";
         }
         if (*why) {
-            BTL_TCP_LOG(MCA_LOG_INFO, "not using %s: %s", list[i].name, why);
+            reject(list[i].name, why);
         } else {
             card_add(card, &list[i]);
         }

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ompi/mca/pml/base/pml_base_request.h"
+#include "ompi/mca/pml/base/pml_base_report.h"
 #include "ompi/mca/pml/base/pml_base_util.h"
 #include "opal/util/copy.h"
 
@@ -121,12 +122,14 @@ static void engine_flush(mca_pml_peer_t *peer);
 static void engine_fail_peer(mca_pml_peer_t *peer);
 
 /* Keep a copy to be sent later. The caller holds the peer's lock. */
-static void engine_queue_raw(mca_pml_peer_t *peer, const void *hdr, size_t hdr_len, const void *data, size_t len)
+static void engine_queue_raw(mca_pml_peer_t *peer, const void *hdr, size_t hdr_len, const void *data, size_t len,
+                             bool again)
 {
     mca_pml_raw_t *raw = malloc(sizeof(*raw) + hdr_len + len);
     if (!raw) {
         mca_pml_base_out_of_memory("a fragment to be sent again");
     }
+    raw->again = again;
     raw->len = hdr_len + len;
     raw->at = raw->bytes;
     memcpy(raw->bytes, hdr, hdr_len);
@@ -144,7 +147,7 @@ static void engine_send_control(mca_pml_peer_t *peer, void *hdr, size_t len, uin
         engine_count(link, len);
         return;
     }
-    engine_queue_raw(peer, hdr, len, hdr, 0);
+    engine_queue_raw(peer, hdr, len, hdr, 0, false);
 }
 
 /* Tell the peer of memory that became free, if it has not heard for long. */

@@ -197,7 +197,7 @@ static void engine_returned(void *cookie, mca_btl_endpoint_t *endpoint, const vo
         return;
     }
     mca_pml_peer_lock(peer);
-    engine_queue_raw(peer, data, hdr_len, (const char *) data + hdr_len, len - hdr_len);
+    engine_queue_raw(peer, data, hdr_len, (const char *) data + hdr_len, len - hdr_len, true);
     mca_pml_peer_unlock(peer);
     engine_flush(peer);
 }
@@ -211,7 +211,9 @@ static void engine_path_timeout(void *context)
     mca_pml_peer_lock(peer);
     opal_timer_del(peer->path_timer);
     peer->path_timer = NULL;
-    bool lost = peer->latency_count == 0;
+    /* Messages were given up: those after them would never have their turn, so this is for good. */
+    bool lost = peer->latency_count == 0 ||
+                atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_FAILED;
     if (lost) {
         atomic_store_explicit(&peer->state, MCA_PML_PEER_FAILED, memory_order_release);
         mca_pml_base_path_watch(peer, ENGINE_FAILED_US, engine_path_timeout);
@@ -251,9 +253,11 @@ static void engine_link_back(mca_pml_peer_t *peer, mca_pml_link_t *link)
     bool was_cut_off = peer->latency_count == 0;
     mca_pml_base_link_up(peer, link);
     engine_divide_all(peer, NULL);
+    if (atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_FAILED) {
+        return;
+    }
     opal_timer_del(peer->path_timer);
     peer->path_timer = NULL;
-    atomic_store_explicit(&peer->state, MCA_PML_PEER_READY, memory_order_release);
     if (was_cut_off) { /* there was nobody to tell what became free meanwhile */
         mca_pml_hdr_common_t hdr;
         engine_send_control(peer, &hdr, sizeof(hdr), MCA_PML_HDR_CREDIT);
@@ -328,7 +332,7 @@ static bool engine_is_drained(void *context)
 static int engine_drain(void)
 {
     opal_progress_wait_until(engine_is_drained, NULL);
-    return MPI_SUCCESS;
+    return mca_pml_base_report_end() == OPAL_SUCCESS ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
 /* ---- Start ---- */

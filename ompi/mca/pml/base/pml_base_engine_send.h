@@ -219,13 +219,9 @@ static int engine_first_match(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
     return MCA_SUCCESS;
 }
 
-/* Try to get a request's first fragment out. The caller holds the peer's lock. *eager: it was the whole message. */
-static int engine_send_first(mca_pml_peer_t *peer, mca_pml_send_t *send, bool *eager)
+/* Try to get a request's first fragment out over this link. *eager: it was the whole message. */
+static int engine_send_first_over(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, bool *eager)
 {
-    mca_pml_link_t *link = engine_latency_link(peer);
-    if (!link) {
-        return MCA_ERR_UNREACHABLE;
-    }
     *eager = send->mode != MCA_PML_SYNCHRONOUS &&
              sizeof(mca_pml_hdr_match_t) + send->bytes + POLICY_ROOM <= peer->eager_max &&
              engine_has_credit(peer, engine_cost(send->bytes));
@@ -244,6 +240,20 @@ static int engine_send_first(mca_pml_peer_t *peer, mca_pml_send_t *send, bool *e
     if (rc != MCA_SUCCESS) {
         send->state = MCA_PML_SEND_FIRST;
         link->blocked |= rc == MCA_ERR_AGAIN;
+    }
+    return rc;
+}
+
+/* ... over any link of the latency list that takes it. The caller holds the peer's lock. */
+static int engine_send_first(mca_pml_peer_t *peer, mca_pml_send_t *send, bool *eager)
+{
+    int rc = MCA_ERR_UNREACHABLE;
+    for (int tries = 0; tries < peer->latency_count; tries++) {
+        mca_pml_link_t *link = engine_latency_link(peer);
+        rc = link->blocked && tries > 0 ? MCA_ERR_AGAIN : engine_send_first_over(peer, link, send, eager);
+        if (rc != MCA_ERR_AGAIN) {
+            break;
+        }
     }
     return rc;
 }
@@ -326,6 +336,7 @@ static ssize_t engine_piece_in_place(mca_pml_peer_t *peer, mca_pml_link_t *link,
     frag->len = len;
     frag->twin = twin;
     frag->covered = false;
+    frag->traced = OPAL_UNLIKELY(mca_pml_base_trace_on) ? opal_now_ns() : 0;
     send->unconfirmed += len;
     mca_pml_flow_handed(&link->flow, len, now);
     opal_list_append(&link->flight, &frag->item);
@@ -420,6 +431,10 @@ static ssize_t engine_piece_at(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_p
     if (!in_place) {
         engine_mark_copied(link, sent, now);
     }
+    if (OPAL_UNLIKELY(mca_pml_base_trace_on && !in_place && sent > 0)) {
+        uint64_t at = opal_now_ns();
+        mca_pml_base_trace(peer, link, "copied piece", at, at, (size_t) sent, offset);
+    }
     if (sent < 0) {
         link->blocked |= sent == MCA_ERR_AGAIN;
     } else {
@@ -442,9 +457,30 @@ static bool engine_piece(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_sen
     return true;
 }
 
+/* Is the link still on the way to its peer? One that is full has something outstanding, or copies. */
+static bool engine_is_connecting(const mca_pml_link_t *link)
+{
+    return link->blocked && link->flow.outstanding == 0 && link->mark == 0;
+}
+
+/* Divide what is left of a message. Links that are connecting get no part, unless all are. */
 static void engine_divide(mca_pml_peer_t *peer, mca_pml_send_t *send, uint64_t now)
 {
-    mca_pml_sched_divide(peer->flows, peer->link_count, send->end - send->offset, send->part, now);
+    mca_pml_flow_t *flows[MCA_PML_LINKS_MAX];
+    int ready = 0;
+    for (int i = 0; i < peer->bandwidth_count; i++) {
+        ready += !engine_is_connecting(peer->bandwidth[i]);
+    }
+    for (int i = 0; i < peer->link_count; i++) {
+        mca_pml_link_t *link = &peer->links[i];
+        flows[i] = peer->flows[i];
+        if (flows[i] && ready > 0 && engine_is_connecting(link)) {
+            flows[i] = NULL;
+            link->flow.queued -= send->part[i];
+            send->part[i] = 0;
+        }
+    }
+    mca_pml_sched_divide(flows, peer->link_count, send->end - send->offset, send->part, now);
 }
 
 /* Hand pieces of a message to links until they are full or it is done. */
@@ -486,6 +522,7 @@ static int engine_put_raw(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_ra
         return rc;
     }
     engine_count(link, hdr_len + len);
+    link->retries += raw->again;
     raw->len = len < payload ? raw->len - len : 0;
     if (raw->len > 0) {
         mca_pml_hdr_frag_t hdr;
@@ -746,6 +783,10 @@ static void engine_frag_event(mca_btl_descriptor_t *desc, mca_btl_event_t event,
     mca_pml_peer_lock(peer);
     bool arrived = event == MCA_BTL_CONFIRMED;
     opal_list_remove(&frag->item);
+    if (OPAL_UNLIKELY(frag->traced)) {
+        mca_pml_base_trace(peer, frag->link, arrived ? "piece" : "piece given back", frag->traced, opal_now_ns(),
+                           frag->len, le64toh(frag->hdr.offset));
+    }
     if (arrived) {
         engine_link_confirms(peer, frag);
     } else {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ompi/mca/btl/base/btl_base.h"
+#include "ompi/mca/pml/base/pml_base_report.h"
 #include "ompi/mca/pml/base/pml_base_util.h"
 #include "opal/util/output.h"
 
@@ -55,7 +56,9 @@ int mca_pml_base_register_params(void)
         .framework = "pml", .component = "base", .name = "path_timeout", .type = MCA_VAR_INT, .unit = "s",
         .help = "How long sends wait for a link to come back when none leads to a peer", .def.i = 10, .min = 0,
         .max = 86400, .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP};
-    return rc ? rc : mca_base_var_register(&timeout, &mca_pml_base_params.path_timeout);
+    rc = rc ? rc : mca_base_var_register(&timeout, &mca_pml_base_params.path_timeout);
+    rc = rc ? rc : mca_pml_base_report_register_params();
+    return rc ? rc : mca_pml_base_trace_register_params();
 }
 
 /* ---- The lists ---- */
@@ -225,18 +228,22 @@ mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoin
     return NULL;
 }
 
-void mca_pml_base_link_totals(const mca_btl_module_t *module, uint64_t *messages, uint64_t *bytes)
+void mca_pml_base_link_totals(const mca_btl_module_t *module, mca_pml_link_totals_t *totals)
 {
     opal_list_item_t *i, *tmp;
-    *messages = *bytes = 0;
+    memset(totals, 0, sizeof(*totals));
     pthread_mutex_lock(&peers_lock);
     OPAL_LIST_FOREACH (i, tmp, &mca_pml_base_peers) {
         mca_pml_peer_t *peer = OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item);
         mca_pml_peer_lock(peer);
         for (int l = 0; l < peer->link_count; l++) {
-            if (peer->links[l].module == module) {
-                *messages += peer->links[l].messages;
-                *bytes += peer->links[l].bytes;
+            const mca_pml_link_t *link = &peer->links[l];
+            if (link->module == module) {
+                totals->messages += link->messages;
+                totals->bytes += link->bytes;
+                totals->retries += link->retries;
+                totals->failures += link->failures;
+                totals->recoveries += link->recoveries;
             }
         }
         mca_pml_peer_unlock(peer);
@@ -281,6 +288,7 @@ static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *car
             link->module = module;
             link->send_short = module->ops->send_short;
             link->up = true;
+            mca_pml_base_trace_link(link);
             opal_list_init(&link->flight);
             mca_pml_flow_init(&link->flow, &module->limits, mca_pml_base_frag_room,
                               !mca_pml_base_params.adapt, 1);
@@ -319,6 +327,7 @@ static void on_card(int status, const void *card, size_t len, void *context)
         add_links(peer, &who, card, len, &why);
     }
     mca_pml_base_peer_relist(peer);
+    mca_pml_base_report_start(peer, why);
     if (peer->link_count == 0) {
         fail(peer, why);
     } else {
@@ -395,6 +404,7 @@ int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls)
 void mca_pml_base_peers_fini(void)
 {
     opal_list_item_t *i;
+    mca_pml_base_trace_end();
     mca_pml_base_pvars_close();
     while ((i = opal_list_pop(&mca_pml_base_peers))) {
         mca_pml_peer_t *peer = OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item);

@@ -131,8 +131,11 @@ char *mca_pml_base_peer_links(mca_pml_peer_t *peer);
 /* Offer what travelled over which link to tools, as performance variables; the last values stay behind close. */
 int mca_pml_base_pvars_open(const mca_btl_base_modules_t *btls);
 void mca_pml_base_pvars_close(void);
-/* Fragments and bytes that all peers' links of a module were handed. Thread-safe. */
-void mca_pml_base_link_totals(const mca_btl_module_t *module, uint64_t *messages, uint64_t *bytes);
+/* The sums over all peers' links of a module. Thread-safe. */
+typedef struct mca_pml_link_totals {
+    uint64_t messages, bytes, retries, failures, recoveries;
+} mca_pml_link_totals_t;
+void mca_pml_base_link_totals(const mca_btl_module_t *module, mca_pml_link_totals_t *totals);
 /* Everything handed to links has been confirmed. */
 bool mca_pml_base_peer_idle(mca_pml_peer_t *peer);
 

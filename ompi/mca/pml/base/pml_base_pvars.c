@@ -1,8 +1,25 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Performance variables of the engine: what was handed to each link, one value per BTL module. */
+/* Performance variables of the engine: what became of each link, one value per BTL module. */
 #include "ompi/mca/btl/base/btl_base.h"
 #include "ompi/mca/pml/base/pml_base_peer.h"
 #include "ompi/runtime/pvar.h"
+
+#include <string.h>
+
+typedef struct counter {
+    const char *name, *help;
+    size_t at; /* in mca_pml_link_totals_t */
+} counter_t;
+
+#define AT(field) offsetof(mca_pml_link_totals_t, field)
+
+static const counter_t counters[] = {
+    {"link_messages", "Fragments handed to each link, and fetches over it", AT(messages)},
+    {"link_bytes", "Bytes handed to each link or fetched over it, headers included", AT(bytes)},
+    {"link_retries", "Fragments sent over each link that this or another one had before", AT(retries)},
+    {"link_failures", "How often each link went down, for some peer", AT(failures)},
+    {"link_recoveries", "How often each link came up again, for some peer", AT(recoveries)},
+};
 
 static const mca_btl_base_modules_t *links;
 
@@ -18,42 +35,30 @@ static const char *link_name(void *context, size_t i)
     return links->modules[i]->name;
 }
 
-static void read_messages(void *context, void *values, size_t count)
+static void read_counter(void *context, void *values, size_t count)
 {
-    (void) context;
+    const counter_t *counter = context;
     for (size_t i = 0; i < count; i++) {
-        uint64_t bytes;
-        mca_pml_base_link_totals(links->modules[i], (uint64_t *) values + i, &bytes);
-    }
-}
-
-static void read_bytes(void *context, void *values, size_t count)
-{
-    (void) context;
-    for (size_t i = 0; i < count; i++) {
-        uint64_t messages;
-        mca_pml_base_link_totals(links->modules[i], &messages, (uint64_t *) values + i);
+        mca_pml_link_totals_t totals;
+        mca_pml_base_link_totals(links->modules[i], &totals);
+        memcpy((uint64_t *) values + i, (const char *) &totals + counter->at, sizeof(uint64_t));
     }
 }
 
 int mca_pml_base_pvars_open(const mca_btl_base_modules_t *btls)
 {
-    const ompi_pvar_desc_t messages = {
-        .framework = "pml", .component = "base", .name = "link_messages",
-        .help = "Fragments handed to each link, and fetches over it", .level = MCA_VAR_LEVEL_USER,
-        .var_class = MPI_T_PVAR_CLASS_COUNTER, .count = count_links, .value_name = link_name,
-        .read = read_messages,
-    };
-    const ompi_pvar_desc_t bytes = {
-        .framework = "pml", .component = "base", .name = "link_bytes",
-        .help = "Bytes handed to each link or fetched over it, headers included",
-        .level = MCA_VAR_LEVEL_USER,
-        .var_class = MPI_T_PVAR_CLASS_COUNTER, .count = count_links, .value_name = link_name,
-        .read = read_bytes,
-    };
+    int rc = OPAL_SUCCESS;
     links = btls;
-    const int rc = ompi_pvar_register(&messages);
-    return rc == OPAL_SUCCESS ? ompi_pvar_register(&bytes) : rc;
+    for (size_t i = 0; rc == OPAL_SUCCESS && i < sizeof(counters) / sizeof(counters[0]); i++) {
+        const ompi_pvar_desc_t desc = {
+            .framework = "pml", .component = "base", .name = counters[i].name,
+            .help = counters[i].help, .level = MCA_VAR_LEVEL_USER,
+            .var_class = MPI_T_PVAR_CLASS_COUNTER, .count = count_links, .value_name = link_name,
+            .read = read_counter, .context = (void *) (uintptr_t) &counters[i],
+        };
+        rc = ompi_pvar_register(&desc);
+    }
+    return rc;
 }
 
 void mca_pml_base_pvars_close(void)

@@ -95,6 +95,7 @@ typedef struct mca_pml_frag {
     opal_list_item_t item;       /* in its link's `flight` list, or in the peer's `again` list */
     struct mca_pml_frag *twin;   /* the same bytes under way over another link; NULL: none */
     bool covered;                /* ... which are known to have arrived */
+    uint64_t traced;             /* ns: when it was handed over, if there is a trace */
     mca_pml_hdr_frag_t hdr;
     mca_pml_send_t *send;
     mca_pml_link_t *link;
@@ -104,6 +105,7 @@ typedef struct mca_pml_frag {
 /* A fragment with its own copy of its bytes: control that could not go at once, and what links gave back. */
 typedef struct mca_pml_raw {
     opal_list_item_t item;
+    bool again;                  /* a link had it before */
     size_t len;
     unsigned char *at;           /* the fragment; moves on if it has to be cut */
     unsigned char bytes[];

@@ -33,8 +33,8 @@ typedef struct {
 typedef struct orte_cli_option {
     const char *names;    /* separated by blanks, the one shown first; without dashes. '~' before
                            * one: an old spelling; '.': a foreign one; these are not listed */
-    const char *args;     /* names of its arguments, one word each, in [] if it may be left out;
-                           * NULL: none */
+    const char *args;     /* names of its arguments, one word each, in [] if it may be left out,
+                           * [=] if it is given with '=' only; NULL: none */
     orte_cli_group_t group;
     const char *help;     /* NULL: not listed */
     int (*apply)(orte_cli_t *cli, const struct orte_cli_option *option, char **args);

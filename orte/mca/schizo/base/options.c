@@ -540,6 +540,18 @@ static int set_mca(orte_cli_t *cli, const opt_t *option, char **args)
     return set_param(cli, args[0], args[1]);
 }
 
+static int report_links(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    const char *how = args[0] == NULL ? "text" : args[0];
+
+    (void)option;
+    if (strcmp(how, "text") != 0 && (strncmp(how, "json:", 5) != 0 || how[5] == '\0')) {
+        orte_report("--report-links=%s: expected text, or json:FILE", how);
+        return OPAL_ERR_BAD_PARAM;
+    }
+    return set_param(cli, "pml_base_report_links", how);
+}
+
 static int set_pmix_mca(orte_cli_t *cli, const opt_t *option, char **args)
 {
     char name[256];
@@ -753,6 +765,9 @@ const orte_cli_option_t orte_cli_options[] = {
      "set parameters from files (NAME = VALUE, --mca NAME VALUE, -x VAR=VALUE); --mca beats them",
      tune, 0},
     {"pmixmca", "NAME VALUE", ORTE_CLI_ENV, "set a parameter of the PMIx library", set_pmix_mca, 0},
+    {"report-links", "[=HOW]", ORTE_CLI_ENV,
+     "say which links messages take, and what each one carried: text (the default), json:FILE",
+     report_links, 0},
 
     {"timeout", "SECONDS", ORTE_CLI_LIFE,
      "end the job after this time, with exit code 124 (also MPIEXEC_TIMEOUT)", set_timeout, 0},

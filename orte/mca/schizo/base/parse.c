@@ -115,6 +115,10 @@ static int take_args(const orte_cli_option_t *option, const char *assigned, char
     int wanted = count_args(option), given = 0, used = 1;
     bool optional = option->args != NULL && option->args[0] == '[';
 
+    if (assigned == NULL && option->args != NULL && strncmp(option->args, "[=", 2) == 0) {
+        args[0] = NULL;
+        return used;
+    }
     if (assigned != NULL && wanted != 1) {
         orte_report("%.*s: '=' is for options with one argument", (int)strcspn(words[0], "="),
                     words[0]);

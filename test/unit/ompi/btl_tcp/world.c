@@ -113,6 +113,12 @@ static void wake(void)
 {
 }
 
+static void rejected(const char *link, const char *why)
+{
+    (void) link;
+    (void) why;
+}
+
 static int publish(const char *component, const void *data, size_t len)
 {
     if (strcmp(component, "tcp") != 0 || len > sizeof(world.card)) {
@@ -610,7 +616,7 @@ bool world_start(uint32_t rank, uint32_t size, const char *settings, int *rc)
         .poller_add = poller_add, .poller_del = poller_del, .poller_active = poller_active,
         .event_add = event_add, .event_mod = event_mod, .event_del = event_del,
         .timer_add = timer_add, .timer_del = timer_del, .now_ns = world_now_ns, .wake = wake,
-        .publish = publish};
+        .publish = publish, .rejected = rejected};
     free(threads);
     *rc = mca_btl_tcp_component.register_params(&base_services);
     if (*rc == MCA_SUCCESS) {
