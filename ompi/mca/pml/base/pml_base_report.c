@@ -79,7 +79,7 @@ static char *rejected_links(const char *refusals)
 void mca_pml_base_report_start(const mca_pml_peer_t *peer, const char *refusals)
 {
     static bool said[2];
-    bool local = ompi_rte_is_local(peer->proc->rank, NULL);
+    bool local = ompi_proc_is_local(peer->proc, NULL);
     /* Once per job where the launcher sees to that, else by the first process. */
     if (!is_on() || peer->proc == ompi_proc_self() || said[local] ||
         (ompi_rte.rank != 0 && !getenv("HAWSER_HELP_AGGREGATE"))) {
@@ -140,7 +140,7 @@ static void add_link(table_t *table, const mca_pml_peer_t *peer, int i, double t
                  .failures = link->failures, .recoveries = link->recoveries, .peers = 1,
                  .weight = peer->flows[i] && total > 0 ? link->flow.rate / total : 0};
     snprintf(row.from, sizeof(row.from), "%s", ompi_rte.host ? ompi_rte.host : "unknown");
-    snprintf(row.to, sizeof(row.to), "%s", ompi_rte_host_of(peer->proc->rank));
+    snprintf(row.to, sizeof(row.to), "%s", ompi_proc_host(peer->proc));
     snprintf(row.link, sizeof(row.link), "%s", link->module->name);
     add_row(table, &row);
 }
@@ -311,7 +311,7 @@ int mca_pml_base_report_end(void)
     if (rc == OPAL_SUCCESS && ompi_rte.rank == 0) {
         table.missing = ompi_rte.size - 1;
         for (uint32_t r = 1; r < ompi_rte.size; r++) {
-            if (ompi_rte_get(r, REPORT_KEY, read_rows, &table) != OPAL_SUCCESS) {
+            if (ompi_rte_get(ompi_rte.nspace, r, REPORT_KEY, read_rows, &table) != OPAL_SUCCESS) {
                 table.missing--;
             }
         }
