@@ -119,7 +119,8 @@ static void give_up(orte_oob_t *oob)
         snprintf(sentence, sizeof(sentence),
                  "host %s can't connect to %s (%.*s): check the firewalls between the hosts "
                  "(parameter oob_port_range) and which networks are used (net_include, "
-                 "net_exclude)", oob->speaker.host, name, ORTE_OOB_SENTENCE - 300, connector->sentence);
+                 "net_exclude)", oob->speaker.host, name, ORTE_OOB_SENTENCE - 300,
+                 connector->sentence);
     }
     if (oob->config.on_connect_failed != NULL) {
         oob->config.on_connect_failed(oob->config.arg, connector->rc, sentence);

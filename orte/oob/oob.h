@@ -27,8 +27,9 @@
  * Loss. A daemon that dies, or whose host falls silent for oob_heartbeat seconds, is reported by
  * on_lost to *all* daemons that can still be reached, once each, with what its neighbour saw; one
  * that leaves in order, to its neighbours and all above. Everything below it in the tree is then
- * unreachable too and not reported apart; orte_oob_is_lost() tells. Silence is that of the host (its kernel answers for a process that is
- * stopped or computes), so that load, SIGSTOP and debuggers lose nobody.
+ * unreachable too and not reported apart; orte_oob_is_lost() tells. Silence is that of the host
+ * (its kernel answers for a process that is stopped or computes), so that load, SIGSTOP and
+ * debuggers lose nobody.
  *
  * Who is trusted. Before anything else is believed, both sides prove knowledge of the job's key
  * (256 bits, see orte_oob_key_create()) by HMAC-SHA-256 over both nonces, roles and indices; every
@@ -183,13 +184,13 @@ ORTE_DECLSPEC void orte_oob_handle(orte_oob_t *oob, uint16_t tag, orte_oob_handl
  * OPAL_ERR_OUT_OF_RESOURCE. */
 ORTE_DECLSPEC int orte_oob_send(orte_oob_t *oob, uint32_t to, uint16_t tag, orte_oob_class_t cls,
                                 uint8_t *data, size_t size);
-/* The same message to several daemons, each one other than this; its bytes are kept once. Those that
- * are lost are left out; OPAL_ERR_OUT_OF_RESOURCE: some do not get it. */
+/* The same message to several daemons, each one other than this; its bytes are kept once. Those
+ * that are lost are left out; OPAL_ERR_OUT_OF_RESOURCE: some do not get it. */
 ORTE_DECLSPEC int orte_oob_multicast(orte_oob_t *oob, const uint32_t *to, size_t count,
                                      uint16_t tag, orte_oob_class_t cls, uint8_t *data,
                                      size_t size);
-/* As orte_oob_send(), with what was written into `pack`, which is as new afterwards; a writer's error is
- * returned. */
+/* As orte_oob_send(), with what was written into `pack`, which is as new afterwards; a writer's
+ * error is returned. */
 ORTE_DECLSPEC int orte_oob_send_pack(orte_oob_t *oob, uint32_t to, uint16_t tag,
                                      orte_oob_class_t cls, orte_pack_t *pack);
 

@@ -40,7 +40,8 @@ static void fuzz_greeting(const uint8_t *data, size_t size)
     oob_verdict_t verdict;
     size_t len;
 
-    if (size < OOB_HEAD_BYTES || oob_head_read(data, "1.0", &type, &len, &speaker) != OPAL_SUCCESS) {
+    if (size < OOB_HEAD_BYTES ||
+        oob_head_read(data, "1.0", &type, &len, &speaker) != OPAL_SUCCESS) {
         return;
     }
     must(len <= OOB_GREETING_MAX && strlen(speaker.host) < OOB_HOST_BYTES);
@@ -200,7 +201,8 @@ static void send_frames(int fd, const uint8_t *data, size_t size)
         data += have;
         size -= have;
         oob_frame_code(&hmac, position++, out, body, len, body + len);
-        if (send(fd, out, OOB_FRAME_HEADER + len + OOB_FRAME_CODE, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+        if (send(fd, out, OOB_FRAME_HEADER + len + OOB_FRAME_CODE,
+                 MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
             return;
         }
         turn(1);

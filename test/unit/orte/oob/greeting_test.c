@@ -166,9 +166,9 @@ static void test_daemons(void)
 
 static void test_addresses(void)
 {
-    static const char *const wrong[] = {"", ":", "1.2.3.4", "1.2.3.4:", "1.2.3.4:0", "1.2.3.4:65536",
-                                        "1.2.3.4:12x", ",1.2.3.4:1", "1.2.3.4,:1", "[::1:5", "::1:5",
-                                        "host:5", "[1.2.3.4]:5", "1.2.3.4,5.6.7.8:", NULL};
+    static const char *const wrong[] = {
+        "", ":", "1.2.3.4", "1.2.3.4:", "1.2.3.4:0", "1.2.3.4:65536", "1.2.3.4:12x", ",1.2.3.4:1",
+        "1.2.3.4,:1", "[::1:5", "::1:5", "host:5", "[1.2.3.4]:5", "1.2.3.4,5.6.7.8:", NULL};
     char contact[256];
     end_t parent, child;
     unsigned bad = 0;

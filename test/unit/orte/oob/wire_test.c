@@ -12,8 +12,8 @@ static const uint8_t key[ORTE_OOB_KEY_BYTES] = "0123456789abcdef0123456789abcde"
 
 static void test_head(void)
 {
-    static const uint8_t start[] = {'H', 'A', 'W', 'S', 'R', 'o', 'o', 'b', 1, 0, 1, 0, 144, 0, 0, 0,
-                                    '1', '.', '0', 0};
+    static const uint8_t start[] = {'H', 'A', 'W', 'S', 'R', 'o', 'o', 'b', 1, 0,
+                                    1, 0, 144, 0, 0, 0, '1', '.', '0', 0};
     oob_speaker_t self, other;
     oob_hello_t hello = {.from = 3, .to = 1, .radix = 2}, read;
     oob_greeting_type_t type;
@@ -184,7 +184,8 @@ int main(void)
     TAP_OK(orte_oob_key_parse(text + 1, read) == OPAL_ERR_PARSE, "too short a key");
     text[5] = 'g';
     TAP_OK(orte_oob_key_parse(text, read) == OPAL_ERR_PARSE, "not a digit");
-    TAP_OK(orte_oob_key_create(read) == OPAL_SUCCESS && orte_oob_key_create(other) == OPAL_SUCCESS &&
+    TAP_OK(orte_oob_key_create(read) == OPAL_SUCCESS &&
+               orte_oob_key_create(other) == OPAL_SUCCESS &&
                memcmp(read, other, sizeof(read)) != 0,
            "keys differ");
     return tap_end();

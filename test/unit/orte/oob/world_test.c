@@ -112,14 +112,15 @@ static void exchange_scenario(world_t *w)
     orte_oob_handle(w->oob, TAG_CAST, exchange_cast, w);
     orte_oob_handle(w->oob, TAG_DONE, exchange_done, w);
     for (uint32_t round = 0; round < ROUNDS; round++) {
+        size_t size = size_of(w, round);
         if (w->index == 0 &&
             orte_oob_send(w->oob, ORTE_OOB_EVERYBODY, TAG_CAST, ORTE_OOB_CONTROL,
-                          make(0, WORLD_MAX, size_of(w, round)), size_of(w, round)) != OPAL_SUCCESS) {
+                          make(0, WORLD_MAX, size), size) != OPAL_SUCCESS) {
             exit(2);
         }
         for (uint32_t to = 0; to < w->count; to++) {
             if (orte_oob_send(w->oob, to, TAG_TEST, ORTE_OOB_CONTROL,
-                              make(w->index, to, size_of(w, round)), size_of(w, round)) != OPAL_SUCCESS) {
+                              make(w->index, to, size), size) != OPAL_SUCCESS) {
                 exit(2);
             }
         }
