@@ -5,6 +5,7 @@ libhawser_orte_la_SOURCES += \
     util/pack.c util/pack.h \
     util/proctree.c util/proctree.h \
     util/report.c util/report.h \
+    util/stacks.c util/stacks.h \
     runtime/daemons.c runtime/daemons.h \
     runtime/follow.c runtime/follow.h \
     runtime/job.c runtime/types.h \

@@ -3,6 +3,7 @@
  * installation's parameters (opal/mca/base/framework.h: mca_base_register_installed()). */
 #include "orte/runtime/params.h"
 
+#include "orte/mca/errmgr/errmgr.h"
 #include "orte/mca/iof/iof.h"
 #include "orte/mca/odls/odls.h"
 #include "orte/mca/plm/plm.h"
@@ -15,6 +16,9 @@ int orte_register_params(void)
 {
     int rc = orte_odls_register_params();
 
+    if (rc == OPAL_SUCCESS) {
+        rc = orte_errmgr_register_params();
+    }
     if (rc == OPAL_SUCCESS) {
         rc = orte_iof_register_params();
     }

@@ -31,3 +31,10 @@ system_launch_probe_SOURCES = system/launch_probe.c
 system_launch_probe_LDADD = $(ompi_lib)
 system/slurm.log system/prterun.log system/singleton.log system/containers.log: system/launch_probe$(EXEEXT)
 system/slurm.log: mpi/p2p$(EXEEXT)
+
+# Jobs that hang, and much input.
+check_SCRIPTS += system/mpirun_timeout.sh system/stdin_gigabyte.sh
+EXTRA_DIST += system/mpirun_timeout.sh system/stdin_gigabyte.sh
+EXTRA_PROGRAMS += system/stuck
+system_stuck_SOURCES = system/stuck.c
+system/mpirun_timeout.log: system/stuck$(EXEEXT)

@@ -11,12 +11,15 @@
 #include "opal/declspec.h"
 #include "orte/runtime/runtime.h"
 
+ORTE_DECLSPEC int orte_errmgr_register_params(void);
 /* The process was waited for; exit_status is set. Moves it to EXITED. */
 ORTE_DECLSPEC void orte_errmgr_proc_exited(orte_proc_t *proc);
 /* The process called abort; text may be NULL or empty. */
 ORTE_DECLSPEC void orte_errmgr_proc_aborted(orte_proc_t *proc, int code, const char *text);
 /* mpirun was told to end (SIGINT, SIGTERM, SIGHUP); the second time it ends the hard way. */
 ORTE_DECLSPEC void orte_errmgr_interrupted(orte_job_t *job, int signal_number);
+/* The time limit is over. The job is ended after what the user asked for has been shown: states of
+ * its processes, stacks of those on this host. */
 ORTE_DECLSPEC void orte_errmgr_timeout(orte_job_t *job);
 /* A step of the launch failed and was reported. */
 ORTE_DECLSPEC void orte_errmgr_step_failed(orte_job_t *job, int exit_code);

@@ -250,7 +250,9 @@ static int prepare(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t 
         return ORTE_EXIT_USAGE;
     }
     if (orte_oob_register_params() != OPAL_SUCCESS ||
-        orte_odls_register_params() != OPAL_SUCCESS || orte_iof_register_params() != OPAL_SUCCESS ||
+        orte_odls_register_params() != OPAL_SUCCESS ||
+        orte_errmgr_register_params() != OPAL_SUCCESS ||
+        orte_iof_register_params() != OPAL_SUCCESS ||
         orte_schizo_register_params() != OPAL_SUCCESS || orte_ras_open() != OPAL_SUCCESS ||
         orte_rmaps_open() != OPAL_SUCCESS ||
         mca_base_var_check_unknown() != OPAL_SUCCESS) {

@@ -2,18 +2,42 @@
 /* The rules of failure for one job. */
 #include "orte/mca/errmgr/errmgr.h"
 
+#include "opal/mca/base/var.h"
 #include "orte/mca/iof/iof.h"
 #include "orte/mca/odls/odls.h"
 #include "orte/runtime/daemons.h"
 #include "orte/runtime/follow.h"
 #include "orte/runtime/state.h"
 #include "orte/util/report.h"
+#include "orte/util/stacks.h"
 
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+
+static int64_t stack_limit_ms;
+
+int orte_errmgr_register_params(void)
+{
+    static const mca_base_var_desc_t limit = {
+        .framework = "errmgr",
+        .component = "base",
+        .name = "stack_timeout",
+        .help = "Time for --get-stack-traces; what no debugger has told by then is told by the "
+                "kernel",
+        .unit = "ms",
+        .type = MCA_VAR_INT,
+        .level = MCA_VAR_LEVEL_USER,
+        .scope = MCA_VAR_SCOPE_STARTUP,
+        .def.i = 30000,
+        .min = 0,
+        .max = 3600 * 1000,
+    };
+    return mca_base_var_register(&limit, &stack_limit_ms);
+}
 
 /* The first failure decides the exit code and, unless the job may go on without the process,
  * ends it. */
@@ -156,6 +180,101 @@ void orte_errmgr_interrupted(orte_job_t *job, int signal_number)
     fail(job, ORTE_EXIT_SIGNAL_BASE + signal_number, true);
 }
 
+/* ---- The time limit ---- */
+
+static const char *state_name(const orte_proc_t *proc)
+{
+    static const char *const names[] = {
+        [ORTE_PROC_INIT] = "not started",
+        [ORTE_PROC_STARTED] = "runs, has not called MPI_Init",
+        [ORTE_PROC_CONNECTED] = "runs, between MPI_Init and MPI_Finalize",
+        [ORTE_PROC_FINALIZED] = "runs, has called MPI_Finalize",
+        [ORTE_PROC_EXITED] = "has ended",
+        [ORTE_PROC_NOT_STARTED] = "was not started",
+    };
+
+    return names[proc->state];
+}
+
+static void report_states(const orte_job_t *job)
+{
+    char who[512];
+
+    for (int i = 0; i < job->nprocs; i++) {
+        describe(job->procs[i], who, sizeof(who));
+        orte_report("%s %s", who, state_name(job->procs[i]));
+    }
+}
+
+/* Stacks that are being collected. */
+struct orte_errmgr {
+    orte_job_t *job;
+    orte_stacks_t *stacks;
+    orte_proc_t **procs; /* by the place of their groups in the list of those looked at */
+};
+
+static void show_stack(void *arg, size_t which, pid_t pid, const char *text)
+{
+    const struct orte_errmgr *errmgr = arg;
+    char who[512];
+
+    describe(errmgr->procs[which], who, sizeof(who));
+    orte_report("stack trace of %s, process %ld:", who, (long)pid);
+    for (size_t len; *text != '\0'; text += len + (text[len] == '\n')) {
+        len = strcspn(text, "\n");
+        orte_report("    %.*s", (int)len, text);
+    }
+}
+
+static void end_after_timeout(orte_job_t *job)
+{
+    if (job->state < ORTE_JOB_ENDING) {
+        fail(job, ORTE_EXIT_TIMEOUT, true);
+    }
+}
+
+static void stacks_shown(void *arg)
+{
+    struct orte_errmgr *errmgr = arg;
+    orte_job_t *job = errmgr->job;
+
+    job->rt->errmgr = NULL;
+    orte_stacks_destroy(errmgr->stacks);
+    free(errmgr->procs);
+    free(errmgr);
+    end_after_timeout(job);
+}
+
+/* Of the processes on this host. False: it can't be done; then the end does not wait for it. */
+static bool collect_stacks(orte_job_t *job)
+{
+    struct orte_errmgr *errmgr = calloc(1, sizeof(*errmgr));
+    pid_t *groups = calloc((size_t)job->nprocs + 1, sizeof(*groups));
+    orte_proc_t **procs = calloc((size_t)job->nprocs + 1, sizeof(orte_proc_t *));
+    size_t count = 0;
+
+    if (errmgr != NULL && groups != NULL && procs != NULL) {
+        for (int i = 0; i < job->nprocs; i++) {
+            orte_proc_t *proc = job->procs[i];
+            if (proc->pid > 0 && proc->node->local && proc->state != ORTE_PROC_EXITED) {
+                groups[count] = proc->pid;
+                procs[count++] = proc;
+            }
+        }
+        *errmgr = (struct orte_errmgr){.job = job, .procs = procs};
+        errmgr->stacks = orte_stacks_collect(job->rt->base, groups, count, (int)stack_limit_ms,
+                                             show_stack, stacks_shown, errmgr);
+    }
+    free(groups);
+    if (errmgr == NULL || errmgr->stacks == NULL) {
+        free(procs);
+        free(errmgr);
+        return false;
+    }
+    job->rt->errmgr = errmgr;
+    return true;
+}
+
 void orte_errmgr_timeout(orte_job_t *job)
 {
     if (job->state >= ORTE_JOB_ENDING) {
@@ -163,7 +282,12 @@ void orte_errmgr_timeout(orte_job_t *job)
     }
     orte_report("the job did not end within the time limit of %g s (--timeout); ending it",
                 job->rt->opt.timeout);
-    fail(job, ORTE_EXIT_TIMEOUT, true);
+    if (job->rt->opt.report_state) {
+        report_states(job);
+    }
+    if (!job->rt->opt.stack_traces || !collect_stacks(job)) {
+        end_after_timeout(job);
+    }
 }
 
 void orte_errmgr_step_failed(orte_job_t *job, int exit_code)

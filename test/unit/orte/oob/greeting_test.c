@@ -194,12 +194,12 @@ static void test_addresses(void)
 
 static void test_ports(void)
 {
-    char range[32], why[ORTE_OOB_SENTENCE];
+    char port[8], range[32], why[ORTE_OOB_SENTENCE];
     const char *contact;
     end_t first, second;
 
     parent_create(&first);
-    const char *port = strrchr(first.contact, ':') + 1;
+    snprintf(port, sizeof(port), "%s", strrchr(first.contact, ':') + 1);
     snprintf(range, sizeof(range), "%s-%s", port, port);
     char *saved = orte_oob_params.port_range;
     orte_oob_params.port_range = range;
@@ -327,8 +327,10 @@ static void test_strangers(void)
 
     unsigned refused = parent.refused;
     int fd = door(parent.contact);
-    say(fd, "GET / HTTP/1.1\r\nHost: head\r\nAccept: text/html,application/xhtml+xml\r\n"
-            "User-Agent: none of ours, and long enough\r\n\r\n", 120);
+    static const char request[] = "GET / HTTP/1.1\r\nHost: head\r\n"
+                                  "Accept: text/html,application/xhtml+xml\r\n"
+                                  "User-Agent: none of ours, and long enough\r\n\r\n";
+    say(fd, request, sizeof(request) - 1);
     TAP_OK(is_shut(fd) && parent.refused == refused + 1 && parent.rc == OPAL_ERR_PERMISSION,
            "a web browser: %s", parent.sentence);
     close(fd);
