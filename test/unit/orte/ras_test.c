@@ -77,6 +77,10 @@ static void describe(char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "#%d", node->port);
         }
     }
+    if (rt->job->placement.threads_per_proc > 0) {
+        used += (size_t)snprintf(text + used, size - used, " cpus=%d",
+                                 rt->job->placement.threads_per_proc);
+    }
     for (int a = 0; rt->job->napps > 1 && a < rt->job->napps; a++) {
         const orte_app_t *app = rt->job->apps[a];
         used += (size_t)snprintf(text + used, size - used, " |");
@@ -133,7 +137,7 @@ static const case_t cases[] = {
     {"--host +n3,+n0:2 a : --host +e:1 b", SLURM, "n1:4 n07:2 | n07:1 n1:2 | n1:0"},
     {"--host n2:9 a : b", SLURM, "n1:4 n2:4 n3:4 n07:2 | n2:9 |"},
     {"a", "SLURM_JOBID=5|SLURM_NODELIST=n1|SLURM_JOB_CPUS_PER_NODE=7|SLURM_CPUS_PER_TASK=2",
-     "n1:3"},
+     "n1:3 cpus=2"},
     {"a", "SLURM_JOB_ID=5|SLURM_JOB_NODELIST=me,q|SLURM_TASKS_PER_NODE=1(x2)", "me:1 q:1"},
     {"a", "SLURM_JOB_ID=5|SLURM_JOB_NODELIST=p[1-2]|SLURM_TASKS_PER_NODE=1(x2)|SLURMD_NODENAME=p2",
      "p1:1 p2:1"},
@@ -264,31 +268,53 @@ static void all_cases(void)
     }
 }
 
-/* Random words over the characters that mean something: no crash, an error or sane nodes. */
+static const char alphabet[] = "nx019[]-,:^+e@.*%#= \nslots=2 max_slots=3 port=1 user=";
+
+static void make_noise(char *text, int room, unsigned *seed)
+{
+    int length = rand_r(seed) % (room - 1);
+
+    for (int i = 0; i < length; i++) {
+        text[i] = alphabet[rand_r(seed) % (int)(sizeof(alphabet) - 1)];
+    }
+    text[length] = '\0';
+}
+
+/* A named host has a name, and it can't be taken for an option. */
+static bool is_sane(const orte_ras_hosts_t *hosts)
+{
+    for (int i = 0; i < hosts->count; i++) {
+        const orte_ras_host_t *host = &hosts->at[i];
+        bool named = host->kind == ORTE_RAS_NAME || host->kind == ORTE_RAS_EXCLUDE;
+        if ((host->name != NULL) != named ||
+            (named && (host->name[0] == '\0' || host->name[0] == '-')) || host->slots < -1 ||
+            host->port < 0 || host->port > 65535) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Random text over the characters that mean something: an error or sane hosts. */
 static void noise(void)
 {
-    static const char alphabet[] = "nx019[]-,:^+e@.*%#= ";
     unsigned seed = 20261120;
     bool sane = true;
 
     for (int round = 0; round < 20000; round++) {
-        char text[24];
+        char text[64];
         orte_ras_hosts_t hosts = {0};
-        int length = rand_r(&seed) % (int)(sizeof(text) - 1);
-        for (int i = 0; i < length; i++) {
-            text[i] = alphabet[rand_r(&seed) % (int)(sizeof(alphabet) - 1)];
+        bool file = round % 8 == 0;
+        make_noise(text, file ? (int)sizeof(text) : 24, &seed);
+        if (file) {
+            put_file("NOISE", text);
         }
-        text[length] = '\0';
-        int rc = orte_ras_parse_hosts(&hosts, text, "--host");
-        for (int i = 0; rc == OPAL_SUCCESS && i < hosts.count; i++) {
-            const orte_ras_host_t *host = &hosts.at[i];
-            bool named = host->kind == ORTE_RAS_NAME || host->kind == ORTE_RAS_EXCLUDE;
-            sane = sane && (host->name != NULL) == named &&
-                   (!named || (host->name[0] != '\0' && host->name[0] != '-'));
-        }
+        int rc = file ? orte_ras_read_hostfile(&hosts, "NOISE")
+                      : orte_ras_parse_hosts(&hosts, text, "--host");
+        sane = sane && (rc != OPAL_SUCCESS || is_sane(&hosts));
         orte_ras_hosts_free(&hosts);
     }
-    TAP_OK(sane, "20000 random lists of hosts, seed %d", 20261120);
+    TAP_OK(sane, "20000 random lists of hosts and host files, seed 20261120");
 }
 
 /* Twenty thousand messages are of no use. */

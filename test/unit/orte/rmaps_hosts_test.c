@@ -442,12 +442,42 @@ static void any_maps(unsigned seed)
            seed);
 }
 
+/* Random rank files: an error, or cpus that may be used. */
+static void any_rank_files(unsigned seed)
+{
+    static const char alphabet[] = "0123456789:,-* h+n=#\n";
+    const char *why = NULL;
+
+    for (int round = 0; round < 2000 && why == NULL; round++) {
+        char text[96] = "rank 0=h0 slot=";
+        size_t used = round % 2 == 0 ? strlen(text) : 0;
+        size_t end = used + (size_t)rand_r(&seed) % 12;
+        for (; used < end; used++) {
+            text[used] = alphabet[rand_r(&seed) % (int)(sizeof(alphabet) - 1)];
+        }
+        text[used] = '\0';
+        put_file("NOISE", text);
+        start("F B");
+        if (map("--rankfile NOISE a") == OPAL_SUCCESS) {
+            const orte_proc_t *proc = rt->job->procs[0];
+            if (proc->cpuset != NULL && (hwloc_bitmap_iszero(proc->cpuset) ||
+                                         !hwloc_bitmap_isincluded(proc->cpuset, proc->node->allowed))) {
+                why = text;
+                printf("# bad cpus from: %s\n", text);
+            }
+        }
+        orte_runtime_destroy(rt);
+    }
+    TAP_OK(why == NULL, "2000 random rank files");
+}
+
 static void quiet_maps(unsigned seed)
 {
     int null = open("/dev/null", O_WRONLY), saved = dup(STDERR_FILENO);
 
     dup2(null, STDERR_FILENO);
     any_maps(seed);
+    any_rank_files(seed);
     dup2(saved, STDERR_FILENO);
     close(null);
     close(saved);

@@ -205,7 +205,7 @@ static const struct {
     {"-bootstrap-exec /bin/ssh a", " mca=plm_rsh_agent=/bin/ssh | a"},
     {"-launcher ssh a", " mca=plm=rsh;plm_rsh_agent=ssh | a"},
     {"-bootstrap slurm a", " mca=plm=slurm | a"},
-    {"-launcher fork a", " mca=plm=isolated | a"},
+    {"-launcher fork a", " | a"},
     {"-iface eth1 a", " mca=net_include=eth1 | a"},
     {"--map-by slot a", " map=slot | a"},
     {"--map-by node a", " map=node | a"},

@@ -145,9 +145,8 @@ static int launcher(orte_cli_t *cli, const opt_t *option, char **args)
     if (strcmp(args[0], "slurm") == 0) {
         return set_param(cli, "plm", "slurm");
     }
-    if (strcmp(args[0], "fork") == 0 || strcmp(args[0], "manual") == 0 ||
-        strcmp(args[0], "none") == 0) {
-        return set_param(cli, "plm", "isolated");
+    if (strcmp(args[0], "fork") == 0) {
+        return OPAL_SUCCESS; /* on this host nothing else is ever done */
     }
     orte_report("-launcher: unknown launcher '%s' (known: ssh, rsh, slurm, fork); another remote "
                 "shell is named with --mca plm_rsh_agent", args[0]);
