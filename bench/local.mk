@@ -3,6 +3,7 @@
 EXTRA_DIST += \
     bench/README.md \
     bench/run \
+    bench/startup \
     bench/driver/__init__.py \
     bench/driver/goals.py \
     bench/driver/jobs.py \
@@ -19,6 +20,7 @@ EXTRA_DIST += \
     bench/src/matching.c \
     bench/src/memory.c \
     bench/src/mpi_support.h \
+    bench/src/raw_pmix.c \
     bench/src/raw_shm.c \
     bench/src/raw_support.h \
     bench/src/raw_tcp.c \

@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Memory per rank after every rank has talked to every other: private pages and the peak. */
+/* Memory per rank after every rank has talked to every other, with --neighbours to two others alone:
+   private pages and the peak. (Rank 0 hears from all at the start and at the end.) */
 #include "mpi_support.h"
 
 /* The sum, in KiB, of the lines of a /proc file that start with the key. */
@@ -26,7 +27,8 @@ int main(int argc, char **argv)
     bench_world_t world = bench_start(&argc, &argv, 1);
     double mine[2], total[2], most[2];
 
-    for (int step = 1; step < world.size; step++) {
+    const int last = argc > 1 && 0 == strcmp(argv[1], "--neighbours") ? 2 : world.size;
+    for (int step = 1; step < world.size && step < last; step++) {
         char out[64] = "", in[64];
         MPI_Sendrecv(out, sizeof(out), MPI_BYTE, (world.rank + step) % world.size, step, in,
                      sizeof(in), MPI_BYTE, (world.rank + world.size - step) % world.size, step,
