@@ -22,6 +22,10 @@ system/params.log: system/params_hello$(EXEEXT)
 check_SCRIPTS += system/lab.sh
 EXTRA_DIST += system/lab.sh lab/lab lab/traffic
 
+# Placement on hosts of the lab.
+check_SCRIPTS += system/place.sh
+EXTRA_DIST += system/place.sh
+
 # Launchers that are not ours, and none at all.
 launcher_tests = system/slurm.sh system/prterun.sh system/singleton.sh system/containers.sh
 check_SCRIPTS += $(launcher_tests)
