@@ -215,7 +215,7 @@ static void lost(void *arg, uint32_t index, orte_oob_loss_t why, const char *sen
         return;
     }
     orte_grpcomm_lost(rt->grpcomm, index);
-    orte_errmgr_daemon_lost(rt->job, sentence);
+    orte_errmgr_daemon_lost(rt->job, daemons->list[index].node->name, sentence);
     for (uint32_t i = 1; i < rt->ndaemons; i++) {
         if (!daemons->list[i].lost && orte_oob_is_lost(rt->oob, i)) {
             orte_pmix_daemon_lost(rt, i);

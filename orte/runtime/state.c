@@ -128,7 +128,8 @@ static int prepare_launch(orte_job_t *job)
         orte_report("no memory for the environment of the processes");
         return rc;
     }
-    return orte_daemons_launch(job);
+    rc = orte_iof_prepare_remote(job->rt->iof, job);
+    return rc == OPAL_SUCCESS ? orte_daemons_launch(job) : rc;
 }
 
 static void step_launch(orte_job_t *job)

@@ -26,7 +26,7 @@ ORTE_DECLSPEC void orte_errmgr_step_failed(orte_job_t *job, int exit_code);
 /* A process could not be started; text says why (NULL: it was reported). */
 ORTE_DECLSPEC void orte_errmgr_start_failed(orte_job_t *job, int exit_code, const char *text);
 /* The daemon on a host, or the host itself, is lost; `sentence` is oob's. */
-ORTE_DECLSPEC void orte_errmgr_daemon_lost(orte_job_t *job, const char *sentence);
+ORTE_DECLSPEC void orte_errmgr_daemon_lost(orte_job_t *job, const char *host, const char *sentence);
 /* The process was on such a host. */
 ORTE_DECLSPEC void orte_errmgr_proc_lost(orte_proc_t *proc);
 

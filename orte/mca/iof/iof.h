@@ -44,6 +44,9 @@ ORTE_DECLSPEC void orte_iof_finish(orte_iof_t *iof, orte_proc_t *proc);
 /* Are the job's processes to have a terminal? Asked in mpirun, for all hosts. */
 ORTE_DECLSPEC bool orte_iof_has_terminal(const orte_job_t *job);
 
+/* In mpirun, before the launch: make the files of processes on other hosts. OPAL_ERR_* after a
+ * report. */
+ORTE_DECLSPEC int orte_iof_prepare_remote(orte_iof_t *iof, orte_job_t *job);
 /* In mpirun: bytes of a process on another host, and how many bytes its daemon may then send again
  * once they are written. */
 ORTE_DECLSPEC void orte_iof_remote_output(orte_iof_t *iof, orte_proc_t *proc, bool is_stderr,

@@ -103,6 +103,19 @@ static int get_orders(orte_plm_orders_t *orders)
     return rc;
 }
 
+/* mpirun's folder for temporary files counts if this host has it. */
+static void set_variable(const char *assignment)
+{
+    size_t length = strcspn(assignment, "=");
+    char *name = assignment[length] == '=' ? strndup(assignment, length) : NULL;
+    const char *value = assignment + length + 1;
+
+    if (name != NULL && (strcmp(name, "TMPDIR") != 0 || access(value, W_OK | X_OK) == 0)) {
+        setenv(name, value, 1);
+    }
+    free(name);
+}
+
 /* Our name in messages has the host's in it, as mpirun calls it. */
 static int adopt(orte_runtime_t *rt, orte_plm_orders_t *orders)
 {
@@ -123,12 +136,7 @@ static int adopt(orte_runtime_t *rt, orte_plm_orders_t *orders)
     snprintf(report_name, sizeof(report_name), "orted on %.64s", name);
     orte_report_setup(report_name, false, rt->opt.verbose);
     for (char **entry = orders->environ; entry != NULL && *entry != NULL; entry++) {
-        char *equals = strchr(*entry, '=');
-        if (equals != NULL) {
-            *equals = '\0';
-            setenv(*entry, equals + 1, 1);
-            *equals = '=';
-        }
+        set_variable(*entry);
     }
     setenv(MCA_BASE_CHECKED_ENV, "1", 1); /* mpirun has checked the names of parameters */
     return OPAL_SUCCESS;

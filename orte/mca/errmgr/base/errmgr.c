@@ -307,10 +307,11 @@ void orte_errmgr_start_failed(orte_job_t *job, int exit_code, const char *text)
     fail(job, clamp_code(exit_code), true);
 }
 
-void orte_errmgr_daemon_lost(orte_job_t *job, const char *sentence)
+void orte_errmgr_daemon_lost(orte_job_t *job, const char *host, const char *sentence)
 {
     if (!job->failed && job->state < ORTE_JOB_DONE) {
-        orte_report("%s%s", sentence, job->state < ORTE_JOB_ENDING ? "; ending the job" : "");
+        orte_report("the daemon on host %s is lost: %s%s", host, sentence,
+                    job->state < ORTE_JOB_ENDING ? "; ending the job" : "");
     }
     fail(job, ORTE_EXIT_HOST_LOST, true);
 }

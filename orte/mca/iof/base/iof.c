@@ -373,6 +373,21 @@ static orte_iof_proc_t *remote_channels(orte_iof_t *iof, orte_proc_t *proc)
     return io;
 }
 
+int orte_iof_prepare_remote(orte_iof_t *iof, orte_job_t *job)
+{
+    const orte_io_options_t *io = &job->io;
+
+    if (io->output_dir == NULL && io->out_pattern == NULL && io->err_pattern == NULL) {
+        return OPAL_SUCCESS; /* a process that says nothing needs nothing */
+    }
+    for (int i = 0; i < job->nprocs; i++) {
+        if (!job->procs[i]->node->local && remote_channels(iof, job->procs[i]) == NULL) {
+            return OPAL_ERROR;
+        }
+    }
+    return OPAL_SUCCESS;
+}
+
 void orte_iof_remote_output(orte_iof_t *iof, orte_proc_t *proc, bool is_stderr, const void *data,
                             size_t size)
 {

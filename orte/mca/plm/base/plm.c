@@ -81,13 +81,14 @@ static bool runs_alone(const orte_runtime_t *rt)
     return true;
 }
 
-/* Daemons get the parameters that we have from the environment and the command line. */
+/* Daemons get the parameters that we have from the environment and the command line, and temporary
+ * files go where ours go. */
 static int put_params(orte_plm_orders_t *orders)
 {
     for (char **entry = environ; *entry != NULL; entry++) {
         if (strncmp(*entry, "OMPI_MCA_", 9) == 0 ||
             strncmp(*entry, "HAWSER_MCA_SOURCE_", 18) == 0 ||
-            strncmp(*entry, "PMIX_MCA_", 9) == 0) {
+            strncmp(*entry, "PMIX_MCA_", 9) == 0 || strncmp(*entry, "TMPDIR=", 7) == 0) {
             int rc = opal_argv_append(&orders->environ, *entry);
             if (rc != OPAL_SUCCESS) {
                 return rc;
