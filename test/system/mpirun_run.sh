@@ -154,6 +154,18 @@ is "a rehearsal on machines that are not there" "$code $(grep -c 'package\[1\]\[
 SLURM_JOB_ID=1 SLURM_JOB_NODELIST='n[1-3]' SLURM_TASKS_PER_NODE='2(x2),1' \
     run --display map --do-not-launch -n 7 true
 is "more than Slurm's slots: one warning" "$code $(grep -c '^    rank' out) $(grep -c 'Slurm job 1' err)" "0 7 1"
+sim="--mca ras_simulator_hosts n[1-2]:2 --do-not-launch --report-bindings"
+# shellcheck disable=SC2086
+OMPI_MCA_rmaps_default_mapping_policy=ppr:1:package:PE=2 run $sim true
+is "parameters for what --map-by is by default" "$(grep -c 'core:0-1\|core:8-9' err)" 4
+# shellcheck disable=SC2086
+OMPI_MCA_rmaps_base_mapping_policy=ppr:1:package OMPI_MCA_hwloc_base_binding_policy=none run $sim --map-by node true
+is "the command line beats them; binding" "$(grep -c 'not bound' err)" 4
+# shellcheck disable=SC2086
+OMPI_MCA_rmaps_base_oversubscribe=0 run $sim -n 5 true
+is "and oversubscribing" "$code $(grep -c NOOVERSUBSCRIBE err)" "1 1"
+run --mca rmaps_base_mapping_policy heap true
+ok "a policy that is none" grep -q "parameter rmaps_base_mapping_policy: unknown policy 'heap'" err
 run --npernode 1 --mca schizo_base_note_old_spellings 1 true
 ok "old spellings are told on request" grep -q -- '--npernode (now -N)' err
 

@@ -48,6 +48,8 @@ ORTE_DECLSPEC int orte_rmaps_parse_rank_by(orte_placement_t *placement, const ch
 ORTE_DECLSPEC int orte_rmaps_parse_bind_to(orte_placement_t *placement, const char *text);
 
 /* --- for the launcher --- */
+/* What the command line left open: from the parameters rmaps_base_*_policy. Reports what is wrong. */
+ORTE_DECLSPEC int orte_rmaps_apply_policies(orte_placement_t *placement);
 /* Cpus (cores, or hardware threads if the placement says so) the job may use on a node. */
 ORTE_DECLSPEC int orte_rmaps_count_cpus(const orte_node_t *node, bool hwthreads);
 /* Open the framework: the components that parameter rmaps selects. Counted; reports what fails. */

@@ -259,6 +259,9 @@ static int prepare(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t 
         return ORTE_EXIT_USAGE;
     }
     orte_schizo_note_old_spellings(rt);
+    if (orte_rmaps_apply_policies(&rt->job->placement) != OPAL_SUCCESS) {
+        return ORTE_EXIT_USAGE;
+    }
     read_environment(rt);
     return orte_schizo_resolve_programs(rt);
 }

@@ -1,5 +1,5 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Steps of mapping, private to the rmaps base. */
+/* Steps of mapping, and what else is private to the rmaps base. */
 #ifndef ORTE_MCA_RMAPS_BASE_BIND_H
 #define ORTE_MCA_RMAPS_BASE_BIND_H
 
@@ -9,5 +9,8 @@
 int orte_rmaps_base_rank(orte_job_t *job, int first, int count);
 /* Bind the job's processes on one node. */
 int orte_rmaps_base_bind(orte_job_t *job, orte_node_t *node, orte_proc_t **procs, int count);
+
+/* Parameters for what --map-by and its like are by default. */
+int orte_rmaps_base_register_policies(void);
 
 #endif

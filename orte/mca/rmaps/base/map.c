@@ -18,6 +18,7 @@ static mca_base_framework_t framework = {
     .contract_major = ORTE_RMAPS_CONTRACT_MAJOR,
     .contract_minor = ORTE_RMAPS_CONTRACT_MINOR,
     .static_components = mca_rmaps_static_components,
+    .register_params = orte_rmaps_base_register_policies,
 };
 
 int orte_rmaps_open(void)

@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* The words of --map-by, --rank-by and --bind-to. */
-#include "orte/mca/rmaps/rmaps.h"
+#include "orte/mca/rmaps/base/bind.h"
 
 #include "opal/constants.h"
+#include "opal/mca/base/var.h"
 #include "orte/util/report.h"
 
 #include <limits.h>
@@ -16,6 +17,9 @@ typedef struct {
     const char *word;
     int value;
 } word_t;
+
+/* Who said it: for messages. */
+static const char *map_source = "--map-by", *rank_source = "--rank-by", *bind_source = "--bind-to";
 
 /* Old and foreign spellings stand beside the current ones; none is deprecated. */
 static const word_t levels[] = {
@@ -70,8 +74,8 @@ static bool parse_valued_modifier(orte_placement_t *placement, const char *text,
     if (length > 2 && strncasecmp(text, "pe=", 3) == 0) {
         *rc = OPAL_SUCCESS;
         if (!parse_positive(text + 3, length - 3, &placement->cpus_per_proc)) {
-            orte_report("--map-by: PE=N needs a number of cpus, at least 1: '%.*s'", (int)length,
-                        text);
+            orte_report("%s: PE=N needs a number of cpus, at least 1: '%.*s'", map_source,
+                        (int)length, text);
             *rc = OPAL_ERR_BAD_PARAM;
         }
         return true;
@@ -99,9 +103,9 @@ static int parse_map_modifier(orte_placement_t *placement, const char *text, siz
         return rc;
     }
     if (!lookup(modifiers, text, length, &which)) {
-        orte_report("--map-by: unknown modifier '%.*s' (known: PE=N, OVERSUBSCRIBE, "
-                    "NOOVERSUBSCRIBE, HWTCPUS, CORECPUS, SPAN, NOLOCAL, FILE=NAME)", (int)length,
-                    text);
+        orte_report("%s: unknown modifier '%.*s' (known: PE=N, OVERSUBSCRIBE, "
+                    "NOOVERSUBSCRIBE, HWTCPUS, CORECPUS, SPAN, NOLOCAL, FILE=NAME)", map_source,
+                    (int)length, text);
         return OPAL_ERR_BAD_PARAM;
     }
     switch (which) {
@@ -149,7 +153,8 @@ static int parse_ppr(orte_placement_t *placement, const char *text, const char *
 
     if (!parse_positive(text, number, &placement->ppr) ||
         !lookup(levels, object, length, &level)) {
-        orte_report("--map-by ppr:%s: expected ppr:N:OBJECT with OBJECT one of " LEVELS, text);
+        orte_report("%s ppr:%s: expected ppr:N:OBJECT with OBJECT one of " LEVELS, map_source,
+                    text);
         return OPAL_ERR_BAD_PARAM;
     }
     placement->map = ORTE_MAP_PPR;
@@ -197,8 +202,8 @@ int orte_rmaps_parse_map_by(orte_placement_t *placement, const char *text)
         placement->map = ORTE_MAP_SLOT;
         rc = replace(&placement->cpu_set, text + strlen(pe_list), length - strlen(pe_list));
     } else if (!parse_policy(placement, text, length)) {
-        orte_report("--map-by: unknown policy '%.*s' (known: slot, ppr:N:OBJECT, seq, rankfile, "
-                    "pe-list=CPUS, " LEVELS ")", (int)length, text);
+        orte_report("%s: unknown policy '%.*s' (known: slot, ppr:N:OBJECT, seq, rankfile, "
+                    "pe-list=CPUS, " LEVELS ")", map_source, (int)length, text);
         rc = OPAL_ERR_BAD_PARAM;
     }
     return rc == OPAL_SUCCESS && *rest == ':' ? parse_map_modifiers(placement, rest + 1) : rc;
@@ -225,7 +230,7 @@ int orte_rmaps_parse_rank_by(orte_placement_t *placement, const char *text)
         placement->rank_level = value;
         return OPAL_SUCCESS;
     }
-    orte_report("--rank-by: unknown policy '%s' (known: slot, fill, span, " LEVELS ")", text);
+    orte_report("%s: unknown policy '%s' (known: slot, fill, span, " LEVELS ")", rank_source, text);
     return OPAL_ERR_BAD_PARAM;
 }
 
@@ -243,8 +248,8 @@ static int parse_bind_modifiers(orte_placement_t *placement, const char *text)
         text++;
         size_t length = strcspn(text, ",:");
         if (!lookup(modifiers, text, length, &which)) {
-            orte_report("--bind-to: unknown modifier '%.*s' (known: overload-allowed, no-overload, "
-                        "if-supported)", (int)length, text);
+            orte_report("%s: unknown modifier '%.*s' (known: overload-allowed, no-overload, "
+                        "if-supported)", bind_source, (int)length, text);
             return OPAL_ERR_BAD_PARAM;
         }
         if (which != IF_SUPPORTED) {
@@ -267,9 +272,143 @@ int orte_rmaps_parse_bind_to(orte_placement_t *placement, const char *text)
         /* The whole node is no restriction: the same as not binding. */
         placement->bind = level == ORTE_LEVEL_NODE ? ORTE_LEVEL_NONE : (orte_level_t)level;
     } else {
-        orte_report("--bind-to: unknown target '%.*s' (known: none, " LEVELS ")", (int)length,
-                    text);
+        orte_report("%s: unknown target '%.*s' (known: none, " LEVELS ")", bind_source,
+                    (int)length, text);
         return OPAL_ERR_BAD_PARAM;
     }
     return parse_bind_modifiers(placement, text + length);
+}
+
+/* --- what parameters say where the command line is silent --- */
+
+static char *mapping_policy, *ranking_policy, *binding_policy, *oversubscribe;
+
+static int register_policy(const char *name, const char *help, const char *const *synonyms,
+                           char **storage)
+{
+    mca_base_var_desc_t desc = {
+        .framework = "rmaps",
+        .component = "base",
+        .name = name,
+        .help = help,
+        .type = MCA_VAR_STRING,
+        .level = MCA_VAR_LEVEL_USER,
+        .scope = MCA_VAR_SCOPE_STARTUP,
+        .synonyms = synonyms,
+    };
+    return mca_base_var_register(&desc, storage);
+}
+
+int orte_rmaps_base_register_policies(void)
+{
+    static const char *const mapping[] = {"rmaps_default_mapping_policy", NULL};
+    static const char *const ranking[] = {"rmaps_default_ranking_policy", NULL};
+    static const char *const binding[] = {"hwloc_base_binding_policy",
+                                          "hwloc_default_binding_policy", NULL};
+    int rc = register_policy("mapping_policy", "What --map-by is when it is not given", mapping,
+                             &mapping_policy);
+
+    if (rc == OPAL_SUCCESS) {
+        rc = register_policy("ranking_policy", "What --rank-by is when it is not given", ranking,
+                             &ranking_policy);
+    }
+    if (rc == OPAL_SUCCESS) {
+        rc = register_policy("binding_policy", "What --bind-to is when it is not given", binding,
+                             &binding_policy);
+    }
+    if (rc == OPAL_SUCCESS) {
+        rc = register_policy("oversubscribe", "May there be more processes than slots: yes (1), no "
+                             "(0), or empty: yes, with a warning within an allocation", NULL,
+                             &oversubscribe);
+    }
+    return rc;
+}
+
+static bool is_set(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+/* Take over of the default what the command line did not say. */
+static void merge_map(orte_placement_t *placement, orte_placement_t *policy)
+{
+    placement->map_given = policy->map_given;
+    placement->map = policy->map;
+    placement->map_level = policy->map_level;
+    placement->ppr = policy->ppr;
+    if (placement->map_file == NULL) {
+        placement->map_file = policy->map_file;
+        policy->map_file = NULL;
+    }
+    if (placement->cpu_set == NULL) {
+        placement->cpu_set = policy->cpu_set;
+        policy->cpu_set = NULL;
+    }
+    if (placement->cpus_per_proc == 0) {
+        placement->cpus_per_proc = policy->cpus_per_proc;
+    }
+    if (placement->oversubscribe == ORTE_UNSET) {
+        placement->oversubscribe = policy->oversubscribe;
+    }
+    placement->span = placement->span || policy->span;
+    placement->nolocal = placement->nolocal || policy->nolocal;
+    placement->hwthread_cpus = placement->hwthread_cpus || policy->hwthread_cpus;
+}
+
+static int apply_mapping(orte_placement_t *placement)
+{
+    orte_placement_t policy = {.oversubscribe = ORTE_UNSET};
+
+    if (placement->map_given || !is_set(mapping_policy)) {
+        return OPAL_SUCCESS;
+    }
+    map_source = "parameter rmaps_base_mapping_policy";
+    int rc = orte_rmaps_parse_map_by(&policy, mapping_policy);
+    map_source = "--map-by";
+    if (rc == OPAL_SUCCESS) {
+        merge_map(placement, &policy);
+    }
+    free(policy.map_file);
+    free(policy.cpu_set);
+    return rc;
+}
+
+static int apply_oversubscribe(orte_placement_t *placement)
+{
+    static const word_t words[] = {{"1", ORTE_YES},  {"yes", ORTE_YES},  {"true", ORTE_YES},
+                                   {"0", ORTE_NO},   {"no", ORTE_NO},    {"false", ORTE_NO},
+                                   {NULL, 0}};
+    int value;
+
+    if (placement->oversubscribe != ORTE_UNSET || !is_set(oversubscribe)) {
+        return OPAL_SUCCESS;
+    }
+    if (!lookup(words, oversubscribe, strlen(oversubscribe), &value)) {
+        orte_report("parameter rmaps_base_oversubscribe is '%s': expected yes or no",
+                    oversubscribe);
+        return OPAL_ERR_BAD_PARAM;
+    }
+    placement->oversubscribe = (orte_tristate_t)value;
+    return OPAL_SUCCESS;
+}
+
+int orte_rmaps_apply_policies(orte_placement_t *placement)
+{
+    int rc = apply_mapping(placement);
+
+    if (rc == OPAL_SUCCESS) {
+        rc = apply_oversubscribe(placement);
+    }
+    if (rc == OPAL_SUCCESS && !placement->rank_given && is_set(ranking_policy) &&
+        placement->map != ORTE_MAP_SEQ && placement->map != ORTE_MAP_RANKFILE) {
+        rank_source = "parameter rmaps_base_ranking_policy";
+        rc = orte_rmaps_parse_rank_by(placement, ranking_policy);
+        rank_source = "--rank-by";
+    }
+    if (rc == OPAL_SUCCESS && !placement->bind_given && is_set(binding_policy)) {
+        bind_source = "parameter rmaps_base_binding_policy";
+        rc = orte_rmaps_parse_bind_to(placement, binding_policy);
+        bind_source = "--bind-to";
+    }
+    return rc;
 }
