@@ -288,6 +288,8 @@ static const struct {
     {"--unset-env A a", " unset=A | a"},
     {"--mca a 1 --gmca b 2 a", " mca=a=1;b=2 | a"},
     {"--prtemca a 1 --omca b 2 a", " mca=a=1;b=2 | a"},
+    {"--report-links a", " mca=pml_base_report_links=text | a"},
+    {"--report-links=json:/f a", " mca=pml_base_report_links=json:/f | a"},
     {"--pmixmca ptl_base_verbose 1 a", " | a"},
     {"--timeout 2.5 a", " timeout=2.5 | a"},
     {"--timeout 1 --get-stack-traces --report-state-on-timeout a", " stacks state timeout=1 | a"},
@@ -410,7 +412,7 @@ static const char *const bad[] = {
     "--timeout 0 a", "--timeout nan a", "--timeout inf a", "--stdin -1 a", "--display junk a",
     "--output junk a", "--output-filename :nocopy a", "--hostfile /nonexistent a",
     "--app /nonexistent", "-configfile /nonexistent", "--tune /nonexistent a", "-am /nonexistent a", "--help nonsense", "--prefix opt a",
-    "--with-ft junk a", "-launcher junk a", "--byslot=1 a", "--map-by=core:FILE= a",
+    "--with-ft junk a", "--report-links=junk a", "-launcher junk a", "--byslot=1 a", "--map-by=core:FILE= a",
     /* Known elsewhere. */
     "--xml a", "--xml-file a", "--preload-binary a", "--preload-files f a", "--max-restarts 2 a",
     "--set-cwd-to-session-dir a", "--ompi-server u a", "-ckpoint 1 a", "-ckpoint-interval 1 a",
