@@ -9,6 +9,7 @@ static const double SAMPLE_COUNTS = 50e6; /* at most: the peer may just have bee
 static const double PIECE = 2e6;          /* that a piece occupies its link for */
 static const double WINDOW = 10e6;        /* worth of unconfirmed bytes: outlasts a busy peer */
 static const double SILENCE = 2e6;        /* that is no sign of anything */
+static const double LEAP = 8;             /* that one sample may raise the rate by */
 static const double RATE_MIN = 1e-6;      /* 1 KB/s: keeps divisions finite */
 
 static double clamp(double value, double low, double high)
@@ -24,10 +25,14 @@ static void set_rate(mca_pml_flow_t *flow, double rate)
         flow->window = flow->max_window;
         return;
     }
+    /* What is measured may be slow for want of bytes under way, when the peer answers late: a window
+     * that shrank with the rate would make it slower still, down to nothing. */
+    double best = flow->rate > flow->start ? flow->rate : flow->start;
     flow->frag = (size_t) clamp(flow->rate * PIECE, (double) flow->min_frag,
                                 (double) flow->max_frag);
-    size_t least = 2 * flow->frag < flow->max_window ? 2 * flow->frag : flow->max_window;
-    flow->window = (size_t) clamp(flow->rate * WINDOW, (double) least, (double) flow->max_window);
+    double two = (double) (2 * flow->frag);
+    double least = two < (double) flow->max_window ? two : (double) flow->max_window;
+    flow->window = (size_t) clamp(best * WINDOW, least, (double) flow->max_window);
 }
 
 void mca_pml_flow_init(mca_pml_flow_t *flow, const mca_btl_limits_t *limits, size_t room,
@@ -37,7 +42,8 @@ void mca_pml_flow_init(mca_pml_flow_t *flow, const mca_btl_limits_t *limits, siz
                              .fixed = fixed};
     flow->min_frag = limits->min_frag < flow->max_frag ? limits->min_frag : flow->max_frag;
     flow->min_frag = flow->min_frag > 0 ? flow->min_frag : 1;
-    set_rate(flow, (double) limits->bandwidth * 1e-9 * rate_part);
+    flow->start = (double) limits->bandwidth * 1e-9;
+    set_rate(flow, flow->start * rate_part);
 }
 
 void mca_pml_flow_alone(mca_pml_flow_t *flow, bool alone)
@@ -53,7 +59,7 @@ void mca_pml_flow_took(mca_pml_flow_t *flow, size_t len, uint64_t ns)
     }
     double took = clamp((double) ns, 1, SAMPLE_COUNTS), expected = (double) len / flow->rate;
     double weight = (took > expected ? took : expected) / MEMORY;
-    double seen = (double) len / (double) ns;
+    double seen = clamp((double) len / (double) ns, 0, LEAP * flow->rate);
     set_rate(flow, flow->rate + (seen - flow->rate) * weight / (1 + weight));
 }
 
@@ -62,6 +68,7 @@ void mca_pml_flow_handed(mca_pml_flow_t *flow, size_t len, uint64_t now)
     if (flow->outstanding == 0) {
         flow->since = flow->last = now;
         flow->delivered = 0;
+        flow->from_idle = true;
     }
     flow->outstanding += len;
 }
@@ -81,10 +88,15 @@ void mca_pml_flow_confirmed(mca_pml_flow_t *flow, size_t len, uint64_t now)
         return;
     }
     flow->delivered += len;
-    if ((double) (now - flow->since) >= SAMPLE || flow->outstanding == 0) {
-        mca_pml_flow_took(flow, flow->delivered, now - flow->since);
+    /* Confirmations come in bursts: what is left of one after a sample's end says nothing. */
+    bool long_enough = (double) (now - flow->since) >= SAMPLE;
+    if (long_enough || flow->outstanding == 0) {
+        if (long_enough || flow->from_idle) {
+            mca_pml_flow_took(flow, flow->delivered, now - flow->since);
+        }
         flow->since = now;
         flow->delivered = 0;
+        flow->from_idle = false;
     }
 }
 
@@ -215,16 +227,29 @@ static void divide(division_t *d, mca_pml_flow_t *const flow[], uint64_t now)
     probe(d, flow, now);
 }
 
-/* Is the new division enough better? One that hardly differs would only make crumbs. */
-static bool is_better(const division_t *d, mca_pml_flow_t *const flow[], const size_t part[])
+/* When the last link would be done, in ns. */
+static double last_end(const division_t *d, mca_pml_flow_t *const flow[], const size_t part[], uint64_t now)
 {
+    double last = 0;
     for (int i = 0; i < d->n; i++) {
-        if (flow[i] && !flow[i]->fixed && d->part[i] > part[i] &&
-            d->part[i] - part[i] >= (part[i] == 0 ? flow[i]->frag : 2 * flow[i]->frag)) {
-            return true;
+        if (flow[i] && part[i] > 0) {
+            double end = (d->backlog[i] + (double) part[i]) / mca_pml_flow_rate(flow[i], now);
+            last = end > last ? end : last;
         }
     }
-    return false;
+    return last;
+}
+
+/* Is the new division enough better? What is outstanding is known to a piece only: less than the time of a piece says
+ * nothing, and would only make crumbs. */
+static bool is_better(const division_t *d, mca_pml_flow_t *const flow[], const size_t part[], uint64_t now)
+{
+    for (int i = 0; i < d->n; i++) {
+        if (flow[i] && flow[i]->fixed) {
+            return false;
+        }
+    }
+    return last_end(d, flow, part, now) - last_end(d, flow, d->part, now) > PIECE * 1.001;
 }
 
 void mca_pml_sched_divide(mca_pml_flow_t *const flow[], int n, size_t left, size_t part[],
@@ -245,7 +270,7 @@ void mca_pml_sched_divide(mca_pml_flow_t *const flow[], int n, size_t left, size
         return;
     }
     divide(&d, flow, now);
-    if (given == left && !is_better(&d, flow, part)) {
+    if (given == left && !is_better(&d, flow, part, now)) {
         return;
     }
     for (int i = 0; i < n; i++) {

@@ -37,11 +37,13 @@ typedef struct mca_pml_flow {
     size_t max_window;
     bool fixed;                /* the rate is not measured */
     bool alone;                /* no other link takes part: only the link's own limits count */
-    double rate;               /* bytes per ns */
+    double start;              /* the reported rate, bytes per ns */
+    double rate;               /* as measured */
     size_t frag, window;       /* payload and unconfirmed bytes that suit the rate */
     size_t queued;             /* bytes given to it, not yet handed over */
     size_t outstanding;        /* handed over, not yet confirmed */
     uint64_t since;            /* when the present sample began */
+    bool from_idle;            /* ... with the first work after a pause */
     uint64_t last;             /* last confirmation, or beginning of work */
     size_t delivered;          /* since `since` */
 } mca_pml_flow_t;
@@ -71,8 +73,8 @@ bool mca_pml_flow_is_stalled(const mca_pml_flow_t *flow, uint64_t now, double ti
 /*
  * Divide the `left` bytes of a message that are not yet handed over among n flows (NULL: takes no
  * part). part[] is what they have of it now; bytes of no flow, or of one that no longer takes
- * part, are given out, and what is given already moves if a link would be done earlier by a
- * whole piece or more. At least one flow must take part, or nothing changes. Parts are at least
+ * part, are given out, and what is given already moves if all would then be done earlier, by
+ * more than the time of a piece. At least one flow must take part, or nothing changes. Parts are at least
  * the flow's min_frag, or everything. Updates `queued`.
  */
 void mca_pml_sched_divide(mca_pml_flow_t *const flow[], int n, size_t left, size_t part[],
