@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # The lab of hosts does what it says: every fault is seen by plain sockets, and nothing outlives it.
 . "$top_srcdir/test/support/tap.sh"
-tap_start 120
+tap_start 240
 
 lab_script=$top_srcdir/test/lab/lab
 traffic=$top_srcdir/test/lab/traffic
@@ -15,11 +15,12 @@ mkfifo "$tap_dir/ready"
 lab() { "$lab_script" "$@"; }
 on() { lab exec "$@"; }
 
-# listen HOST KIND ADDRESS PORT [options]: in the background, output in $tap_dir/sink; returns when it listens.
+# listen HOST KIND ADDRESS PORT [options]: in the background, output in $tap_dir/sink; returns when it
+# listens. $sink is its own pid, as everything on the way to it execs.
 listen() {
     host=$1
     shift
-    on "$host" "$traffic" "$@" --ready "$tap_dir/ready" >"$tap_dir/sink" 2>&1 &
+    (exec "$lab_script" exec "$host" "$traffic" "$@" --ready "$tap_dir/ready") >"$tap_dir/sink" 2>&1 &
     sink=$!
     read -r _ <"$tap_dir/ready"
 }
@@ -173,6 +174,20 @@ tap_ok "agent dies: the command goes on" sh -c '"$0" ps h2 | grep -q "sleep 60"'
 lab agent-mode h2 ok
 tap_ok "agent ok" same "$(agent h2 true)" 0
 tap_ok "agent: a host that is none" same "$(agent h7 true)" 255
+
+if command -v ssh >/dev/null && [ -x /usr/sbin/sshd ]; then
+    ssh=$(lab sshd)
+    tap_ok "sshd: a command on another host" same "$(on h1 "$ssh" h3 'hostname; exit 4' 2>&1; echo $?)" "h3
+4"
+    on h1 "$ssh" h2 'echo to you; cat' <"$lab_script" >"$tap_dir/out" 2>"$tap_dir/err"
+    tap_ok "sshd: its input and output" test "$(sed 1d "$tap_dir/out" | cksum)" = "$(cksum <"$lab_script")"
+    lab cut h1 1 drop
+    on h1 "$ssh" -o ConnectTimeout=1 h2 true 2>"$tap_dir/err"
+    tap_ok "sshd: it goes over the links" says "timed out" "$tap_dir/err"
+    lab mend h1 1
+else
+    tap_skip "sshd" "needs openssh-server and openssh-client"
+fi
 
 # ---- The end ----
 lab crash h2
