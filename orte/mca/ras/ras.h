@@ -3,7 +3,8 @@
  * ras: resource allocation. Says which nodes the job may use and how many slots each has.
  *
  * Hosts come from the first of these that is there:
- *   1. a resource manager's allocation, read by a component (slurm, tm, lsf, gridengine, simulator);
+ *   1. a resource manager's allocation, read by a component (slurm, tm, lsf, gridengine, and
+ *      simulator);
  *   2. the host files of the programs, or else what their --host says;
  *   3. the default host file (parameter ras_base_default_hostfile), if it exists;
  *   4. this host.
@@ -83,14 +84,14 @@ ORTE_DECLSPEC int orte_ras_open(void);
 ORTE_DECLSPEC void orte_ras_close(void);
 /* Only make the parameters of the framework and its installed components known. */
 ORTE_DECLSPEC int orte_ras_register_params(void);
-/* Fill rt->nodes: rt->self where this host is meant, new nodes with their names, in this order their
- * index; and the shares of the job's programs. Slots that nobody gave are left 0. Topologies are not
- * known yet. OPAL_ERR_* after a report. */
+/* Fill rt->nodes: rt->self where this host is meant, new nodes with their names, in this order
+ * their index; and the shares of the job's programs. Slots that nobody gave are left 0. Topologies
+ * are not known yet. OPAL_ERR_* after a report. */
 ORTE_DECLSPEC int orte_ras_allocate(orte_runtime_t *rt, orte_job_t *job);
 /* The shares of a further job's programs, out of the nodes there are. OPAL_ERR_* after a report. */
 ORTE_DECLSPEC int orte_ras_choose(orte_runtime_t *rt, orte_job_t *job);
-/* A node's topology has become known: cut it to --cpu-set, and count its cpus as slots if nobody gave
- * any. OPAL_ERR_* after a report. */
+/* A node's topology has become known: cut it to --cpu-set, and count its cpus as slots if nobody
+ * gave any. OPAL_ERR_* after a report. */
 ORTE_DECLSPEC int orte_ras_node_known(orte_node_t *node, const orte_placement_t *placement);
 /* For a job that is only to be shown, not started: nodes whose machine is not known are taken to be
  * like this host, or as the simulator says. rt->self must be known. */

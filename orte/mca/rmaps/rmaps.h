@@ -48,7 +48,7 @@ ORTE_DECLSPEC int orte_rmaps_parse_rank_by(orte_placement_t *placement, const ch
 ORTE_DECLSPEC int orte_rmaps_parse_bind_to(orte_placement_t *placement, const char *text);
 
 /* --- for the launcher --- */
-/* What the command line left open: from the parameters rmaps_base_*_policy. Reports what is wrong. */
+/* What the command line left open: from parameters rmaps_base_*_policy. Reports what is wrong. */
 ORTE_DECLSPEC int orte_rmaps_apply_policies(orte_placement_t *placement);
 /* Cpus (cores, or hardware threads if the placement says so) the job may use on a node. */
 ORTE_DECLSPEC int orte_rmaps_count_cpus(const orte_node_t *node, bool hwthreads);
@@ -78,8 +78,8 @@ ORTE_DECLSPEC void orte_rmaps_objects_free(hwloc_bitmap_t *sets, int count);
 ORTE_DECLSPEC orte_proc_t *orte_rmaps_place(orte_job_t *job, orte_app_t *app,
                                             orte_rmaps_target_t *target,
                                             hwloc_const_bitmap_t locale);
-/* Report that np processes were asked for and there is room for `fit` only, on `node` (NULL: on all).
- * Returns OPAL_ERR_OUT_OF_RESOURCE. */
+/* Report that np processes were asked for and there is room for `fit` only, on `node` (NULL: on
+ * all). Returns OPAL_ERR_OUT_OF_RESOURCE. */
 ORTE_DECLSPEC int orte_rmaps_no_room(const orte_job_t *job, const orte_app_t *app,
                                      const orte_node_t *node, int np, int fit);
 

@@ -91,8 +91,8 @@ static void describe(char *text, size_t size)
     }
 }
 
-/* A command line, what is set in the environment ("A=b|C=d"), and the nodes that come of it, or, after
- * "!", words that the message must have. "me" is this host. */
+/* A command line, what is set in the environment ("A=b|C=d"), and the nodes that come of it, or,
+ * after "!", words that the message must have. "me" is this host. */
 typedef struct {
     const char *line, *environment, *expected;
 } case_t;

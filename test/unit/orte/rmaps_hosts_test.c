@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Placement over several hosts that are not alike, from the words of the command line to the cpus of
- * each rank: exact maps, and what must hold of any map for random hosts and requests.
+ * Placement over several hosts that are not alike, from the words of the command line to the cpus
+ * of each rank: exact maps, and what must hold of any map for random hosts and requests.
  */
 #include "opal/constants.h"
 #include "opal/runtime/opal.h"
@@ -30,7 +30,7 @@ static struct {
     {'B', "core:2 pu:1", NULL, NULL, NULL},                 /* 0-1 */
     {'C', "pack:2 numa:2 core:2 pu:2", NULL, NULL, NULL},   /* 0-15 */
     {'D', "pack:2 l3:4 core:8 pu:2", NULL, NULL, NULL},     /* 0-127 */
-    {'E', "pack:2 core:4 pu:2", "0-7,10", NULL, NULL},      /* packages of 4 cores and of half a core */
+    {'E', "pack:2 core:4 pu:2", "0-7,10", NULL, NULL}, /* packages of 4 cores and of half a core */
     {'F', "pack:2 core:4 pu:2", NULL, "1-3,8-9", NULL},     /* a control group's odd choice */
     {'G', "pu:3", NULL, NULL, NULL},                        /* no cores at all */
     {'H', "pack:1 l2:4 l1:1 core:1 pu:4", "0,4-6,15", NULL, NULL},
@@ -171,9 +171,10 @@ static const case_t cases[] = {
     {"A2 B1", "-n 5 --bind-to none a", "0 0 0 1 1"},
     {"A2/2 B1", "-n 5 --bind-to none a", "0 0 1 1 1"},
     {"A1/2 B1/2 C1/2", "-n 5 --bind-to none a", "0 0 1 1 2"},
-    {"A2/3 B1/2", "-n 6 a", "!6 processes of a were to run, but there is room for 5 only, because of "
-                            "max_slots"},
-    {"A2 B1", "-n 4 --nooversubscribe a", "!room for 3 only, because oversubscribing was forbidden"},
+    {"A2/3 B1/2", "-n 6 a",
+     "!6 processes of a were to run, but there is room for 5 only, because of max_slots"},
+    {"A2 B1", "-n 4 --nooversubscribe a",
+     "!room for 3 only, because oversubscribing was forbidden"},
     {"A2 B1", "-n 3 --map-by :NOOVERSUBSCRIBE a", "0:0-1 0:2-3 1:0"},
     {"A0/3 B", "a", "0:0-1 0:2-3 0:4-5 1:0 1:1"},
     /* By node, by object in each node, by object over all nodes. */
@@ -302,8 +303,8 @@ static const char *pick(const char *const *words, unsigned *seed)
 
 static void make_trial(trial_t *trial, unsigned *seed)
 {
-    static const char *const maps[] = {"slot", "node", "core", "numa", "package", "l3cache", "hwthread",
-                                       "ppr:1:core", "ppr:2:node", NULL};
+    static const char *const maps[] = {"slot", "node", "core", "numa", "package", "l3cache",
+                                       "hwthread", "ppr:1:core", "ppr:2:node", NULL};
     static const char *const ranks[] = {"slot", "node", "fill", "span", NULL};
     static const char *const binds[] = {"none", "core", "hwthread", "package", "numa", NULL};
     int hosts = 1 + rand_r(seed) % 6;
@@ -460,8 +461,9 @@ static void any_rank_files(unsigned seed)
         start("F B");
         if (map("--rankfile NOISE a") == OPAL_SUCCESS) {
             const orte_proc_t *proc = rt->job->procs[0];
-            if (proc->cpuset != NULL && (hwloc_bitmap_iszero(proc->cpuset) ||
-                                         !hwloc_bitmap_isincluded(proc->cpuset, proc->node->allowed))) {
+            if (proc->cpuset != NULL &&
+                (hwloc_bitmap_iszero(proc->cpuset) ||
+                 !hwloc_bitmap_isincluded(proc->cpuset, proc->node->allowed))) {
                 why = text;
                 printf("# bad cpus from: %s\n", text);
             }

@@ -307,7 +307,8 @@ static const struct {
     {"--verbose a", " verbose | a"},
     {"--personality ompi --leave-session-attached --show-progress a", " | a"},
     {"--do-not-resolve --novm -disable-hostname-propagation a", " | a"},
-    {"-n 1 --host x a : -n 2 -f /dev/null -wdir /d b", " | a n=1 hosts=x | b n=2 wdir=/d files=/dev/null"},
+    {"-n 1 --host x a : -n 2 -f /dev/null -wdir /d b",
+     " | a n=1 hosts=x | b n=2 wdir=/d files=/dev/null"},
 };
 
 static void spellings(void)
@@ -397,8 +398,8 @@ static void values(void)
     TAP_OK(parse("mpirun --output-filename /d:nocopy a") == 0 &&
                strcmp(rt->job->io.output_dir, "/d") == 0 && rt->job->io.output_only_files,
            "output files");
-    TAP_OK(parse("mpirun --host a,b:2 --host c a") == 0 && opal_argv_count(rt->job->apps[0]->hosts) == 2,
-           "hosts");
+    TAP_OK(parse("mpirun --host a,b:2 --host c a") == 0 &&
+               opal_argv_count(rt->job->apps[0]->hosts) == 2, "hosts");
     TAP_OK(parse("mpirun --timeout 2.5 a") == 0 && rt->opt.timeout == 2.5, "a fraction of a second");
     TAP_OK(parse("mpirun --report-bindings --display map,alloc a") == 0 && rt->opt.display_map &&
                rt->opt.display_bindings && rt->opt.display_allocation, "--display");
@@ -411,13 +412,16 @@ static const char *const bad[] = {
     "--map-by core:JUNK a", "--bind-to core:junk a", "--bind-to core: a", "--rank-by junk a",
     "--timeout 0 a", "--timeout nan a", "--timeout inf a", "--stdin -1 a", "--display junk a",
     "--output junk a", "--output-filename :nocopy a", "--hostfile /nonexistent a",
-    "--app /nonexistent", "-configfile /nonexistent", "--tune /nonexistent a", "-am /nonexistent a", "--help nonsense", "--prefix opt a",
-    "--with-ft junk a", "--report-links=junk a", "-launcher junk a", "--byslot=1 a", "--map-by=core:FILE= a",
+    "--app /nonexistent", "-configfile /nonexistent", "--tune /nonexistent a", "-am /nonexistent a",
+    "--help nonsense", "--prefix opt a",
+    "--with-ft junk a", "--report-links=junk a", "-launcher junk a", "--byslot=1 a",
+    "--map-by=core:FILE= a",
     /* Known elsewhere. */
     "--xml a", "--xml-file a", "--preload-binary a", "--preload-files f a", "--max-restarts 2 a",
     "--set-cwd-to-session-dir a", "--ompi-server u a", "-ckpoint 1 a", "-ckpoint-interval 1 a",
     "-ckpoint-prefix p a", "-ckpointlib blcr a", "-outfile-pattern p a", "-errfile-pattern %x%r a",
-    "-outfile-pattern %r% a", "-prepend-pattern p a", "--debug a", "--debugger a", "--tv a", "-rankmap m a", "-membind local a",
+    "-outfile-pattern %r% a", "-prepend-pattern p a", "--debug a", "--debugger a", "--tv a",
+    "-rankmap m a", "-membind local a",
 };
 
 static void refused(void)
@@ -450,7 +454,8 @@ static void files(void)
     if (ok) {
         describe();
     }
-    TAP_OK(ok && strcmp(text, " | a b n=2 wdir=/d hosts=x env=A=1;B=2 | g n=1 wdir=/q hosts=x env=A=1") == 0,
+    TAP_OK(ok && strcmp(text, " | a b n=2 wdir=/d hosts=x env=A=1;B=2"
+                              " | g n=1 wdir=/q hosts=x env=A=1") == 0,
            "--app with comments, continued lines, and what stands before it: %s", text);
     char **argv = ok ? rt->job->apps[0]->argv : NULL;
     TAP_OK(ok && opal_argv_count(argv) == 3 && strcmp(argv[1], "c \"d\"") == 0 &&

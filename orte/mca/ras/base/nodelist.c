@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Compressed lists of names, as Slurm writes them: "login,node[01-16,20]-ib,r[0-1]n[0-3]". A name may
- * have several brackets; the last one changes fastest. Leading zeros give the width. Brackets around
- * an IPv6 address belong to the name.
+ * Compressed lists of names, as Slurm writes them: "login,node[01-16,20]-ib,r[0-1]n[0-3]". A name
+ * may have several brackets; the last one changes fastest. Leading zeros give the width. Brackets
+ * around an IPv6 address belong to the name.
  */
 #include "orte/mca/ras/base/base.h"
 

@@ -281,8 +281,8 @@ static int finish_choice(choice_t *choice, const orte_ras_hosts_t *hosts)
     return OPAL_SUCCESS;
 }
 
-/* Narrow the shares of a program to the hosts that are mentioned. `unsaid` is what a mention without
- * a number counts. */
+/* Narrow the shares of a program to the hosts that are mentioned. `unsaid` is what a mention
+ * without a number counts. */
 static int narrow(const orte_runtime_t *rt, orte_app_t *app, const orte_ras_hosts_t *hosts,
                   int unsaid)
 {

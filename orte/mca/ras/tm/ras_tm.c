@@ -1,5 +1,5 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* The allocation of PBS and Torque: PBS_NODEFILE names a file with a host a line, a line per slot. */
+/* The allocation of PBS and Torque: PBS_NODEFILE names a file with a line per slot, the host. */
 #include "orte/mca/ras/ras.h"
 
 #include "opal/constants.h"

@@ -146,7 +146,8 @@ static int bind_proc(orte_proc_t *proc, units_t *units)
 static void count_used(units_t *units, const orte_node_t *node, orte_proc_t **procs, int count)
 {
     for (int i = 0; i < units->count; i++) {
-        units->used[i] = node->bound != NULL && hwloc_bitmap_intersects(node->bound, units->sets[i]);
+        units->used[i] =
+            node->bound != NULL && hwloc_bitmap_intersects(node->bound, units->sets[i]);
         for (int k = 0; k < count; k++) {
             units->used[i] += procs[k]->cpuset != NULL &&
                               hwloc_bitmap_intersects(procs[k]->cpuset, units->sets[i]);

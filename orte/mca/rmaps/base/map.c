@@ -51,7 +51,7 @@ static const orte_rmaps_module_t *select_module(const orte_placement_t *placemen
     return best;
 }
 
-/* Room on a node, and how much of it is slots; `share` is the program's part of the slots, 0: all. */
+/* Room on a node, and how much of it is slots; `share` is the program's part of them, 0: all. */
 static orte_rmaps_target_t make_target(const orte_job_t *job, orte_node_t *node, int share)
 {
     int free_slots = node->slots > node->nprocs ? node->slots - node->nprocs : 0;
@@ -92,9 +92,9 @@ int orte_rmaps_no_room(const orte_job_t *job, const orte_app_t *app, const orte_
 {
     bool forbidden = job->placement.oversubscribe == ORTE_NO;
 
-    orte_report("%d processes of %s were to run%s%s, but there is room for %d only, because %s: ask "
-                "for fewer, name more hosts, or %s", np, app->argv[0], node == NULL ? "" : " on ",
-                node == NULL ? "" : node->name, fit,
+    orte_report("%d processes of %s were to run%s%s, but there is room for %d only, because %s: "
+                "ask for fewer, name more hosts, or %s", np, app->argv[0],
+                node == NULL ? "" : " on ", node == NULL ? "" : node->name, fit,
                 forbidden ? "oversubscribing was forbidden (NOOVERSUBSCRIBE)"
                           : "of max_slots in the host file",
                 forbidden ? "drop that" : "raise max_slots");

@@ -135,8 +135,8 @@ static int read_file(file_t *file)
 
 /* --- cpus --- */
 
-/* Add the cpus with these logical numbers among those inside `within`; false: some do not exist or may
- * not be used. */
+/* Add the cpus with these logical numbers among those inside `within`; false: some do not exist or
+ * may not be used. */
 static bool add_cpus(const orte_proc_t *proc, hwloc_const_bitmap_t within, int low, int high)
 {
     hwloc_topology_t topo = proc->node->topo;
@@ -224,8 +224,9 @@ static int parse_slot(const file_t *file, const entry_t *entry, const orte_proc_
         }
         if (in_package ? !add_in_packages(proc, package_low, package_high, low, high)
                        : !add_cpus(proc, whole, low, high)) {
-            orte_report("%s:%d: rank %d can't have slot=%s: %s has no such cpus, or they may not be "
-                        "used", file->path, entry->line, proc->rank, entry->slot, proc->node->name);
+            orte_report("%s:%d: rank %d can't have slot=%s: %s has no such cpus, or they may not "
+                        "be used", file->path, entry->line, proc->rank, entry->slot,
+                        proc->node->name);
             return OPAL_ERR_NOT_FOUND;
         }
         if (*at == '\0') {
@@ -298,7 +299,8 @@ static int map_app(orte_job_t *job, orte_app_t *app, orte_rmaps_target_t *target
     int first = job->nprocs;
 
     if (file.path == NULL) {
-        orte_report("--map-by rankfile needs a file: --map-by rankfile:FILE=NAME, or --rankfile NAME");
+        orte_report("--map-by rankfile needs a file: --map-by rankfile:FILE=NAME, or --rankfile "
+                    "NAME");
     }
     int end = app->np > 0 ? first + app->np : file.count;
     for (int rank = first; rank < end && rc == OPAL_SUCCESS; rank++) {

@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Maps by slot, by node, or in turn over the objects of one level, of a node or (SPAN) of all nodes. */
+/* Maps by slot, by node, or in turn over the objects of one level, of a node or (SPAN) of all
+ * nodes. */
 #include "orte/mca/rmaps/rmaps.h"
 
 #include "opal/constants.h"

@@ -21,7 +21,8 @@ static int read_list(const orte_job_t *job, const orte_app_t *app, orte_ras_host
     if (job->placement.map_file != NULL) {
         return orte_ras_read_hostfile(hosts, job->placement.map_file);
     }
-    for (char **file = app->hostfiles; file != NULL && *file != NULL && rc == OPAL_SUCCESS; file++) {
+    for (char **file = app->hostfiles; file != NULL && *file != NULL && rc == OPAL_SUCCESS;
+         file++) {
         rc = orte_ras_read_hostfile(hosts, *file);
     }
     for (char **text = app->hostfiles == NULL ? app->hosts : NULL;

@@ -160,8 +160,8 @@ static int set_prefix(orte_cli_t *cli, const opt_t *option, char **args)
         return OPAL_SUCCESS;
     }
     if (args[0][0] != '/') {
-        orte_report("--prefix %s: the folder of the installation on other hosts must be an absolute "
-                    "path", args[0]);
+        orte_report("--prefix %s: the folder of the installation on other hosts must be an "
+                    "absolute path", args[0]);
         return OPAL_ERR_BAD_PARAM;
     }
     return replace(&cli->rt->opt.prefix, args[0]);
@@ -432,8 +432,8 @@ static int output_pattern(orte_cli_t *cli, const opt_t *option, char **args)
         }
     }
     if (bad || !has_rank) {
-        orte_report("%s %s: the name of a file must have %%r, which becomes the rank; %%h becomes the "
-                    "host, %%g the number of the job, %%%% a %%", shown_name(option), args[0]);
+        orte_report("%s %s: the name of a file must have %%r, which becomes the rank; %%h becomes "
+                    "the host, %%g the number of the job, %%%% a %%", shown_name(option), args[0]);
         return OPAL_ERR_BAD_PARAM;
     }
     char *path = absolute_path(shown_name(option), args[0], strlen(args[0]));
@@ -650,8 +650,8 @@ const orte_cli_group_info_t orte_cli_groups[ORTE_CLI_GROUPS] = {
 
 #define FLAG(name) (long)offsetof(orte_options_t, name)
 
-/* A name with '~' before it is an old spelling of Open MPI's for the first name of its line, one with
- * '.' comes from hydra or elsewhere; both work, and the listings leave them out. */
+/* A name with '~' before it is an old spelling of Open MPI's for the first name of its line, one
+ * with '.' comes from hydra or elsewhere; both work, and the listings leave them out. */
 const orte_cli_option_t orte_cli_options[] = {
     {"n np c", "N", ORTE_CLI_START,
      "start N processes of the program that follows (default: one per slot)", set_np, 0},
@@ -659,8 +659,8 @@ const orte_cli_option_t orte_cli_options[] = {
      set_wdir, 0},
     {"path", "DIR", ORTE_CLI_START, "look for programs here before PATH (repeatable)", add_path, 0},
     {"app configfile", "FILE", ORTE_CLI_START,
-     "read programs from FILE, one a line: [options] program [arguments]; # starts a comment, \\ at "
-     "the end of a line continues it", read_appfile, 0},
+     "read programs from FILE, one a line: [options] program [arguments]; # starts a comment, \\ "
+     "at the end of a line continues it", read_appfile, 0},
     {"allow-run-as-root", NULL, ORTE_CLI_START, "accepted; root needs no permission", accept_only,
      0},
 
@@ -671,8 +671,8 @@ const orte_cli_option_t orte_cli_options[] = {
      "the same from a file: NAME [slots=N] [max_slots=N] a line", add_hostfile, 0},
     {"default-hostfile", "FILE", ORTE_CLI_HOSTS, "host file for jobs that name none", param_option,
      P_DEFAULT_HOSTFILE},
-    {"nolocal .skip-launch-node", NULL, ORTE_CLI_HOSTS, "no process on the host that mpirun runs on",
-     nolocal, 0},
+    {"nolocal .skip-launch-node", NULL, ORTE_CLI_HOSTS,
+     "no process on the host that mpirun runs on", nolocal, 0},
     {"prefix", "DIR", ORTE_CLI_HOSTS, "where this installation lies on other hosts", set_prefix, 1},
     {"noprefix no-prefix", NULL, ORTE_CLI_HOSTS, "find the daemon on other hosts by their PATH",
      set_prefix, 0},
@@ -684,16 +684,16 @@ const orte_cli_option_t orte_cli_options[] = {
      param_option, P_NET_INCLUDE},
 
     {"map-by mapby", "POLICY[:MOD,...]", ORTE_CLI_PLACE,
-     "slot, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket), node; ppr:N:OBJECT for "
-     "N per object; seq, rankfile, pe-list=CPUS; modifiers PE=N (cpus for each process), "
+     "slot, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket), node; ppr:N:OBJECT "
+     "for N per object; seq, rankfile, pe-list=CPUS; modifiers PE=N (cpus for each process), "
      "OVERSUBSCRIBE, NOOVERSUBSCRIBE, HWTCPUS, CORECPUS, SPAN, NOLOCAL, FILE=NAME", map_by, 0},
     {"rank-by rankby", "POLICY", ORTE_CLI_PLACE,
      "number processes in mapping order (slot, the default), object by object (fill), or in turn "
      "over the mapped objects (span), nodes (node) or another object", rank_by, 0},
     {"bind-to bindto .binding", "TARGET", ORTE_CLI_PLACE,
      "none, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket); :overload-allowed, "
-     ":no-overload, :if-supported may follow. Default: the object of --map-by, else core; none when "
-     "processes outnumber cores", bind_to, 0},
+     ":no-overload, :if-supported may follow. Default: the object of --map-by, else core; none "
+     "when processes outnumber cores", bind_to, 0},
     {"N ~npernode .ppn .perhost", "N", ORTE_CLI_PLACE, "N processes on each node (ppr:N:node)",
      per_object, ORTE_LEVEL_NODE},
     {"npersocket", "N", ORTE_CLI_PLACE, "N processes on each package (ppr:N:package)", per_object,
@@ -712,8 +712,8 @@ const orte_cli_option_t orte_cli_options[] = {
     {"display", "WORDS", ORTE_CLI_PLACE,
      "print any of map, bindings, allocation, topo before the start", display, 0},
     {"report-bindings", NULL, ORTE_CLI_PLACE, "the same as --display bindings", report_bindings, 0},
-    {"display-map ~display-devel-map", NULL, ORTE_CLI_PLACE, "the same as --display map", display_map,
-     0},
+    {"display-map ~display-devel-map", NULL, ORTE_CLI_PLACE, "the same as --display map",
+     display_map, 0},
     {"display-allocation ~display-devel-allocation", NULL, ORTE_CLI_PLACE,
      "the same as --display allocation", display_allocation, 0},
     {"display-topo", NULL, ORTE_CLI_PLACE, NULL, display_topo, 0},
@@ -733,7 +733,8 @@ const orte_cli_option_t orte_cli_options[] = {
      set_stdin, 0},
     {"tag-output", NULL, ORTE_CLI_STDIO, "put [JOB,RANK]<stream>: before each line", set_tag,
      ORTE_TAG_FULL},
-    {"prepend-rank .l", NULL, ORTE_CLI_STDIO, "put [RANK] before each line", set_tag, ORTE_TAG_RANK},
+    {"prepend-rank .l", NULL, ORTE_CLI_STDIO, "put [RANK] before each line", set_tag,
+     ORTE_TAG_RANK},
     {"timestamp-output", NULL, ORTE_CLI_STDIO, "put the time before each line", set_timestamp, 0},
     {"merge-stderr-to-stdout", NULL, ORTE_CLI_STDIO,
      "processes write their standard error to their standard output", merge_stderr, 0},
@@ -741,9 +742,10 @@ const orte_cli_option_t orte_cli_options[] = {
      "write each rank's output to DIR/1/rank.NN/stdout and stderr too (with :nocopy: only there)",
      output_filename, 0},
     {"outfile-pattern", "PATTERN", ORTE_CLI_STDIO,
-     "each rank's standard output goes to this file instead; %r is the rank, %h the host, %g the job",
-     output_pattern, 0},
-    {"errfile-pattern", "PATTERN", ORTE_CLI_STDIO, "the same for standard error", output_pattern, 1},
+     "each rank's standard output goes to this file instead; %r is the rank, %h the host, %g the "
+     "job", output_pattern, 0},
+    {"errfile-pattern", "PATTERN", ORTE_CLI_STDIO, "the same for standard error", output_pattern,
+     1},
     {"output", "WORDS", ORTE_CLI_STDIO, "any of tag, rank, timestamp, merge, dir=DIR", set_output,
      0},
 
@@ -776,7 +778,8 @@ const orte_cli_option_t orte_cli_options[] = {
      "when the time is over, print the state of each rank", set_flag, FLAG(report_state)},
     {"continuous enable-recovery .disable-auto-cleanup", NULL, ORTE_CLI_LIFE,
      "a process that fails does not end the job", set_flag, FLAG(continuous)},
-    {"with-ft", "KIND", ORTE_CLI_LIFE, "the same for KIND ulfm or mpi; none: the default", with_ft, 0},
+    {"with-ft", "KIND", ORTE_CLI_LIFE, "the same for KIND ulfm or mpi; none: the default", with_ft,
+     0},
     {"print-all-exitcodes exitcodes", NULL, ORTE_CLI_LIFE, "print how each process ended", set_flag,
      FLAG(print_exit_codes)},
 
@@ -796,11 +799,13 @@ const orte_cli_option_t orte_cli_options[] = {
     {"disable-hostname-propagation", NULL, ORTE_CLI_HOSTS, NULL, accept_only, 0},
 
     /* Known elsewhere, refused here: the text says what to do. */
-    {"xml xml-file", NULL, ORTE_CLI_REFUSED, "output is text; --tag-output marks each line", refuse, 0},
+    {"xml xml-file", NULL, ORTE_CLI_REFUSED, "output is text; --tag-output marks each line", refuse,
+     0},
     {"preload-binary", NULL, ORTE_CLI_REFUSED,
      "put the program where all hosts find it under one path, or copy it with scp or sbcast first",
      refuse, 0},
-    {"preload-files", "FILES", ORTE_CLI_REFUSED, "copy the files with scp or sbcast first", refuse, 0},
+    {"preload-files", "FILES", ORTE_CLI_REFUSED, "copy the files with scp or sbcast first", refuse,
+     0},
     {"max-restarts", "N", ORTE_CLI_REFUSED,
      "processes that died are not started anew; --continuous lets the others go on", refuse, 0},
     {"set-cwd-to-session-dir", NULL, ORTE_CLI_REFUSED, "name a folder with --wdir", refuse, 0},
