@@ -433,6 +433,9 @@ void orte_oob_consumed(orte_oob_t *oob, uint32_t from, size_t size)
 {
     oob_peer_t *peer = opal_hash_find(&oob->peers, from);
 
+    if (size == 0) {
+        return;
+    }
     if (peer == NULL || size > peer->delivered - peer->consumed) {
         orte_warn("internal error: more of the streams of daemon %u was consumed than came", from);
         return;
