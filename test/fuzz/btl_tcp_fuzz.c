@@ -34,9 +34,19 @@ static void fuzz_greeting(const uint8_t *data, size_t size)
     must(len <= BTL_TCP_GREETING_MAX);
     btl_tcp_hello_t hello;
     btl_tcp_challenge_t challenge;
+    btl_tcp_welcome_t welcome;
     btl_tcp_verdict_t verdict;
+    uint8_t again[BTL_TCP_GREETING_MAX];
     if (type == BTL_TCP_HELLO && btl_tcp_hello_read(data, &hello) == MCA_SUCCESS) {
         must(hello.to_if < BTL_TCP_IFS_MAX && hello.link < BTL_TCP_LINKS_MAX);
+        must(hello.serial != 0 && (hello.session != 0 || hello.handed == 0));
+        btl_tcp_hello_write(again, &hello);
+        must(memcmp(again, data, BTL_TCP_HELLO_BYTES - 26) == 0); /* but for two bytes unused so far */
+        must(memcmp(again + 56, data + 56, BTL_TCP_HELLO_BYTES - 56) == 0);
+    } else if (type == BTL_TCP_WELCOME && btl_tcp_welcome_read(data, &welcome) == MCA_SUCCESS) {
+        must(welcome.session != 0);
+        btl_tcp_welcome_write(again, &welcome);
+        must(memcmp(again, data, BTL_TCP_WELCOME_BYTES) == 0);
     } else if (type == BTL_TCP_CHALLENGE) {
         btl_tcp_challenge_read(data, &challenge);
     } else if (type == BTL_TCP_VERDICT && btl_tcp_verdict_read(data, &verdict) == MCA_SUCCESS) {

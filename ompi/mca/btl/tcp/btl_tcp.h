@@ -15,8 +15,13 @@
  *       |  sent, unconfirmed     |  (partly) unsent           |
  *
  * An entry is a frame kept in a chunk of ours (send_short, commit), or a descriptor, whose entry
- * lives in its btl_private. Confirmations pop entries from the head; a failure hands back all of
- * them.
+ * lives in its btl_private. Confirmations pop entries from the head.
+ *
+ * A lost connection does not end a link at once. The queue stays, senders are told to try again
+ * later, and for resume_timeout both sides try to connect anew: the greeting tells each what the
+ * other has handed up of the session, that is popped, and the rest is sent again. When the time is
+ * over the link is down: the queue is handed back, the session ends, and attempts that become ever
+ * rarer go on in the background. A connection made after that begins a new session.
  */
 #ifndef BTL_TCP_H
 #define BTL_TCP_H
@@ -102,6 +107,7 @@ typedef enum {
     BTL_TCP_IDLE,       /* no connection, none wanted yet */
     BTL_TCP_CONNECTING, /* our attempt is under way */
     BTL_TCP_UP,
+    BTL_TCP_LOST,       /* the connection is lost; the queue is kept for the next one */
     BTL_TCP_DOWN,       /* failed; a timer may try again */
 } btl_tcp_state_t;
 
@@ -160,14 +166,20 @@ struct mca_btl_endpoint {
     unsigned ctl_want;               /* BTL_TCP_WANT_* */
     unsigned ctl_left;               /* bytes of `ctl` still to send */
     uint8_t ctl[BTL_TCP_FRAME_HEADER];
-    uint64_t bytes_out, frames_out;
+    uint64_t bytes_out;
+    uint64_t frames_out;             /* queued in this session */
 
     /* Written by the polling thread. */
-    _Atomic uint64_t handed;         /* DATA frames handed up on this connection */
+    _Atomic uint64_t handed;         /* DATA frames handed up in this session */
     _Atomic bool hot;
 
     /* The polling thread's. */
-    uint64_t confirmed;              /* entries popped on this connection */
+    uint64_t session;                /* 0: none */
+    uint64_t confirmed;              /* entries popped in this session */
+    uint64_t give_up_ns;             /* a lost connection is to be made again until then; 0: none is lost */
+    uint64_t up_ns, up_mark;         /* when it came up, and how much had been exchanged by then */
+    uint64_t serial, peer_serial;    /* of our last attempt; the peer's up to here are given up */
+    bool was_silent;                 /* the watchdog had its doubts already */
     btl_tcp_rbuf_t *rbuf;
     size_t rpos, rend;               /* unparsed bytes in it */
     size_t rskip;                    /* padding behind a placed payload, to pass over */
@@ -183,7 +195,7 @@ struct mca_btl_endpoint {
     opal_list_item_t blocked_item, up_item;
     btl_tcp_attempt_t *attempt;
     void *timer;                     /* for the next attempt */
-    unsigned attempts;               /* since it was last up */
+    unsigned attempts;               /* since a connection was last of use */
     _Atomic unsigned route_count;    /* set once, after the fields below */
     unsigned peer_if;
     btl_tcp_route_t *routes;
@@ -197,7 +209,7 @@ typedef struct btl_tcp_params {
     int64_t family, links, port_min, port_range, latency_ns, exclusivity;
     int64_t keepalive_s, user_timeout_ms, stall_timeout_ms, connect_timeout_ms,
         handshake_timeout_ms;
-    int64_t reconnect_attempts, reconnect_max_ms;
+    int64_t reconnect_attempts, reconnect_max_ms, resume_timeout_ms;
     uint64_t sndbuf, rcvbuf, eager_limit, max_frag, min_frag, send_min, window, keep_limit;
     uint64_t bandwidth, loopback_bandwidth;
     bool nodelay;
@@ -299,11 +311,18 @@ extern const mca_btl_module_ops_t btl_tcp_ops;
 mca_btl_endpoint_t *btl_tcp_endpoint_find(btl_tcp_module_t *module, mca_btl_name_t name);
 /* Of a peer that contacts us; NULL: refused. */
 mca_btl_endpoint_t *btl_tcp_endpoint_incoming(btl_tcp_module_t *module, mca_btl_name_t name);
-/* An authenticated connection; takes over fd. */
-void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd);
+/* An authenticated connection that continues a session, of which the peer has handed up `handed`, or
+ * begins one; takes over fd. */
+void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd, uint64_t session, uint64_t handed);
 /* Try again later, unless that was done often enough. */
 void btl_tcp_endpoint_retry(mca_btl_endpoint_t *ep, uint64_t pause_ms);
-/* The connection is lost, or could not be made. */
+/* Is it too late for continuing the session? */
+bool btl_tcp_endpoint_is_late(const mca_btl_endpoint_t *ep);
+/* The connection is lost: make it again in time, or else fail. */
+void btl_tcp_endpoint_lost(mca_btl_endpoint_t *ep, const char *why);
+/* No connection could be made. */
+void btl_tcp_endpoint_unreached(mca_btl_endpoint_t *ep, const char *why);
+/* The link is down. */
 void btl_tcp_endpoint_fail(mca_btl_endpoint_t *ep, const char *why);
 /* The peer said goodbye. */
 void btl_tcp_endpoint_closed(mca_btl_endpoint_t *ep);
@@ -324,6 +343,8 @@ bool btl_tcp_is_writable(mca_btl_endpoint_t *ep);
 void btl_tcp_flush(mca_btl_endpoint_t *ep);
 /* The peer has handed up `count` frames; false: more than it was sent. */
 bool btl_tcp_confirmed(mca_btl_endpoint_t *ep, uint64_t count);
+/* On a new connection all that is queued goes out again; under the lock. */
+void btl_tcp_rewind(mca_btl_endpoint_t *ep);
 /* Hand back a queue that was taken from an endpoint. */
 void btl_tcp_hand_back(mca_btl_endpoint_t *ep, btl_tcp_entry_t *list, int status);
 

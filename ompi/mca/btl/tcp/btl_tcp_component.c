@@ -138,17 +138,19 @@ static void kick_handle(mca_btl_endpoint_t *ep)
 {
     btl_tcp_lock(&ep->lock);
     unsigned kicks = ep->kicks;
+    int error = ep->send_errno; /* 0: the connection that failed has been replaced */
     ep->kicks = 0;
     btl_tcp_unlock(&ep->lock);
     if (kicks & BTL_TCP_KICK_DELETE) {
         btl_tcp_endpoint_delete(ep);
         return;
     }
-    if (kicks & BTL_TCP_KICK_FAILED && ep->state == BTL_TCP_UP) {
+    if (kicks & BTL_TCP_KICK_FAILED && ep->state == BTL_TCP_UP && error) {
+        uint64_t generation = ep->generation;
         /* What the peer sent before the end counts: a farewell makes all the difference. */
         btl_tcp_receive(ep);
-        if (ep->state == BTL_TCP_UP) {
-            btl_tcp_endpoint_fail(ep, strerror(ep->send_errno));
+        if (ep->state == BTL_TCP_UP && ep->generation == generation) {
+            btl_tcp_endpoint_lost(ep, strerror(error));
         }
     }
     if (kicks & BTL_TCP_KICK_CONNECT) {

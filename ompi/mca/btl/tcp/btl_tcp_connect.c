@@ -23,6 +23,7 @@ struct btl_tcp_attempt {
     size_t have;
     uint8_t in[BTL_TCP_GREETING_MAX];
     uint8_t hello[BTL_TCP_HELLO_BYTES];
+    uint8_t challenge[BTL_TCP_CHALLENGE_BYTES];
     char why[BTL_TCP_WHY_MAX];
 };
 
@@ -53,7 +54,9 @@ void btl_tcp_connect_abort(mca_btl_endpoint_t *ep)
     if (ep->attempt) {
         attempt_end(ep);
         btl_tcp_lock(&ep->lock);
-        ep->state = ep->told_down ? BTL_TCP_DOWN : BTL_TCP_IDLE;
+        ep->state = ep->told_down    ? BTL_TCP_DOWN
+                    : ep->give_up_ns ? BTL_TCP_LOST
+                                     : BTL_TCP_IDLE;
         btl_tcp_unlock(&ep->lock);
     }
 }
@@ -87,20 +90,34 @@ static void timed_out(void *context)
                                                     : "the greeting took too long");
 }
 
-static void timer_restart(mca_btl_endpoint_t *ep, int64_t ms)
+static void timer_restart(mca_btl_endpoint_t *ep, int64_t limit_ms)
 {
     btl_tcp_attempt_t *a = ep->attempt;
+    uint64_t us = (uint64_t) limit_ms * 1000;
+    if (ep->give_up_ns) {
+        uint64_t now = mca_btl_tcp.services->now_ns();
+        uint64_t left = now < ep->give_up_ns ? (ep->give_up_ns - now) / 1000 : 0;
+        us = us < left ? us : left;
+    }
     if (a->timer) {
         mca_btl_tcp.services->timer_del(a->timer);
         a->timer = NULL;
     }
-    if (mca_btl_tcp.services->timer_add((uint64_t) ms * 1000, timed_out, ep, &a->timer) !=
-        MCA_SUCCESS) {
+    if (mca_btl_tcp.services->timer_add(us, timed_out, ep, &a->timer) != MCA_SUCCESS) {
         a->timer = NULL; /* the kernel's own, longer limit holds */
     }
 }
 
 /* ---- The greeting ---- */
+
+/* Grows, also from one life of an endpoint to its next. */
+static uint64_t serial_next(void)
+{
+    static uint64_t last;
+    uint64_t now = mca_btl_tcp.services->now_ns();
+    last = now > last ? now : last + 1;
+    return last;
+}
 
 static void say_hello(mca_btl_endpoint_t *ep)
 {
@@ -111,6 +128,9 @@ static void say_hello(mca_btl_endpoint_t *ep)
         .from_if = (uint16_t) ep->module->nif,
         .to_if = (uint16_t) ep->peer_if,
         .link = (uint16_t) ep->module->link,
+        .serial = ep->serial = serial_next(),
+        .session = ep->session,
+        .handed = ep->session ? atomic_load_explicit(&ep->handed, memory_order_relaxed) : 0,
     };
     if (!btl_tcp_random(hello.nonce, sizeof(hello.nonce))) {
         route_failed(ep, "no random numbers");
@@ -134,13 +154,14 @@ static void answer_challenge(mca_btl_endpoint_t *ep)
     btl_tcp_challenge_t challenge;
     uint8_t mac[OPAL_SHA256_BYTES], proof[BTL_TCP_PROOF_BYTES];
     btl_tcp_challenge_read(a->in, &challenge);
-    btl_tcp_mac(job->secret, 'A', job->job_id, a->hello, a->in, mac);
+    btl_tcp_mac(job->secret, 'A', job->job_id, a->hello, a->in, NULL, mac);
     if (challenge.from != ep->name || !opal_equal_const_time(mac, challenge.mac, sizeof(mac))) {
         route_failed(ep, "who answers there is not our peer");
         return;
     }
-    btl_tcp_mac(job->secret, 'I', job->job_id, a->hello, a->in, mac);
+    btl_tcp_mac(job->secret, 'I', job->job_id, a->hello, a->in, NULL, mac);
     btl_tcp_proof_write(proof, mac);
+    memcpy(a->challenge, a->in, sizeof(a->challenge));
     a->phase = PROVING;
     a->have = 0;
     if (!btl_tcp_greeting_send(a->fd, proof, sizeof(proof))) {
@@ -159,16 +180,30 @@ static void take_verdict(mca_btl_endpoint_t *ep)
          */
         attempt_end(ep); /* the state stays: we are being connected */
         btl_tcp_endpoint_retry(ep, CROSSED_PAUSE_MS);
-    } else if (verdict != BTL_TCP_ACCEPTED) {
-        route_failed(ep, btl_tcp_verdict_text(verdict));
-    } else if (a->phase != PROVING) {
-        route_failed(ep, "accepted without a proof");
     } else {
-        int fd = a->fd;
-        a->fd = -1;
-        attempt_end(ep);
-        btl_tcp_endpoint_up(ep, fd);
+        route_failed(ep, btl_tcp_verdict_text(verdict));
     }
+}
+
+static void take_welcome(mca_btl_endpoint_t *ep)
+{
+    btl_tcp_attempt_t *a = ep->attempt;
+    const mca_btl_job_t *job = mca_btl_tcp.services->job;
+    btl_tcp_welcome_t welcome;
+    uint8_t mac[OPAL_SHA256_BYTES];
+    btl_tcp_mac(job->secret, 'W', job->job_id, a->hello, a->challenge, a->in, mac);
+    if (btl_tcp_welcome_read(a->in, &welcome) != MCA_SUCCESS ||
+        !opal_equal_const_time(mac, welcome.mac, sizeof(mac))) {
+        route_failed(ep, "who answers there is not our peer");
+        return;
+    }
+    int fd = a->fd;
+    a->fd = -1;
+    attempt_end(ep);
+    if (welcome.serial > ep->peer_serial) {
+        ep->peer_serial = welcome.serial;
+    }
+    btl_tcp_endpoint_up(ep, fd, welcome.session, welcome.handed);
 }
 
 static void greeting_ready(mca_btl_endpoint_t *ep)
@@ -194,6 +229,8 @@ static void greeting_ready(mca_btl_endpoint_t *ep)
         take_verdict(ep);
     } else if (rc > 0 && type == BTL_TCP_CHALLENGE && a->phase == GREETING) {
         answer_challenge(ep);
+    } else if (rc > 0 && type == BTL_TCP_WELCOME && a->phase == PROVING) {
+        take_welcome(ep);
     } else if (rc > 0) {
         route_failed(ep, "a greeting out of order");
     }
@@ -253,7 +290,7 @@ static void try_routes(mca_btl_endpoint_t *ep)
 {
     btl_tcp_attempt_t *a = ep->attempt;
     char to[OPAL_NET_TEXT_MAX], why[BTL_TCP_WHY_MAX];
-    for (; a->route < ep->route_count; a->route++) {
+    for (; a->route < ep->route_count && !btl_tcp_endpoint_is_late(ep); a->route++) {
         int error = reach(ep);
         if (error == 0) {
             timer_restart(ep, mca_btl_tcp.params.connect_timeout_ms);
@@ -268,7 +305,7 @@ static void try_routes(mca_btl_endpoint_t *ep)
     }
     snprintf(why, sizeof(why), "%s", a->why);
     attempt_end(ep);
-    btl_tcp_endpoint_fail(ep, why);
+    btl_tcp_endpoint_unreached(ep, why);
 }
 
 void btl_tcp_connect(mca_btl_endpoint_t *ep)
@@ -277,14 +314,15 @@ void btl_tcp_connect(mca_btl_endpoint_t *ep)
         return;
     }
     if (ep->route_count == 0) {
-        btl_tcp_endpoint_fail(ep, "the peer's addresses are not known");
+        btl_tcp_endpoint_unreached(ep, "the peer's addresses are not known");
         return;
     }
     ep->attempt = calloc(1, sizeof(*ep->attempt));
     if (!ep->attempt) {
-        btl_tcp_endpoint_fail(ep, "out of memory");
+        btl_tcp_endpoint_unreached(ep, "out of memory");
         return;
     }
+    snprintf(ep->attempt->why, sizeof(ep->attempt->why), "no time was left");
     ep->attempt->fd = -1;
     btl_tcp_lock(&ep->lock);
     ep->state = BTL_TCP_CONNECTING;

@@ -16,6 +16,11 @@ enum {
     FAREWELL_READS = 64,
 };
 
+/* A connection that lasts so long was worth an attempt, whatever it carried. */
+static const uint64_t of_use_ns = 10000000000u;
+
+static void go_down(mca_btl_endpoint_t *ep, const char *why);
+
 /* ---- The module's table ---- */
 
 static unsigned bucket_of(mca_btl_name_t name)
@@ -157,6 +162,66 @@ static int add_peer(mca_btl_module_t *super, const mca_btl_peer_t *peer, void *c
     return MCA_SUCCESS;
 }
 
+/* ---- Attempts ---- */
+
+static void retry_stop(mca_btl_endpoint_t *ep)
+{
+    if (ep->timer) {
+        mca_btl_tcp.services->timer_del(ep->timer);
+        ep->timer = NULL;
+    }
+}
+
+/* The next attempt's time; also when there will be none, the end of the time for resuming. */
+static void retry_fired(void *context)
+{
+    mca_btl_endpoint_t *ep = context;
+    retry_stop(ep);
+    if (btl_tcp_endpoint_is_late(ep)) {
+        btl_tcp_endpoint_fail(ep, "the connection was lost, and could not be made again in time");
+    } else {
+        btl_tcp_connect(ep);
+    }
+}
+
+void btl_tcp_endpoint_retry(mca_btl_endpoint_t *ep, uint64_t pause_ms)
+{
+    const mca_btl_services_t *services = mca_btl_tcp.services;
+    uint64_t us = pause_ms * 1000;
+    bool may_try = ep->route_count > 0 &&
+                   (int64_t) ep->attempts <= mca_btl_tcp.params.reconnect_attempts;
+    retry_stop(ep);
+    if (ep->deleted || ep->module->closed || (!may_try && !ep->give_up_ns)) {
+        BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: no more attempts to reach rank %u", ep->module->super.name,
+                    (uint32_t) ep->name);
+        return;
+    }
+    if (ep->give_up_ns) {
+        uint64_t now = services->now_ns();
+        uint64_t left = now < ep->give_up_ns ? (ep->give_up_ns - now) / 1000 + 1 : 0;
+        us = may_try && us < left ? us : left;
+    }
+    if (services->timer_add(us, retry_fired, ep, &ep->timer) != MCA_SUCCESS) {
+        ep->timer = NULL;
+        if (ep->give_up_ns) {
+            btl_tcp_endpoint_fail(ep, "out of memory");
+        }
+    }
+}
+
+/* Doubling, bounded, and not the same everywhere: after a failure of a network many try at once. The
+ * side with the higher name comes second, so that attempts seldom cross. */
+static uint64_t pause_ms(const mca_btl_endpoint_t *ep)
+{
+    uint64_t max = (uint64_t) mca_btl_tcp.params.reconnect_max_ms;
+    uint64_t ms = (uint64_t) FIRST_PAUSE_MS << (ep->attempts < 16 ? ep->attempts : 16);
+    uint32_t noise = 0;
+    ms = ms < max ? ms : max;
+    btl_tcp_random(&noise, sizeof(noise));
+    ms += ms * (noise % 256) / 1024;
+    return mca_btl_tcp.services->job->self < ep->name ? ms : ms + ms / 2;
+}
+
 /* ---- Up ---- */
 
 static void endpoint_ready(btl_tcp_watch_t *watch, uint32_t events)
@@ -175,51 +240,84 @@ static void endpoint_ready(btl_tcp_watch_t *watch, uint32_t events)
     }
 }
 
-static void retry_stop(mca_btl_endpoint_t *ep)
+static uint64_t exchanged(const mca_btl_endpoint_t *ep)
 {
-    if (ep->timer) {
-        mca_btl_tcp.services->timer_del(ep->timer);
-        ep->timer = NULL;
-    }
+    return ep->confirmed + atomic_load_explicit(&ep->handed, memory_order_relaxed);
 }
 
 /* A clean start for both halves; under the lock. */
-static bool connection_reset(mca_btl_endpoint_t *ep, int fd)
+static bool connection_start(mca_btl_endpoint_t *ep, int fd)
 {
     ep->fd = fd;
     ep->state = BTL_TCP_UP;
-    ep->blocked = false;
-    ep->cursor_sent = ep->unasked = 0;
-    ep->ctl_want = ep->ctl_left = 0;
-    ep->told = ep->confirmed = 0;
+    ep->told_down = false;
     ep->send_errno = 0;
-    atomic_store_explicit(&ep->handed, 0, memory_order_relaxed);
+    ep->told = atomic_load_explicit(&ep->handed, memory_order_relaxed);
+    btl_tcp_rewind(ep);
     bool writable = ep->want_writable;
     ep->want_writable = false;
+    if (ep->cursor) {
+        btl_tcp_flush(ep);
+    }
     return writable;
 }
 
-void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd)
+/* The peer does not continue the session: what is left of it comes back, and a new one begins. */
+static void session_begin(mca_btl_endpoint_t *ep, uint64_t session)
 {
-    const mca_btl_upcalls_t *up = ep->module->super.upcalls;
-    bool was_down = ep->told_down;
-    retry_stop(ep);
+    btl_tcp_lock(&ep->lock);
+    bool pending = ep->head != NULL;
+    btl_tcp_unlock(&ep->lock);
+    if (pending) {
+        go_down(ep, "the peer has given up the lost connection");
+    }
+    btl_tcp_lock(&ep->lock);
+    ep->session = session;
+    ep->confirmed = ep->frames_out = 0;
+    atomic_store_explicit(&ep->handed, 0, memory_order_relaxed);
+    btl_tcp_unlock(&ep->lock);
+}
+
+/* False: the connection is of no use, and has been closed. */
+static bool connection_check(mca_btl_endpoint_t *ep, int fd, uint64_t session, uint64_t handed)
+{
     ep->watch.ready = endpoint_ready;
     if (btl_tcp_watch(fd, &ep->watch, EPOLLIN, false) != MCA_SUCCESS) {
         btl_tcp_unwatch_close(fd);
-        btl_tcp_endpoint_fail(ep, "out of memory");
+        btl_tcp_endpoint_unreached(ep, "out of memory");
+        return false;
+    }
+    if (session != ep->session) {
+        session_begin(ep, session);
+    } else if (!btl_tcp_confirmed(ep, handed)) {
+        btl_tcp_unwatch_close(fd);
+        btl_tcp_endpoint_fail(ep, "the peer confirms what it was not sent");
+        return false;
+    }
+    return true;
+}
+
+void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd, uint64_t session, uint64_t handed)
+{
+    const mca_btl_upcalls_t *up = ep->module->super.upcalls;
+    bool resumed = session == ep->session;
+    retry_stop(ep);
+    if (!connection_check(ep, fd, session, handed)) {
         return;
     }
-    ep->attempts = 0;
+    ep->give_up_ns = 0;
     ep->generation++;
+    ep->up_ns = mca_btl_tcp.services->now_ns();
+    ep->up_mark = exchanged(ep);
+    ep->was_silent = false;
     opal_list_append(&mca_btl_tcp.up, &ep->up_item);
     btl_tcp_receive_reset(ep);
     btl_tcp_lock(&ep->lock);
-    ep->told_down = false;
-    bool writable = connection_reset(ep, fd);
+    bool was_down = ep->told_down;
+    bool writable = connection_start(ep, fd);
     btl_tcp_unlock(&ep->lock);
-    BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: connected to rank %u", ep->module->super.name,
-                (uint32_t) ep->name);
+    BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: %s rank %u", ep->module->super.name,
+                resumed ? "connected again, in time, to" : "connected to", (uint32_t) ep->name);
     btl_tcp_heat(ep);
     btl_tcp_watchdog_start();
     if (was_down && !ep->deleted) {
@@ -230,28 +328,44 @@ void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd)
     }
 }
 
-/* ---- Down ---- */
+/* ---- Lost, or down ---- */
 
-/* Take fd and queue from the endpoint. */
-static btl_tcp_entry_t *connection_take(mca_btl_endpoint_t *ep, btl_tcp_state_t state)
+static void connection_close(mca_btl_endpoint_t *ep, btl_tcp_state_t state)
 {
     btl_tcp_cool(ep);
     opal_list_remove(&ep->up_item); /* harmless if it was not up */
     btl_tcp_unblock(ep);
+    if (ep->state == BTL_TCP_UP &&
+        (exchanged(ep) != ep->up_mark ||
+         mca_btl_tcp.services->now_ns() - ep->up_ns > of_use_ns)) {
+        ep->attempts = 0; /* otherwise it does not count that one succeeded */
+    }
     btl_tcp_lock(&ep->lock);
-    btl_tcp_entry_t *list = ep->head;
     if (ep->fd >= 0) {
         btl_tcp_unwatch_close(ep->fd);
         ep->fd = -1;
     }
     ep->state = state;
+    ep->cursor = NULL;
+    ep->cursor_sent = 0;
+    btl_tcp_unlock(&ep->lock);
+    btl_tcp_receive_reset(ep);
+}
+
+/* The session ends; what is left of it. */
+static btl_tcp_entry_t *session_end(mca_btl_endpoint_t *ep)
+{
+    ep->give_up_ns = 0;
+    btl_tcp_lock(&ep->lock);
+    ep->session = 0;
+    btl_tcp_entry_t *list = ep->head;
     ep->head = ep->cursor = ep->tail = NULL;
     ep->kept = ep->lent = 0;
     if (ep->chunk && ep->chunk->live == 0) {
         btl_tcp_chunk_put(ep->chunk);
     }
     ep->chunk = NULL;
-    if (state == BTL_TCP_DOWN) {
+    if (ep->state == BTL_TCP_DOWN) {
         ep->told_down = true;
         ep->want_writable = false;
     }
@@ -259,50 +373,56 @@ static btl_tcp_entry_t *connection_take(mca_btl_endpoint_t *ep, btl_tcp_state_t 
     return list;
 }
 
-static void retry_fired(void *context)
-{
-    mca_btl_endpoint_t *ep = context;
-    retry_stop(ep);
-    btl_tcp_connect(ep);
-}
-
-void btl_tcp_endpoint_retry(mca_btl_endpoint_t *ep, uint64_t pause_ms)
-{
-    retry_stop(ep);
-    if (ep->deleted || ep->module->closed || ep->route_count == 0 ||
-        (int64_t) ep->attempts > mca_btl_tcp.params.reconnect_attempts) {
-        BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: no more attempts to reach rank %u", ep->module->super.name,
-                    (uint32_t) ep->name);
-        return;
-    }
-    if (mca_btl_tcp.services->timer_add(pause_ms * 1000, retry_fired, ep, &ep->timer) !=
-        MCA_SUCCESS) {
-        ep->timer = NULL;
-    }
-}
-
-/* Doubling, bounded; the side with the higher name comes second, so that they seldom cross. */
-static uint64_t pause_ms(const mca_btl_endpoint_t *ep)
-{
-    uint64_t max = (uint64_t) mca_btl_tcp.params.reconnect_max_ms;
-    uint64_t ms = (uint64_t) FIRST_PAUSE_MS << (ep->attempts < 16 ? ep->attempts : 16);
-    ms = ms < max ? ms : max;
-    return mca_btl_tcp.services->job->self < ep->name ? ms : ms + ms / 2;
-}
-
-void btl_tcp_endpoint_fail(mca_btl_endpoint_t *ep, const char *why)
+static void go_down(mca_btl_endpoint_t *ep, const char *why)
 {
     bool was_down = ep->told_down;
     char text[BTL_TCP_WHY_MAX];
     snprintf(text, sizeof(text), "%s", why); /* `why` may be a buffer that goes away */
-    BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: connection to rank %u failed: %s", ep->module->super.name,
+    BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: no connection to rank %u: %s", ep->module->super.name,
                 (uint32_t) ep->name, text);
-    btl_tcp_entry_t *list = connection_take(ep, BTL_TCP_DOWN);
+    connection_close(ep, BTL_TCP_DOWN);
+    btl_tcp_entry_t *list = session_end(ep);
     if (!was_down && !ep->deleted) {
         ep->module->super.upcalls->state(ep->cookie, ep, MCA_BTL_STATE_DOWN, text);
     }
-    btl_tcp_receive_reset(ep);
     btl_tcp_hand_back(ep, list, MCA_ERR_UNREACHABLE);
+}
+
+void btl_tcp_endpoint_fail(mca_btl_endpoint_t *ep, const char *why)
+{
+    go_down(ep, why);
+    btl_tcp_endpoint_retry(ep, pause_ms(ep));
+}
+
+bool btl_tcp_endpoint_is_late(const mca_btl_endpoint_t *ep)
+{
+    return ep->give_up_ns && mca_btl_tcp.services->now_ns() >= ep->give_up_ns;
+}
+
+void btl_tcp_endpoint_lost(mca_btl_endpoint_t *ep, const char *why)
+{
+    uint64_t limit_ms = (uint64_t) mca_btl_tcp.params.resume_timeout_ms;
+    if (limit_ms == 0 || ep->deleted) {
+        btl_tcp_endpoint_fail(ep, why);
+        return;
+    }
+    BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: connection to rank %u lost: %s", ep->module->super.name,
+                (uint32_t) ep->name, why);
+    connection_close(ep, BTL_TCP_LOST);
+    ep->give_up_ns = mca_btl_tcp.services->now_ns() + limit_ms * 1000000;
+    bool first = mca_btl_tcp.services->job->self < ep->name;
+    btl_tcp_endpoint_retry(ep, ep->attempts > 0 ? pause_ms(ep) : first ? 0 : FIRST_PAUSE_MS);
+}
+
+void btl_tcp_endpoint_unreached(mca_btl_endpoint_t *ep, const char *why)
+{
+    if (!ep->give_up_ns || btl_tcp_endpoint_is_late(ep)) {
+        btl_tcp_endpoint_fail(ep, why);
+        return;
+    }
+    btl_tcp_lock(&ep->lock);
+    ep->state = BTL_TCP_LOST;
+    btl_tcp_unlock(&ep->lock);
     btl_tcp_endpoint_retry(ep, pause_ms(ep));
 }
 
@@ -317,8 +437,8 @@ void btl_tcp_endpoint_closed(mca_btl_endpoint_t *ep)
     }
     BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: rank %u said goodbye", ep->module->super.name,
                 (uint32_t) ep->name);
-    connection_take(ep, BTL_TCP_IDLE);
-    btl_tcp_receive_reset(ep);
+    connection_close(ep, BTL_TCP_IDLE);
+    session_end(ep);
 }
 
 /* ---- The end ---- */
@@ -349,9 +469,8 @@ void btl_tcp_endpoint_delete(mca_btl_endpoint_t *ep)
     retry_stop(ep);
     btl_tcp_connect_abort(ep);
     farewell(ep);
-    btl_tcp_entry_t *list = connection_take(ep, BTL_TCP_DOWN);
-    btl_tcp_receive_reset(ep);
-    btl_tcp_hand_back(ep, list, MCA_ERR_UNREACHABLE);
+    connection_close(ep, BTL_TCP_DOWN);
+    btl_tcp_hand_back(ep, session_end(ep), MCA_ERR_UNREACHABLE);
     ep->chain = mca_btl_tcp.dead;
     mca_btl_tcp.dead = ep;
 }
@@ -432,10 +551,14 @@ static bool watch_over(mca_btl_endpoint_t *ep)
     if (btl_tcp_idle(&ep->module->super, ep)) {
         return false;
     }
-    if (limit > 0 && silent_ms(ep->fd) >= limit) {
-        btl_tcp_endpoint_fail(ep, "the peer's machine acknowledges nothing any more");
+    /* Twice in a row: between probes of a full socket may lie more than the limit, and just now the
+     * answer to one may be on the way. */
+    bool silent = limit > 0 && silent_ms(ep->fd) >= limit;
+    if (silent && ep->was_silent) {
+        btl_tcp_endpoint_lost(ep, "the peer's machine acknowledges nothing any more");
         return false;
     }
+    ep->was_silent = silent;
     return true;
 }
 

@@ -102,7 +102,7 @@ static void guest_hello(guest_t *guest)
     }
     memcpy(guest->hello_bytes, guest->in, sizeof(guest->hello_bytes));
     btl_tcp_challenge_write(guest->challenge_bytes, &challenge);
-    btl_tcp_mac(job->secret, 'A', job->job_id, guest->hello_bytes, guest->challenge_bytes,
+    btl_tcp_mac(job->secret, 'A', job->job_id, guest->hello_bytes, guest->challenge_bytes, NULL,
                 challenge.mac);
     btl_tcp_challenge_write(guest->challenge_bytes, &challenge);
     guest->have = 0;
@@ -131,37 +131,57 @@ static bool is_loopback(int fd)
            opal_net_addr_equal(&a, &b);
 }
 
-/* The peer gave this attempt up: it took ours, which crossed it, and closed its own before it said so. What it had sent until
- * then is still read here, and must not count as a new connection. */
-static bool is_given_up(const guest_t *guest)
+/* The peer has given this attempt up: it has welcomed one of ours, or made a later one of its own.
+ * What it had sent until then is still read here, and must not count as a new connection. */
+static bool is_given_up(const guest_t *guest, const mca_btl_endpoint_t *ep)
 {
     char byte;
-    return recv(guest->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    return guest->hello.serial <= ep->peer_serial ||
+           recv(guest->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* Tell the peer that it is in, and what of its session has been handed up here. */
+static bool send_welcome(const guest_t *guest, const mca_btl_endpoint_t *ep, uint64_t *session)
+{
+    const mca_btl_job_t *job = mca_btl_tcp.services->job;
+    uint8_t out[BTL_TCP_WELCOME_BYTES];
+    bool resumes = ep->session != 0 && guest->hello.session == ep->session;
+    btl_tcp_welcome_t welcome = {
+        .serial = ep->serial,
+        .session = resumes ? ep->session : btl_tcp_get64(guest->hello.nonce) | 1,
+        .handed = resumes ? atomic_load_explicit(&ep->handed, memory_order_relaxed) : 0,
+    };
+    btl_tcp_welcome_write(out, &welcome);
+    btl_tcp_mac(job->secret, 'W', job->job_id, guest->hello_bytes, guest->challenge_bytes, out,
+                welcome.mac);
+    btl_tcp_welcome_write(out, &welcome);
+    *session = welcome.session;
+    return btl_tcp_greeting_send(guest->fd, out, sizeof(out));
 }
 
 /* It is a peer: its connection becomes that of an endpoint. */
 static void guest_welcome(guest_t *guest)
 {
-    uint8_t out[BTL_TCP_VERDICT_BYTES];
     mca_btl_endpoint_t *ep = btl_tcp_endpoint_incoming(guest->module, guest->hello.from);
+    uint64_t session;
     if (!ep) {
         guest_refuse(guest, BTL_TCP_REFUSED_CLOSED);
+        return;
+    }
+    if (is_given_up(guest, ep)) {
+        guest_end(guest, "it came by another way");
         return;
     }
     if (is_crossed(ep)) {
         guest_refuse(guest, BTL_TCP_REFUSED_CROSSED);
         return;
     }
-    if (ep->state == BTL_TCP_UP && is_given_up(guest)) {
-        guest_end(guest, "it came by another way");
-        return;
-    }
     btl_tcp_connect_abort(ep);
     if (ep->state == BTL_TCP_UP) {
-        btl_tcp_endpoint_fail(ep, "the peer lost the connection and made a new one");
+        btl_tcp_endpoint_lost(ep, "the peer lost the connection and made a new one");
     }
-    btl_tcp_verdict_write(out, BTL_TCP_ACCEPTED);
-    if (!btl_tcp_greeting_send(guest->fd, out, sizeof(out))) {
+    ep->peer_serial = guest->hello.serial;
+    if (!send_welcome(guest, ep, &session)) {
         guest_end(guest, "it left");
         btl_tcp_endpoint_retry(ep, RETRY_PAUSE_MS);
         return;
@@ -172,16 +192,18 @@ static void guest_welcome(guest_t *guest)
     if (!loopback) {
         btl_tcp_bind_device(guest->module, fd);
     }
+    uint64_t handed = guest->hello.handed;
     guest->fd = -1;
     guest_end(guest, "it is a peer now");
-    btl_tcp_endpoint_up(ep, fd);
+    btl_tcp_endpoint_up(ep, fd, session, handed);
 }
 
 static void guest_proof(guest_t *guest)
 {
     const mca_btl_job_t *job = mca_btl_tcp.services->job;
     uint8_t mac[OPAL_SHA256_BYTES];
-    btl_tcp_mac(job->secret, 'I', job->job_id, guest->hello_bytes, guest->challenge_bytes, mac);
+    btl_tcp_mac(job->secret, 'I', job->job_id, guest->hello_bytes, guest->challenge_bytes, NULL,
+                mac);
     if (opal_equal_const_time(mac, guest->in + BTL_TCP_GREETING_HEAD, sizeof(mac))) {
         guest_welcome(guest);
     } else {

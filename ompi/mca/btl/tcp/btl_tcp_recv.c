@@ -324,9 +324,9 @@ static ssize_t read_socket(mca_btl_endpoint_t *ep, size_t room)
 static OPAL_COLD void read_failed(mca_btl_endpoint_t *ep, ssize_t n, int error)
 {
     if (n == 0) {
-        btl_tcp_endpoint_fail(ep, "the peer closed the connection without a farewell");
+        btl_tcp_endpoint_lost(ep, "the peer closed the connection without a farewell");
     } else {
-        btl_tcp_endpoint_fail(ep, strerror(error));
+        btl_tcp_endpoint_lost(ep, strerror(error));
     }
 }
 
@@ -372,7 +372,7 @@ static bool visit(mca_btl_endpoint_t *ep, size_t *need, int *done)
         room = *need - have;
     }
     if (!rbuf_ensure(ep, *need)) {
-        btl_tcp_endpoint_fail(ep, "out of memory for receiving");
+        btl_tcp_endpoint_lost(ep, "out of memory for receiving");
         return false;
     }
     if (room > ep->rbuf->size - ep->rend) {
@@ -381,10 +381,11 @@ static bool visit(mca_btl_endpoint_t *ep, size_t *need, int *done)
     size_t most = room + (ep->placing.active ? ep->placing.left : 0);
     ssize_t n = read_socket(ep, room);
     if (OPAL_UNLIKELY(n <= 0)) {
-        if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
-            read_failed(ep, n, errno);
+        int error = n < 0 ? errno : 0;
+        if (error != EAGAIN && error != EWOULDBLOCK && error != EINTR) {
+            read_failed(ep, n, error);
         }
-        return n < 0 && errno == EINTR;
+        return error == EINTR;
     }
     if ((size_t) n == room && !ep->placing.active && ep->read_size < BTL_TCP_RBUF_BYTES) {
         ep->read_size *= 4;

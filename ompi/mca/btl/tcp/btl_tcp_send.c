@@ -444,7 +444,10 @@ bool btl_tcp_idle(mca_btl_module_t *module, mca_btl_endpoint_t *ep)
 static btl_tcp_entry_t *pop_confirmed(mca_btl_endpoint_t *ep, uint64_t count, bool *valid)
 {
     btl_tcp_entry_t *done = NULL, **end = &done;
-    *valid = true;
+    *valid = count - ep->confirmed <= ep->frames_out - ep->confirmed;
+    if (!*valid) {
+        return NULL;
+    }
     while (ep->confirmed != count) {
         btl_tcp_entry_t *entry = ep->head;
         if (!entry || entry == ep->cursor) {
@@ -467,6 +470,15 @@ static btl_tcp_entry_t *pop_confirmed(mca_btl_endpoint_t *ep, uint64_t count, bo
         ep->tail = NULL;
     }
     return done;
+}
+
+void btl_tcp_rewind(mca_btl_endpoint_t *ep)
+{
+    ep->blocked = false;
+    ep->cursor = ep->head;
+    ep->cursor_sent = 0;
+    ep->ctl_want = ep->ctl_left = 0;
+    ep->unasked = ep->kept; /* which of them asked is not known any more */
 }
 
 bool btl_tcp_is_writable(mca_btl_endpoint_t *ep)

@@ -6,8 +6,11 @@
 
 static const uint8_t greeting_magic[8] = {'H', 'A', 'W', 'S', 'E', 'R', 'T', 'C'};
 
-_Static_assert(BTL_TCP_HELLO_BYTES == BTL_TCP_GREETING_HEAD + 8 + 8 + BTL_TCP_NONCE_BYTES + 8,
+_Static_assert(BTL_TCP_HELLO_BYTES ==
+                   BTL_TCP_GREETING_HEAD + 8 + 8 + BTL_TCP_NONCE_BYTES + 8 + 3 * 8,
                "layout");
+_Static_assert(BTL_TCP_WELCOME_MAC_AT == BTL_TCP_GREETING_HEAD + 3 * 8, "layout");
+_Static_assert(BTL_TCP_WELCOME_BYTES == BTL_TCP_WELCOME_MAC_AT + OPAL_SHA256_BYTES, "layout");
 _Static_assert(BTL_TCP_CHALLENGE_MAC_AT == BTL_TCP_GREETING_HEAD + 8 + BTL_TCP_NONCE_BYTES,
                "layout");
 _Static_assert(BTL_TCP_CHALLENGE_BYTES == BTL_TCP_CHALLENGE_MAC_AT + OPAL_SHA256_BYTES, "layout");
@@ -46,6 +49,7 @@ int btl_tcp_greeting_check(const uint8_t head[BTL_TCP_GREETING_HEAD], btl_tcp_gr
         [BTL_TCP_CHALLENGE] = BTL_TCP_CHALLENGE_BYTES,
         [BTL_TCP_PROOF] = BTL_TCP_PROOF_BYTES,
         [BTL_TCP_VERDICT] = BTL_TCP_VERDICT_BYTES,
+        [BTL_TCP_WELCOME] = BTL_TCP_WELCOME_BYTES,
     };
     if (memcmp(head, greeting_magic, sizeof(greeting_magic)) != 0) {
         return MCA_ERR_BAD_PARAM;
@@ -55,7 +59,7 @@ int btl_tcp_greeting_check(const uint8_t head[BTL_TCP_GREETING_HEAD], btl_tcp_gr
     if (version != BTL_TCP_VERSION && kind != BTL_TCP_VERDICT) {
         return MCA_ERR_NOT_SUPPORTED;
     }
-    if (kind < BTL_TCP_HELLO || kind > BTL_TCP_VERDICT ||
+    if (kind < BTL_TCP_HELLO || kind > BTL_TCP_WELCOME ||
         btl_tcp_get32(head + 12) != length[kind]) {
         return MCA_ERR_BAD_PARAM;
     }
@@ -73,6 +77,9 @@ void btl_tcp_hello_write(uint8_t out[BTL_TCP_HELLO_BYTES], const btl_tcp_hello_t
     btl_tcp_put16(out + 48, hello->from_if);
     btl_tcp_put16(out + 50, hello->to_if);
     btl_tcp_put16(out + 52, hello->link);
+    btl_tcp_put64(out + 56, hello->serial);
+    btl_tcp_put64(out + 64, hello->session);
+    btl_tcp_put64(out + 72, hello->handed);
 }
 
 int btl_tcp_hello_read(const uint8_t in[BTL_TCP_HELLO_BYTES], btl_tcp_hello_t *hello)
@@ -83,8 +90,12 @@ int btl_tcp_hello_read(const uint8_t in[BTL_TCP_HELLO_BYTES], btl_tcp_hello_t *h
     hello->from_if = btl_tcp_get16(in + 48);
     hello->to_if = btl_tcp_get16(in + 50);
     hello->link = btl_tcp_get16(in + 52);
+    hello->serial = btl_tcp_get64(in + 56);
+    hello->session = btl_tcp_get64(in + 64);
+    hello->handed = btl_tcp_get64(in + 72);
     bool ok = hello->from_if < BTL_TCP_IFS_MAX && hello->to_if < BTL_TCP_IFS_MAX &&
-              hello->link < BTL_TCP_LINKS_MAX && hello->from != hello->to;
+              hello->link < BTL_TCP_LINKS_MAX && hello->from != hello->to && hello->serial != 0 &&
+              (hello->session != 0 || hello->handed == 0);
     return ok ? MCA_SUCCESS : MCA_ERR_BAD_PARAM;
 }
 
@@ -111,6 +122,24 @@ void btl_tcp_proof_write(uint8_t out[BTL_TCP_PROOF_BYTES], const uint8_t mac[OPA
     memcpy(out + BTL_TCP_GREETING_HEAD, mac, OPAL_SHA256_BYTES);
 }
 
+void btl_tcp_welcome_write(uint8_t out[BTL_TCP_WELCOME_BYTES], const btl_tcp_welcome_t *welcome)
+{
+    greeting_head_write(out, BTL_TCP_WELCOME, BTL_TCP_WELCOME_BYTES);
+    btl_tcp_put64(out + 16, welcome->serial);
+    btl_tcp_put64(out + 24, welcome->session);
+    btl_tcp_put64(out + 32, welcome->handed);
+    memcpy(out + BTL_TCP_WELCOME_MAC_AT, welcome->mac, OPAL_SHA256_BYTES);
+}
+
+int btl_tcp_welcome_read(const uint8_t in[BTL_TCP_WELCOME_BYTES], btl_tcp_welcome_t *welcome)
+{
+    welcome->serial = btl_tcp_get64(in + 16);
+    welcome->session = btl_tcp_get64(in + 24);
+    welcome->handed = btl_tcp_get64(in + 32);
+    memcpy(welcome->mac, in + BTL_TCP_WELCOME_MAC_AT, OPAL_SHA256_BYTES);
+    return welcome->session != 0 ? MCA_SUCCESS : MCA_ERR_BAD_PARAM;
+}
+
 void btl_tcp_verdict_write(uint8_t out[BTL_TCP_VERDICT_BYTES], btl_tcp_verdict_t verdict)
 {
     greeting_head_write(out, BTL_TCP_VERDICT, BTL_TCP_VERDICT_BYTES);
@@ -129,9 +158,10 @@ int btl_tcp_verdict_read(const uint8_t in[BTL_TCP_VERDICT_BYTES], btl_tcp_verdic
 
 void btl_tcp_mac(const uint8_t secret[32], char role, const char *job_id,
                  const uint8_t hello[BTL_TCP_HELLO_BYTES],
-                 const uint8_t challenge[BTL_TCP_CHALLENGE_BYTES], uint8_t mac[OPAL_SHA256_BYTES])
+                 const uint8_t challenge[BTL_TCP_CHALLENGE_BYTES],
+                 const uint8_t welcome[BTL_TCP_WELCOME_BYTES], uint8_t mac[OPAL_SHA256_BYTES])
 {
-    static const char label[] = "hawser btl tcp 1";
+    static const char label[] = "hawser btl tcp 2";
     opal_hmac_sha256_t ctx;
     uint8_t job_len[4];
     btl_tcp_put32(job_len, (uint32_t) strlen(job_id));
@@ -142,6 +172,9 @@ void btl_tcp_mac(const uint8_t secret[32], char role, const char *job_id,
     opal_hmac_sha256_update(&ctx, job_id, strlen(job_id));
     opal_hmac_sha256_update(&ctx, hello, BTL_TCP_HELLO_BYTES);
     opal_hmac_sha256_update(&ctx, challenge, BTL_TCP_CHALLENGE_MAC_AT);
+    if (welcome) {
+        opal_hmac_sha256_update(&ctx, welcome, BTL_TCP_WELCOME_MAC_AT);
+    }
     opal_hmac_sha256_final(&ctx, mac);
 }
 

@@ -57,7 +57,9 @@ static bool door_is_shut(int fd, unsigned ms)
 
 static btl_tcp_hello_t good_hello(void)
 {
-    btl_tcp_hello_t hello = {.from = world.job.self + 1, .to = world.job.self};
+    static uint64_t serial;
+    btl_tcp_hello_t hello = {
+        .from = world.job.self + 1, .to = world.job.self, .serial = serial += 10};
     memset(hello.nonce, 7, sizeof(hello.nonce));
     return hello;
 }
@@ -132,24 +134,37 @@ static void test_strangers(void)
     close(fd);
 }
 
+static btl_tcp_welcome_t welcomed; /* how, the last time */
+
 /* Go through the greeting with a secret. The verdict, or -1. */
 static int prove(int fd, const uint8_t key[32], const char *job, const btl_tcp_hello_t *hello)
 {
     uint8_t bytes[BTL_TCP_HELLO_BYTES], challenge[BTL_TCP_CHALLENGE_BYTES], mac[32],
-        out[BTL_TCP_PROOF_BYTES];
+        out[BTL_TCP_GREETING_MAX];
     btl_tcp_verdict_t verdict;
+    btl_tcp_greeting_type_t type;
+    size_t len;
     btl_tcp_hello_write(bytes, hello);
     if (ask(fd, bytes, sizeof(bytes), challenge) != BTL_TCP_VERDICT_COUNT) {
         return -1;
     }
-    btl_tcp_mac(key, 'I', job, bytes, challenge, mac);
+    btl_tcp_mac(key, 'I', job, bytes, challenge, NULL, mac);
     btl_tcp_proof_write(out, mac);
-    send(fd, out, sizeof(out), MSG_NOSIGNAL);
-    if (door_read(fd, out, BTL_TCP_VERDICT_BYTES, 3000) < BTL_TCP_VERDICT_BYTES ||
-        btl_tcp_verdict_read(out, &verdict) != MCA_SUCCESS) {
+    send(fd, out, BTL_TCP_PROOF_BYTES, MSG_NOSIGNAL);
+    if (door_read(fd, out, BTL_TCP_GREETING_HEAD, 3000) < BTL_TCP_GREETING_HEAD ||
+        btl_tcp_greeting_check(out, &type, &len) != MCA_SUCCESS ||
+        door_read(fd, out + BTL_TCP_GREETING_HEAD, len - BTL_TCP_GREETING_HEAD, 3000) <
+            len - BTL_TCP_GREETING_HEAD) {
         return -1;
     }
-    return (int) verdict;
+    if (type == BTL_TCP_WELCOME) {
+        btl_tcp_mac(key, 'W', job, bytes, challenge, out, mac);
+        return btl_tcp_welcome_read(out, &welcomed) == MCA_SUCCESS &&
+                       memcmp(mac, welcomed.mac, sizeof(mac)) == 0
+                   ? BTL_TCP_ACCEPTED
+                   : -1;
+    }
+    return btl_tcp_verdict_read(out, &verdict) == MCA_SUCCESS ? (int) verdict : -1;
 }
 
 static void test_proofs(void)
@@ -170,7 +185,7 @@ static void test_proofs(void)
     fd = door_open();
     btl_tcp_hello_write(bytes, &hello);
     ask(fd, bytes, sizeof(bytes), challenge);
-    btl_tcp_mac(secret, 'A', job_id, bytes, challenge, mac);
+    btl_tcp_mac(secret, 'A', job_id, bytes, challenge, NULL, mac);
     TAP_OK(opal_equal_const_time(mac, challenge + BTL_TCP_CHALLENGE_MAC_AT, 32),
            "the door proves itself");
     uint8_t proof[BTL_TCP_PROOF_BYTES], verdict[BTL_TCP_VERDICT_BYTES];
@@ -227,6 +242,107 @@ static void test_frames(void)
     bad_frame(&(btl_tcp_frame_t){.type = BTL_TCP_CONFIRM, .confirmed = 1}, marker,
               "confirming what was never sent");
     bad_frame(&(btl_tcp_frame_t){.type = BTL_TCP_CONFIRM}, 0x1111, "a wrong marker");
+}
+
+/* ---- Sessions ---- */
+
+static mca_btl_endpoint_t *the_peer(void)
+{
+    return btl_tcp_endpoint_find(&mca_btl_tcp.modules[0], world.job.self + 1);
+}
+
+static bool peer_lost(void)
+{
+    return peer_is(BTL_TCP_LOST);
+}
+
+/* Fragments that come: how many, which the first and the last. */
+static unsigned read_numbers(int fd, uint64_t *first, uint64_t *last)
+{
+    uint8_t bytes[BTL_TCP_FRAME_HEADER + sizeof(world_header_t)];
+    btl_tcp_frame_t frame;
+    unsigned count = 0;
+    while (door_read(fd, bytes, BTL_TCP_FRAME_HEADER, 300) == BTL_TCP_FRAME_HEADER &&
+           btl_tcp_frame_read(bytes, &frame) && frame.len <= sizeof(world_header_t) &&
+           door_read(fd, bytes + BTL_TCP_FRAME_HEADER, frame.len, 3000) == frame.len) {
+        if (frame.type == BTL_TCP_DATA) {
+            *last = btl_tcp_get64(bytes + BTL_TCP_FRAME_HEADER);
+            *first = count++ == 0 ? *last : *first;
+        }
+    }
+    return count;
+}
+
+static int send_number(uint64_t number)
+{
+    const world_header_t h = {.sequence = number};
+    return world.modules[0]->ops->send_short(the_peer(), &h, sizeof(h), NULL, 0);
+}
+
+static void test_session(void)
+{
+    world_peer_t *p = &world.peer[1];
+    uint64_t first = 0, last = 0;
+    btl_tcp_hello_t hello = good_hello(), stale = good_hello();
+    hello.serial = stale.serial + 5;
+    int fd = door_open(), late = door_open();
+    TAP_REQUIRE(prove(fd, secret, job_id, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000),
+                "a session begins");
+    uint64_t session = welcomed.session, generation = the_peer()->generation, downs = p->downs;
+    prove(late, secret, job_id, &stale);
+    TAP_OK(door_is_shut(late, 3000) && peer_up() && the_peer()->generation == generation,
+           "an attempt older than the connection is none, even if it is still open");
+    close(late);
+    for (uint64_t i = 1; i <= 5; i++) {
+        send_number(i);
+    }
+    close(fd); /* with bytes unread: a reset */
+    TAP_OK(world_wait(peer_lost, 3000) && p->downs == downs && the_peer()->head,
+           "a reset connection is lost, the link is not down, what it had is kept");
+    TAP_OK(send_number(6) == MCA_ERR_AGAIN, "for the time being nothing more is taken");
+
+    hello.serial += 100;
+    hello.session = session;
+    hello.handed = 2;
+    fd = door_open();
+    TAP_OK(prove(fd, secret, job_id, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000) &&
+               welcomed.session == session && welcomed.handed == 0,
+           "the session goes on");
+    unsigned count = read_numbers(fd, &first, &last);
+    TAP_OK(count == 3 && first == 3 && last == 5, "with what had not come: %u, from %lu to %lu", count,
+           first, last);
+    TAP_OK(p->downs == downs && p->returned == 0, "and nobody had to know");
+
+    int again = door_open();
+    hello.serial += 100;
+    hello.handed = 5;
+    TAP_OK(prove(again, secret, job_id, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000) &&
+               welcomed.session == session && door_is_shut(fd, 1000) && p->downs == downs,
+           "a peer that alone has lost the connection replaces it");
+    close(fd);
+    TAP_OK(!the_peer()->head, "all is confirmed by the greeting");
+
+    fd = door_open();
+    hello.serial += 100;
+    hello.handed = 6; /* only 5 were ever sent */
+    prove(fd, secret, job_id, &hello);
+    TAP_OK(door_is_shut(fd, 1000) && peer_down() && p->downs == downs + 1,
+           "who claims to have what was never sent ends the session");
+    close(fd);
+    close(again);
+
+    fd = door_open();
+    hello.serial += 100;
+    hello.handed = 5;
+    hello.nonce[0] = 9; /* it names the new session */
+    TAP_OK(prove(fd, secret, job_id, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000) &&
+               welcomed.session != session && welcomed.handed == 0,
+           "a session that has ended is not resumed");
+    send_number(7);
+    close(fd);
+    TAP_OK(world_wait(peer_lost, 3000), "lost again");
+    TAP_OK(world_wait(peer_down, 5000) && p->returned == 1 && p->downs == downs + 2,
+           "with nobody coming the link goes down in time, and what it had comes back");
 }
 
 /* ---- Starving ---- */
@@ -329,6 +445,7 @@ int main(void)
     test_strangers();
     test_proofs();
     test_frames();
+    test_session();
     test_fuzz();
     test_loris();
     test_descriptors();

@@ -161,6 +161,21 @@ static int through_cut(uint32_t rank)
     return bad;
 }
 
+/* As before, but the connection is made again in time: nothing shows. */
+static int through_pause(uint32_t rank)
+{
+    int bad = stream(rank, WORLD_WINDOW);
+    for (uint32_t r = 0; r < 2; r++) {
+        const world_peer_t *p = &world.peer[r];
+        if (p->downs || p->repeats || p->returned || p->unconfirmed) {
+            fprintf(stderr, "# rank %u: downs %lu (%s) repeats %lu came back %lu\n", rank, p->downs,
+                    p->last_why, p->repeats, p->returned + p->unconfirmed);
+            bad++;
+        }
+    }
+    return bad;
+}
+
 /* In the parent: cut the second link for three seconds. */
 static void cut_and_mend(pid_t first)
 {
@@ -194,8 +209,10 @@ int main(void)
     run("family=4", two_links, "IPv4 alone");
     run("family=6", two_links, "IPv6 alone");
     world_bystander = cut_and_mend;
-    run("stall_timeout=1000 connect_timeout=500 reconnect_max=500 reconnect_attempts=1000",
-        through_cut, "a link is cut and mended");
+    run("stall_timeout=1000 connect_timeout=500 reconnect_max=500 resume_timeout=300", through_cut,
+        "a link is cut, goes down, and is mended");
+    run("stall_timeout=1000 connect_timeout=500 reconnect_max=500 resume_timeout=30000",
+        through_pause, "a link is cut, and mended before it goes down");
     hosts_down();
     return tap_end();
 }

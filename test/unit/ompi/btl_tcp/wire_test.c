@@ -40,6 +40,60 @@ static void test_frames(void)
                btl_tcp_padding(13) == 3, "padding");
 }
 
+/* ---- Greetings ---- */
+
+static void test_greetings(void)
+{
+    uint8_t bytes[BTL_TCP_GREETING_MAX], challenge[BTL_TCP_CHALLENGE_BYTES] = {9}, mac[2][32];
+    const uint8_t secret[32] = {1, 2, 3};
+    btl_tcp_greeting_type_t type;
+    size_t len;
+    btl_tcp_hello_t hello = {.from = 1, .to = 2, .nonce = {7}, .from_if = 3, .to_if = 4, .link = 5,
+                             .serial = 0x0102030405060708, .session = 77, .handed = 88}, hello_out;
+    btl_tcp_hello_write(bytes, &hello);
+    TAP_OK(btl_tcp_greeting_check(bytes, &type, &len) == MCA_SUCCESS && type == BTL_TCP_HELLO &&
+               len == BTL_TCP_HELLO_BYTES && btl_tcp_hello_read(bytes, &hello_out) == MCA_SUCCESS &&
+               hello_out.serial == hello.serial && hello_out.session == 77 &&
+               hello_out.handed == 88 && hello_out.link == 5,
+           "a HELLO is read as written");
+    hello.serial = 0;
+    btl_tcp_hello_write(bytes, &hello);
+    TAP_OK(btl_tcp_hello_read(bytes, &hello_out) != MCA_SUCCESS, "one without a serial number is not");
+    hello.serial = 1;
+    hello.session = 0;
+    btl_tcp_hello_write(bytes, &hello);
+    TAP_OK(btl_tcp_hello_read(bytes, &hello_out) != MCA_SUCCESS,
+           "nor one that counts what belongs to no session");
+    hello.session = 77;
+    btl_tcp_hello_write(bytes, &hello);
+
+    uint8_t in[BTL_TCP_WELCOME_BYTES];
+    btl_tcp_welcome_t welcome = {.serial = 3, .session = 77, .handed = 5, .mac = {1}}, welcome_out;
+    btl_tcp_welcome_write(in, &welcome);
+    TAP_OK(btl_tcp_greeting_check(in, &type, &len) == MCA_SUCCESS && type == BTL_TCP_WELCOME &&
+               len == sizeof(in) && btl_tcp_welcome_read(in, &welcome_out) == MCA_SUCCESS &&
+               memcmp(&welcome, &welcome_out, sizeof(welcome)) == 0,
+           "a WELCOME is read as written");
+    btl_tcp_mac(secret, 'W', "job", bytes, challenge, in, mac[0]);
+    bool all = true;
+    for (size_t at = 0; at < BTL_TCP_WELCOME_MAC_AT; at++) {
+        in[at] ^= 4;
+        btl_tcp_mac(secret, 'W', "job", bytes, challenge, in, mac[1]);
+        all &= memcmp(mac[0], mac[1], 32) != 0;
+        in[at] ^= 4;
+    }
+    for (size_t at = 0; at < BTL_TCP_HELLO_BYTES; at++) {
+        bytes[at] ^= 4;
+        btl_tcp_mac(secret, 'W', "job", bytes, challenge, in, mac[1]);
+        all &= memcmp(mac[0], mac[1], 32) != 0;
+        bytes[at] ^= 4;
+    }
+    TAP_OK(all, "its code covers each of its bytes and each of the HELLO's");
+    welcome.session = 0;
+    btl_tcp_welcome_write(in, &welcome);
+    TAP_OK(btl_tcp_welcome_read(in, &welcome_out) != MCA_SUCCESS, "one without a session is refused");
+}
+
 /* ---- Cards and pairing ---- */
 
 static void add_if(btl_tcp_card_t *card, const char *name, uint32_t mbps, const char *text,
@@ -169,6 +223,7 @@ int main(void)
 {
     tap_start(30);
     test_frames();
+    test_greetings();
     test_cards();
     test_pairs();
     for (int v = 0; v < BTL_TCP_VERDICT_COUNT; v++) {
