@@ -211,16 +211,32 @@ hwloc_topology_t orte_topology_parse(const char *text, size_t size)
     return topo;
 }
 
+/* Numbers with one '-' or ',' between them. A made-up number must not allocate a bitmap of its size:
+ * six digits are enough. */
+static bool is_cpu_list(const char *text)
+{
+    for (;;) {
+        size_t digits = strspn(text, "0123456789");
+        if (digits == 0 || digits > 6) {
+            return false;
+        }
+        text += digits;
+        if (*text == '\0') {
+            return true;
+        }
+        if (*text != '-' && *text != ',') {
+            return false;
+        }
+        text++;
+    }
+}
+
 hwloc_bitmap_t orte_topology_parse_cpus(const char *text)
 {
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
-    bool good = set != NULL && strspn(text, "0123456789-,") == strlen(text);
 
-    /* A made-up number must not allocate a bitmap of its size. */
-    for (const char *at = text; good && *at != '\0'; at++) {
-        good = strspn(at, "0123456789") <= 6;
-    }
-    if (!good || hwloc_bitmap_list_sscanf(set, text) != 0 || hwloc_bitmap_weight(set) < 1) {
+    if (set == NULL || !is_cpu_list(text) || hwloc_bitmap_list_sscanf(set, text) != 0 ||
+        hwloc_bitmap_weight(set) < 1) {
         hwloc_bitmap_free(set);
         return NULL;
     }

@@ -42,10 +42,11 @@ EXTRA_DIST += system/mpirun_timeout.sh system/stdin_gigabyte.sh
 EXTRA_PROGRAMS += system/stuck
 system_stuck_SOURCES = system/stuck.c
 system/mpirun_timeout.log: system/stuck$(EXEEXT)
-system/slurm.log: system/launch_probe$(EXEEXT) mpi/p2p$(EXEEXT)
 
 # Jobs over several hosts.
-hosts_tests = system/hosts_run.sh system/hosts_end.sh
+hosts_tests = system/hosts_run.sh system/hosts_end.sh system/hosts_mpi.sh \
+    system/hosts_slurm.sh
 check_SCRIPTS += $(hosts_tests)
 EXTRA_DIST += $(hosts_tests) system/hosts_lib.sh
-system/hosts_run.log: system/pmix_client$(EXEEXT)
+system/hosts_run.log system/hosts_slurm.log: system/pmix_client$(EXEEXT)
+system/hosts_mpi.log: system/launch_probe$(EXEEXT)

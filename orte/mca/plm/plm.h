@@ -46,11 +46,11 @@ typedef struct {
      * array then). NULL after a report. To be freed with opal_argv_free(). `orted`: the daemon's
      * path there. */
     char **(*command)(const orte_plm_host_t *host, uint32_t count, const char *orted);
-    /* The agent ended with this status (as from waitpid) before its daemon was connected; `said` is
-     * the last line of its output, "" if none. Write a sentence for the user, with the host's name.
+    /* The agent ended with this status (as from waitpid) before its daemon was connected; `line` is
+     * the last line of its output, "" if none, `said` the end of all of it. Write a sentence for the user, with the host's name.
      * False: there is nothing to add to what the base says. */
-    bool (*explain)(const orte_plm_host_t *host, int status, const char *said, char *text,
-                    size_t size);
+    bool (*explain)(const orte_plm_host_t *host, int status, const char *line, const char *said,
+                    char *text, size_t size);
 } orte_plm_module_t;
 
 /* Exit code of a daemon that could not start and has said why in one line. */

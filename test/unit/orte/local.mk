@@ -30,3 +30,7 @@ unit_orte_oob_greeting_test_LDADD = $(orte_oob_core)
 check_PROGRAMS += unit/orte/oob/grpcomm_test
 unit_orte_oob_grpcomm_test_SOURCES = unit/orte/oob/grpcomm_test.c unit/orte/oob/world.h
 unit_orte_oob_grpcomm_test_LDADD = $(orte_lib) $(opal_lib) $(LIBEVENT_LIBS)
+
+# What mpirun and its daemons say to each other.
+check_PROGRAMS += unit/orte/messages_test
+unit_orte_messages_test_LDADD = $(orte_lib) $(opal_lib) $(HWLOC_LIBS)

@@ -123,13 +123,14 @@ static void explain(agent_t *agent, char *text, size_t size)
 {
     const orte_plm_host_t *host = host_of(agent);
     const char *orted = agent->plm->orders.orted;
-    char said[1024];
+    char said[1024], all[SAID_MAX + 1];
     int code = WIFEXITED(agent->status) ? WEXITSTATUS(agent->status) : -1;
 
     last_line(agent, said, sizeof(said));
+    snprintf(all, sizeof(all), "%.*s", (int)agent->said, agent->text);
     if (code == ORTE_PLM_DAEMON_REFUSED && said[0] != '\0') {
         snprintf(text, size, "host %s: %s", host->name, said);
-    } else if (agent->plm->module->explain(host, agent->status, said, text, size)) {
+    } else if (agent->plm->module->explain(host, agent->status, said, all, text, size)) {
         return;
     } else if (code == 127 || code == 126) {
         snprintf(text, size, "host %s: %s is %s there: install Hawser %s on that host in the same "

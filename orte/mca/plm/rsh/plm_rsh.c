@@ -188,17 +188,18 @@ failed:
     return NULL;
 }
 
-static bool explain(const orte_plm_host_t *host, int status, const char *said, char *text,
-                    size_t size)
+static bool explain(const orte_plm_host_t *host, int status, const char *line, const char *said,
+                    char *text, size_t size)
 {
     char **words = find_agent();
     const char *agent = words == NULL ? "ssh" : words[0];
     bool refused = WIFEXITED(status) && WEXITSTATUS(status) == 255;
 
+    (void)said;
     if (refused) {
         snprintf(text, size, "host %s can't be reached with %s%s%s; is the name right, and does "
                  "\"%s %s true\" work without being asked anything?", host->name, agent,
-                 said[0] == '\0' ? "" : ": ", said, agent, host->name);
+                 line[0] == '\0' ? "" : ": ", line, agent, host->name);
     }
     opal_argv_free(words);
     return refused;
