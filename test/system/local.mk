@@ -22,6 +22,10 @@ system/params.log: system/params_hello$(EXEEXT)
 check_SCRIPTS += system/lab.sh
 EXTRA_DIST += system/lab.sh lab/lab lab/traffic
 
+# Two links between two hosts of the lab, slowed down, cut and mended.
+check_SCRIPTS += system/links.sh
+EXTRA_DIST += system/links.sh
+
 # Placement on hosts of the lab.
 check_SCRIPTS += system/place.sh
 EXTRA_DIST += system/place.sh
