@@ -194,8 +194,8 @@ static void warn_of_slots(const orte_job_t *job, orte_node_t **nodes, int nnodes
 
     for (int i = 0; i < nnodes && allocation != NULL; i++) {
         if (job->placement.oversubscribe == ORTE_UNSET && nodes[i]->nprocs > nodes[i]->slots) {
-            orte_warn("%d processes on %s, for which %s has %d slot%s: they share cpus "
-                      "(--oversubscribe says that this is meant, --nooversubscribe refuses it)",
+            orte_warn("%d processes on %s, where %s has %d slot%s only (--oversubscribe says that "
+                      "this is meant, --nooversubscribe refuses it)",
                       nodes[i]->nprocs, nodes[i]->name, allocation, nodes[i]->slots,
                       nodes[i]->slots == 1 ? "" : "s");
             return;
