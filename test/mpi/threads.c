@@ -226,6 +226,7 @@ static void requests(void)
 /* ---- Objects ---- */
 
 static MPI_Datatype shared_type;
+static MPI_Comm parents[THREADS]; /* collective calls need a communicator each */
 
 /* Types of one's own, and one that all use and nobody may lose. */
 static void check_types(int me)
@@ -277,11 +278,11 @@ static void check_info(int me)
     snprintf(text, sizeof text, "%d", me);
     MPI_Info_create(&info);
     MPI_Info_set(info, "key", text);
-    MPI_Comm_set_info(MPI_COMM_SELF, info);
+    MPI_Comm_set_info(parents[me], info);
     MPI_Info_get_string(info, "key", &room, got, &flag);
     MPI_CHECK(flag && strcmp(text, got) == 0);
     MPI_Info_free(&info);
-    MPI_Comm_get_info(MPI_COMM_SELF, &info);
+    MPI_Comm_get_info(parents[me], &info);
     MPI_Info_free(&info);
 }
 
@@ -315,7 +316,7 @@ static void *use_objects(void *arg)
         check_groups();
         check_info(me);
         check_handlers(me);
-        MPI_Comm_dup(me == 0 ? MPI_COMM_WORLD : MPI_COMM_SELF, &dup);
+        MPI_Comm_dup(parents[me], &dup);
         MPI_CHECK(MPI_Comm_fromint(MPI_Comm_toint(dup)) == dup);
         MPI_Comm_free(&dup);
     }
@@ -327,7 +328,13 @@ static void objects(void)
     start();
     MPI_Type_vector(4, 1, 2, MPI_INT, &shared_type);
     MPI_Type_commit(&shared_type);
+    for (int i = 0; i < THREADS; i++) {
+        MPI_Comm_dup(i == 0 ? MPI_COMM_WORLD : MPI_COMM_SELF, &parents[i]);
+    }
     in_threads(use_objects);
+    for (int i = 0; i < THREADS; i++) {
+        MPI_Comm_free(&parents[i]);
+    }
     MPI_Type_free(&shared_type);
     MPI_Finalize();
 }

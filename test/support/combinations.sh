@@ -10,7 +10,7 @@ combinations() {
         _test=${_program#*:}
         [ "$_test" = "$_program" ] && _test=
         if _output=$(MPI_TEST_JUDGE=1 MPIRUN_ARGS="$_args" \
-                "${top_builddir:-..}/test/mpi/${_program%%:*}" ${_test:+"$_test"} 2>&1); then
+                "${top_builddir:-..}/test/mpi/${_program%%:*}" ${_test:+"$_test"} </dev/null 2>&1); then
             echo "ok $_count - $_program $_args"
         else
             _failed=1

@@ -85,7 +85,7 @@ typedef struct shm_layout {
 /* ---- What stands in a segment ---- */
 
 typedef struct shm_header {
-    uint64_t magic;
+    _Atomic uint64_t magic;                   /* last: what stands below is there */
     uint32_t version;
     uint32_t local_rank;
     mca_btl_name_t name;

@@ -149,21 +149,21 @@ int mca_btl_shm_segment_create(shm_module_t *m)
     h->fence = !m->services->asymmetric_fence;
     shm_token(m, job->self, m->segment.id.random, h->token);
     h->token_address = (uint64_t)(uintptr_t)h->token;
-    atomic_thread_fence(memory_order_release);
-    h->magic = SHM_MAGIC;
+    atomic_store_explicit(&h->magic, SHM_MAGIC, memory_order_release);
     return MCA_SUCCESS;
 }
 
-/* What is wrong with an attached segment's header; NULL: nothing. `layout` is a copy that can't
+/* What is wrong with an attached segment's header; NULL: nothing. `layout` becomes a copy that can't
  * change. */
 static const char *shm_distrust(shm_module_t *m, const mca_btl_endpoint_t *ep, const shm_header_t *h,
-                                const shm_layout_t *layout)
+                                shm_layout_t *layout)
 {
     uint64_t token[2];
     shm_token(m, ep->name, ep->segment.id.random, token);
-    if (h->magic != SHM_MAGIC || h->version != SHM_VERSION) {
+    if (atomic_load_explicit(&h->magic, memory_order_acquire) != SHM_MAGIC || h->version != SHM_VERSION) {
         return "its shared memory is of another version of Hawser";
     }
+    *layout = h->layout;
     if (h->name != ep->name || h->local_rank != ep->local_rank || h->token[0] != token[0]
         || h->token[1] != token[1]) {
         return "what was found is another process's shared memory (different pid namespaces?)";
@@ -185,7 +185,7 @@ int mca_btl_shm_segment_attach(shm_module_t *m, mca_btl_endpoint_t *ep, const op
         return MCA_ERR_UNREACHABLE;
     }
     shm_header_t *h = shm_header_of(&ep->segment);
-    shm_layout_t layout = h->layout;
+    shm_layout_t layout;
     const char *wrong = shm_distrust(m, ep, h, &layout);
     if (!wrong) {
         /* Room for what I will send it; a fragment of the pool is its owner's to back. */

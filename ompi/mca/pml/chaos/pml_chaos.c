@@ -117,9 +117,11 @@ static int policy_reserve(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t min
     (void) min;
     size_t max = link->module->limits.max_frag;
     room->len = want < max ? want : max;
+    pthread_mutex_lock(&lock);
     room->ptr = held_bytes > HOLD_MAX ? NULL : malloc(room->len);
+    refused |= !room->ptr;
+    pthread_mutex_unlock(&lock);
     if (!room->ptr) {
-        refused = true;
         opal_progress_wake();
         return MCA_ERR_AGAIN;
     }

@@ -64,15 +64,17 @@ static void test_explosion(void)
     size_t n = 1;
     bool ok = true;
 
-    for (int level = 0; level < 40; level++) {
+    for (int level = 0; ok && level < 40; level++) {
         opal_datatype_builder_t *builder = opal_datatype_builder_new(2);
         opal_datatype_t twice;
 
         (void) opal_datatype_builder_add(builder, &type, 1, 0);
         (void) opal_datatype_builder_add(builder, &type, 1, type.extent + 4);
-        ok = ok && OPAL_SUCCESS == opal_datatype_builder_finish(builder, &twice);
-        opal_datatype_fini(&type);
-        type = twice;
+        ok = OPAL_SUCCESS == opal_datatype_builder_finish(builder, &twice);
+        if (ok) {
+            opal_datatype_fini(&type);
+            type = twice;
+        }
     }
     TAP_OK(ok && (size_t) 1 << 42 == type.size, "40 levels of doubling");
     TAP_REQUIRE(OPAL_SUCCESS == opal_convertor_init(&conv, &type, 1, (void *) 4096, NULL),
