@@ -30,11 +30,11 @@ tap_ok "with Slurm" "$tools/slurm" up
 run --mpi=pmix -N 4 --ntasks-per-node=2 -m cyclic "$probe" where
 is "srun --mpi=pmix" "$code $(cat out)" "0 8 ranks: h1:2 h2:2 h3:2 h4:2 h1:2 h2:2 h3:2 h4:2"
 is "nothing else is said" "$(cat err)" ""
-OMPI_MCA_btl=shm,self run --mpi=pmix -N 1 -n 2 "$probe" where
+OMPI_MCA_btl=shm,self run --mpi=pmix -w h1 -n 2 "$probe" where
 is "shared memory inside a host" "$code $(cat out)" "0 2 ranks: h1:2 h1:2"
 OMPI_MCA_btl=shm,self run --mpi=pmix -K -N 2 -n 2 "$probe" where
 tap_ok "no shared memory between hosts, though pids and boot id are the same" says "can't be reached" err
-run --mpi=pmix -N 1 -n 1 "$probe" where
+run --mpi=pmix -w h1 -n 1 "$probe" where
 is "one rank" "$code $(cat out)" "0 1 ranks: h1:1"
 
 # The test programs of MPI behaviour start themselves with `mpirun -n N PROGRAM`.
