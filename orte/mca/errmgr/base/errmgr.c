@@ -245,6 +245,20 @@ static void stacks_shown(void *arg)
     end_after_timeout(job);
 }
 
+/* What is left out is said. */
+static void report_elsewhere(const orte_job_t *job)
+{
+    int elsewhere = 0;
+
+    for (int i = 0; i < job->nprocs; i++) {
+        elsewhere += !job->procs[i]->node->local;
+    }
+    if (elsewhere > 0) {
+        orte_report("the stacks of %d processes on other hosts are not shown: only those of this "
+                    "host can be collected", elsewhere);
+    }
+}
+
 /* Of the processes on this host. False: it can't be done; then the end does not wait for it. */
 static bool collect_stacks(orte_job_t *job)
 {
@@ -272,6 +286,7 @@ static bool collect_stacks(orte_job_t *job)
         return false;
     }
     job->rt->errmgr = errmgr;
+    report_elsewhere(job);
     return true;
 }
 
