@@ -8,6 +8,7 @@
 
 #include "ompi/attribute/attribute.h"
 #include "ompi/communicator/context.h"
+#include "ompi/communicator/dynamic.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/info/info.h"
 #include "ompi/mca/coll/coll.h"
@@ -145,6 +146,7 @@ int ompi_comm_free(ompi_communicator_t *comm)
     if (rc == MPI_SUCCESS) {
         mca_pml_base_bsend_drop_comm(comm);
         comm->flags |= OMPI_COMM_FREED;
+        ompi_comm_forget_parent(comm);
         ompi_handle_fini(&comm->base);
         if (opal_progress_threads) {
             ompi_comm_release(comm);

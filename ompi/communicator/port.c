@@ -264,20 +264,26 @@ static int check_intra(const ompi_communicator_t *comm)
                                     : MPI_SUCCESS;
 }
 
-int ompi_mpi_comm_accept(const char *port_name, ompi_info_t *info, int root,
-                         ompi_communicator_t *comm, ompi_communicator_t **newcomm)
+int ompi_port_accept(const char *port_name, ompi_info_t *info, int root, ompi_communicator_t *comm,
+                     int failure, ompi_communicator_t **newcomm)
 {
     line_t line = {.port = port_name, .mine = 'a', .theirs = 'c'};
     int rc = check_intra(comm);
     if (rc != MPI_SUCCESS) {
         return rc;
     }
-    if (comm->my_rank == root) {
+    if (comm->my_rank == root && failure == MPI_SUCCESS) {
         line.deadline_ns = deadline(info, 0);
-        rc = check_open(port_name);
-        rc = rc == MPI_SUCCESS ? offer(&line) : rc;
+        failure = offer(&line);
     }
-    return connect_sides(&line, root, comm, rc, newcomm);
+    return connect_sides(&line, root, comm, failure, newcomm);
+}
+
+int ompi_mpi_comm_accept(const char *port_name, ompi_info_t *info, int root,
+                         ompi_communicator_t *comm, ompi_communicator_t **newcomm)
+{
+    int rc = comm->my_rank == root ? check_open(port_name) : MPI_SUCCESS;
+    return ompi_port_accept(port_name, info, root, comm, rc, newcomm);
 }
 
 int ompi_mpi_comm_connect(const char *port_name, ompi_info_t *info, int root,

@@ -5,6 +5,7 @@
 
 #include "ompi/attribute/attribute.h"
 #include "ompi/communicator/communicator.h"
+#include "ompi/communicator/dynamic.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/mpi/c/bodies.h"
 #include "ompi/runtime/rte.h"
@@ -54,7 +55,7 @@ static int start_world(int required)
         world_thread_level = ompi_thread_level;
     }
     advance(OMPI_WORLD_STARTING, OMPI_WORLD_ALIVE);
-    return MPI_SUCCESS;
+    return ompi_comm_connect_parent();
 }
 
 int ompi_mpi_init(int *argc, char ***argv)

@@ -19,6 +19,7 @@
 #include "ompi/runtime/cpus.h"
 #include "ompi/runtime/launcher.h"
 #include "ompi/runtime/names.h"
+#include "ompi/runtime/spawn.h"
 #include "opal/class/list.h"
 #include "opal/runtime/progress.h"
 #include "opal/util/output.h"
@@ -307,12 +308,41 @@ static int make_secret(void)
     return OPAL_SUCCESS;
 }
 
-/* Our mpirun gives one; other launchers give none. */
+/* Children have the secret of the job that spawned them, so that both can talk to each other. Still
+ * part of the start: a blocking call. */
+static int inherit_secret(const char *port)
+{
+    pmix_pdata_t data;
+    char name[PMIX_MAX_KEYLEN + 1];
+    PMIX_PDATA_CONSTRUCT(&data);
+    snprintf(name, sizeof name, "%s" OMPI_SPAWN_SECRET_SUFFIX, port);
+    PMIX_LOAD_KEY(data.key, name);
+    pmix_status_t rc = PMIx_Lookup(&data, 1, NULL, 0);
+    if (rc == PMIX_SUCCESS && (data.value.type != PMIX_BYTE_OBJECT ||
+                               data.value.data.bo.size != sizeof ompi_rte.secret)) {
+        rc = PMIX_ERR_TYPE_MISMATCH;
+    }
+    if (rc == PMIX_SUCCESS) {
+        memcpy(ompi_rte.secret, data.value.data.bo.bytes, sizeof ompi_rte.secret);
+    } else {
+        opal_show_help("rte:secret", "The secret of the job that spawned this one can't be had "
+                       "through PMIx (look-up of %s): %s", name, PMIx_Error_string(rc));
+    }
+    PMIX_PDATA_DESTRUCT(&data);
+    return rc == PMIX_SUCCESS ? OPAL_SUCCESS : OPAL_ERR_NOT_AVAILABLE;
+}
+
+/* From the parents; else our mpirun gives one; other launchers give none. */
 static int find_secret(void)
 {
+    const char *parents = getenv(OMPI_SPAWN_PORT_ENV);
     char *hex = job_string(PMIX_RANK_WILDCARD, SECRET_KEY);
     collect_cards = ompi_launcher_params.modex == OMPI_MODEX_COLLECT ||
                     (ompi_launcher_params.modex == OMPI_MODEX_AUTO && !hex);
+    if (parents) {
+        free(hex);
+        return inherit_secret(parents);
+    }
     if (!hex) {
         return make_secret();
     }

@@ -2,7 +2,8 @@
 # Programs that start themselves under mpirun (support/mpi_test.h).
 check_PROGRAMS += mpi/comm mpi/intercomm mpi/attributes mpi/errors mpi/init mpi/session
 mpi_comm_LDADD = $(ompi_lib) -lpthread
-check_PROGRAMS += mpi/port
+check_PROGRAMS += mpi/port mpi/spawn
+mpi_spawn_LDADD = $(ompi_lib)
 mpi_port_LDADD = $(ompi_lib) -lpthread
 mpi_intercomm_LDADD = $(ompi_lib)
 mpi_attributes_LDADD = $(ompi_lib)

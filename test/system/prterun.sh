@@ -42,6 +42,14 @@ tap_ok "MPI_Abort: who called it" says "MPI_Abort was called with code 9 by rank
 run $here -n 3 "$probe" kill
 is "a rank killed: the job ends" $code 137
 
+# Jobs that start jobs.
+family=$top_builddir/test/mpi/spawn
+for kind in one three grandchildren multiple often errors; do
+    run $here -n 2 "$family" $kind
+    tap_ok "MPI_Comm_spawn: $kind: without complaint of ours" quiet
+    [ $kind = errors ] || is "MPI_Comm_spawn: $kind" $code 0
+done
+
 if reason=$("$lab" can 2>&1); then
     tap_ok "three hosts" "$lab" up 3 1 --owner $$
     there="$lab exec h1 $prefix/bin/prterun --prtemca prte_launch_agent $prefix/bin/prted"

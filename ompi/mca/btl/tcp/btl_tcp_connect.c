@@ -154,12 +154,12 @@ static void answer_challenge(mca_btl_endpoint_t *ep)
     btl_tcp_challenge_t challenge;
     uint8_t mac[OPAL_SHA256_BYTES], proof[BTL_TCP_PROOF_BYTES];
     btl_tcp_challenge_read(a->in, &challenge);
-    btl_tcp_mac(job->secret, 'A', job->job_id, a->hello, a->in, NULL, mac);
+    btl_tcp_mac(job->secret, 'A', a->hello, a->in, NULL, mac);
     if (challenge.from != ep->name || !opal_equal_const_time(mac, challenge.mac, sizeof(mac))) {
         route_failed(ep, "who answers there is not our peer");
         return;
     }
-    btl_tcp_mac(job->secret, 'I', job->job_id, a->hello, a->in, NULL, mac);
+    btl_tcp_mac(job->secret, 'I', a->hello, a->in, NULL, mac);
     btl_tcp_proof_write(proof, mac);
     memcpy(a->challenge, a->in, sizeof(a->challenge));
     a->phase = PROVING;
@@ -191,7 +191,7 @@ static void take_welcome(mca_btl_endpoint_t *ep)
     const mca_btl_job_t *job = mca_btl_tcp.services->job;
     btl_tcp_welcome_t welcome;
     uint8_t mac[OPAL_SHA256_BYTES];
-    btl_tcp_mac(job->secret, 'W', job->job_id, a->hello, a->challenge, a->in, mac);
+    btl_tcp_mac(job->secret, 'W', a->hello, a->challenge, a->in, mac);
     if (btl_tcp_welcome_read(a->in, &welcome) != MCA_SUCCESS ||
         !opal_equal_const_time(mac, welcome.mac, sizeof(mac))) {
         route_failed(ep, "who answers there is not our peer");

@@ -70,14 +70,15 @@ static void guest_refuse(guest_t *guest, btl_tcp_verdict_t verdict)
     guest_end(guest, btl_tcp_verdict_text(verdict));
 }
 
-/* Which module does it want, and is it one of ours at all? */
+/* Which module does it want, and can it be one of ours? Of processes of other jobs the PML says
+ * later whether it knows them. */
 static btl_tcp_verdict_t hello_judge(guest_t *guest)
 {
     btl_tcp_component_t *c = &mca_btl_tcp;
     const btl_tcp_hello_t *hello = &guest->hello;
     const mca_btl_job_t *job = c->services->job;
-    if (hello->to != job->self || hello->from >> 32 != job->self >> 32 ||
-        (uint32_t) hello->from >= job->size) {
+    bool ours = hello->from >> 32 == job->self >> 32;
+    if (hello->to != job->self || (ours && (uint32_t) hello->from >= job->size)) {
         return BTL_TCP_REFUSED_STRANGER;
     }
     if (hello->to_if >= c->card.if_count || hello->link >= c->card.links) {
@@ -102,7 +103,7 @@ static void guest_hello(guest_t *guest)
     }
     memcpy(guest->hello_bytes, guest->in, sizeof(guest->hello_bytes));
     btl_tcp_challenge_write(guest->challenge_bytes, &challenge);
-    btl_tcp_mac(job->secret, 'A', job->job_id, guest->hello_bytes, guest->challenge_bytes, NULL,
+    btl_tcp_mac(job->secret, 'A', guest->hello_bytes, guest->challenge_bytes, NULL,
                 challenge.mac);
     btl_tcp_challenge_write(guest->challenge_bytes, &challenge);
     guest->have = 0;
@@ -152,7 +153,7 @@ static bool send_welcome(const guest_t *guest, const mca_btl_endpoint_t *ep, uin
         .handed = resumes ? atomic_load_explicit(&ep->handed, memory_order_relaxed) : 0,
     };
     btl_tcp_welcome_write(out, &welcome);
-    btl_tcp_mac(job->secret, 'W', job->job_id, guest->hello_bytes, guest->challenge_bytes, out,
+    btl_tcp_mac(job->secret, 'W', guest->hello_bytes, guest->challenge_bytes, out,
                 welcome.mac);
     btl_tcp_welcome_write(out, &welcome);
     *session = welcome.session;
@@ -202,7 +203,7 @@ static void guest_proof(guest_t *guest)
 {
     const mca_btl_job_t *job = mca_btl_tcp.services->job;
     uint8_t mac[OPAL_SHA256_BYTES];
-    btl_tcp_mac(job->secret, 'I', job->job_id, guest->hello_bytes, guest->challenge_bytes, NULL,
+    btl_tcp_mac(job->secret, 'I', guest->hello_bytes, guest->challenge_bytes, NULL,
                 mac);
     if (opal_equal_const_time(mac, guest->in + BTL_TCP_GREETING_HEAD, sizeof(mac))) {
         guest_welcome(guest);

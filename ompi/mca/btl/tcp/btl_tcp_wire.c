@@ -156,20 +156,16 @@ int btl_tcp_verdict_read(const uint8_t in[BTL_TCP_VERDICT_BYTES], btl_tcp_verdic
     return MCA_SUCCESS;
 }
 
-void btl_tcp_mac(const uint8_t secret[32], char role, const char *job_id,
+void btl_tcp_mac(const uint8_t secret[32], char role,
                  const uint8_t hello[BTL_TCP_HELLO_BYTES],
                  const uint8_t challenge[BTL_TCP_CHALLENGE_BYTES],
                  const uint8_t welcome[BTL_TCP_WELCOME_BYTES], uint8_t mac[OPAL_SHA256_BYTES])
 {
     static const char label[] = "hawser btl tcp 2";
     opal_hmac_sha256_t ctx;
-    uint8_t job_len[4];
-    btl_tcp_put32(job_len, (uint32_t) strlen(job_id));
     opal_hmac_sha256_init(&ctx, secret, 32);
     opal_hmac_sha256_update(&ctx, label, sizeof(label));
     opal_hmac_sha256_update(&ctx, &role, 1);
-    opal_hmac_sha256_update(&ctx, job_len, sizeof(job_len));
-    opal_hmac_sha256_update(&ctx, job_id, strlen(job_id));
     opal_hmac_sha256_update(&ctx, hello, BTL_TCP_HELLO_BYTES);
     opal_hmac_sha256_update(&ctx, challenge, BTL_TCP_CHALLENGE_MAC_AT);
     if (welcome) {

@@ -136,8 +136,8 @@ int btl_tcp_welcome_read(const uint8_t in[BTL_TCP_WELCOME_BYTES], btl_tcp_welcom
 int btl_tcp_verdict_read(const uint8_t in[BTL_TCP_VERDICT_BYTES], btl_tcp_verdict_t *verdict);
 
 /* The code by which `role` ('A' or 'I'; 'W' for a WELCOME) shows that it knows the secret. `welcome`
- * is NULL but for 'W'. */
-void btl_tcp_mac(const uint8_t secret[32], char role, const char *job_id,
+ * is NULL but for 'W'. Both processes' names stand in the HELLO. */
+void btl_tcp_mac(const uint8_t secret[32], char role,
                  const uint8_t hello[BTL_TCP_HELLO_BYTES],
                  const uint8_t challenge[BTL_TCP_CHALLENGE_BYTES],
                  const uint8_t welcome[BTL_TCP_WELCOME_BYTES], uint8_t mac[OPAL_SHA256_BYTES]);

@@ -9,7 +9,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-static const char job_id[] = "job-1";
 static uint8_t secret[32];
 
 static int door_open(void)
@@ -103,9 +102,6 @@ static void test_strangers(void)
     TAP_OK(ask_with(hello) == BTL_TCP_REFUSED_STRANGER,
            "a greeting for another process is refused");
     hello = good_hello();
-    hello.from ^= 1ull << 40;
-    TAP_OK(ask_with(hello) == BTL_TCP_REFUSED_STRANGER, "a process of another job is refused");
-    hello = good_hello();
     hello.from += 1000;
     TAP_OK(ask_with(hello) == BTL_TCP_REFUSED_STRANGER, "a rank beyond the job's size is refused");
     hello = good_hello();
@@ -137,7 +133,7 @@ static void test_strangers(void)
 static btl_tcp_welcome_t welcomed; /* how, the last time */
 
 /* Go through the greeting with a secret. The verdict, or -1. */
-static int prove(int fd, const uint8_t key[32], const char *job, const btl_tcp_hello_t *hello)
+static int prove(int fd, const uint8_t key[32], const btl_tcp_hello_t *hello)
 {
     uint8_t bytes[BTL_TCP_HELLO_BYTES], challenge[BTL_TCP_CHALLENGE_BYTES], mac[32],
         out[BTL_TCP_GREETING_MAX];
@@ -148,7 +144,7 @@ static int prove(int fd, const uint8_t key[32], const char *job, const btl_tcp_h
     if (ask(fd, bytes, sizeof(bytes), challenge) != BTL_TCP_VERDICT_COUNT) {
         return -1;
     }
-    btl_tcp_mac(key, 'I', job, bytes, challenge, NULL, mac);
+    btl_tcp_mac(key, 'I', bytes, challenge, NULL, mac);
     btl_tcp_proof_write(out, mac);
     send(fd, out, BTL_TCP_PROOF_BYTES, MSG_NOSIGNAL);
     if (door_read(fd, out, BTL_TCP_GREETING_HEAD, 3000) < BTL_TCP_GREETING_HEAD ||
@@ -158,7 +154,7 @@ static int prove(int fd, const uint8_t key[32], const char *job, const btl_tcp_h
         return -1;
     }
     if (type == BTL_TCP_WELCOME) {
-        btl_tcp_mac(key, 'W', job, bytes, challenge, out, mac);
+        btl_tcp_mac(key, 'W', bytes, challenge, out, mac);
         return btl_tcp_welcome_read(out, &welcomed) == MCA_SUCCESS &&
                        memcmp(mac, welcomed.mac, sizeof(mac)) == 0
                    ? BTL_TCP_ACCEPTED
@@ -174,18 +170,23 @@ static void test_proofs(void)
     memcpy(wrong, secret, sizeof(wrong));
     wrong[31] ^= 1;
     int fd = door_open();
-    TAP_OK(prove(fd, wrong, job_id, &hello) == BTL_TCP_REFUSED_PROOF, "a wrong secret is refused");
+    TAP_OK(prove(fd, wrong, &hello) == BTL_TCP_REFUSED_PROOF, "a wrong secret is refused");
     TAP_OK(door_is_shut(fd, 1000), "and the connection closed");
     close(fd);
+
+    /* Jobs may know each other: the PML decides, once the secret was proven. */
     fd = door_open();
-    TAP_OK(prove(fd, secret, "job-2", &hello) == BTL_TCP_REFUSED_PROOF, "a wrong job is refused");
+    btl_tcp_hello_t stranger = hello;
+    stranger.from ^= 1ull << 40;
+    TAP_OK(prove(fd, secret, &stranger) == BTL_TCP_REFUSED_CLOSED,
+           "a process of a job that nobody knows is refused");
     close(fd);
 
     /* The door's own code, sent back to it. */
     fd = door_open();
     btl_tcp_hello_write(bytes, &hello);
     ask(fd, bytes, sizeof(bytes), challenge);
-    btl_tcp_mac(secret, 'A', job_id, bytes, challenge, NULL, mac);
+    btl_tcp_mac(secret, 'A', bytes, challenge, NULL, mac);
     TAP_OK(opal_equal_const_time(mac, challenge + BTL_TCP_CHALLENGE_MAC_AT, 32),
            "the door proves itself");
     uint8_t proof[BTL_TCP_PROOF_BYTES], verdict[BTL_TCP_VERDICT_BYTES];
@@ -221,7 +222,7 @@ static void bad_frame(const btl_tcp_frame_t *frame, unsigned marker, const char 
     uint8_t bytes[BTL_TCP_FRAME_HEADER];
     btl_tcp_hello_t hello = good_hello();
     int fd = door_open();
-    bool in = prove(fd, secret, job_id, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000);
+    bool in = prove(fd, secret, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000);
     btl_tcp_frame_write(bytes, frame);
     btl_tcp_put16(bytes + 6, (uint16_t) marker);
     send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
@@ -286,10 +287,10 @@ static void test_session(void)
     btl_tcp_hello_t hello = good_hello(), stale = good_hello();
     hello.serial = stale.serial + 5;
     int fd = door_open(), late = door_open();
-    TAP_REQUIRE(prove(fd, secret, job_id, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000),
+    TAP_REQUIRE(prove(fd, secret, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000),
                 "a session begins");
     uint64_t session = welcomed.session, generation = the_peer()->generation, downs = p->downs;
-    prove(late, secret, job_id, &stale);
+    prove(late, secret, &stale);
     TAP_OK(door_is_shut(late, 3000) && peer_up() && the_peer()->generation == generation,
            "an attempt older than the connection is none, even if it is still open");
     close(late);
@@ -305,7 +306,7 @@ static void test_session(void)
     hello.session = session;
     hello.handed = 2;
     fd = door_open();
-    TAP_OK(prove(fd, secret, job_id, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000) &&
+    TAP_OK(prove(fd, secret, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000) &&
                welcomed.session == session && welcomed.handed == 0,
            "the session goes on");
     unsigned count = read_numbers(fd, &first, &last);
@@ -316,7 +317,7 @@ static void test_session(void)
     int again = door_open();
     hello.serial += 100;
     hello.handed = 5;
-    TAP_OK(prove(again, secret, job_id, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000) &&
+    TAP_OK(prove(again, secret, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000) &&
                welcomed.session == session && door_is_shut(fd, 1000) && p->downs == downs,
            "a peer that alone has lost the connection replaces it");
     close(fd);
@@ -325,7 +326,7 @@ static void test_session(void)
     fd = door_open();
     hello.serial += 100;
     hello.handed = 6; /* only 5 were ever sent */
-    prove(fd, secret, job_id, &hello);
+    prove(fd, secret, &hello);
     TAP_OK(door_is_shut(fd, 1000) && peer_down() && p->downs == downs + 1,
            "who claims to have what was never sent ends the session");
     close(fd);
@@ -335,7 +336,7 @@ static void test_session(void)
     hello.serial += 100;
     hello.handed = 5;
     hello.nonce[0] = 9; /* it names the new session */
-    TAP_OK(prove(fd, secret, job_id, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000) &&
+    TAP_OK(prove(fd, secret, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000) &&
                welcomed.session != session && welcomed.handed == 0,
            "a session that has ended is not resumed");
     send_number(7);
@@ -365,7 +366,7 @@ static void test_loris(void)
     TAP_OK(opened == LORIS, "%d half-open connections", opened);
     uint64_t before = world_now_ns();
     int fd = door_open();
-    int verdict = prove(fd, secret, job_id, &hello);
+    int verdict = prove(fd, secret, &hello);
     TAP_OK(verdict == BTL_TCP_ACCEPTED, "a peer gets in all the same (after %lu ms)",
            (unsigned long) ((world_now_ns() - before) / 1000000));
     close(fd);
@@ -403,7 +404,7 @@ static void test_descriptors(void)
         close(fds[--count]);
     }
     btl_tcp_hello_t hello = good_hello();
-    TAP_OK(prove(client, secret, job_id, &hello) == BTL_TCP_ACCEPTED, "later it is accepted");
+    TAP_OK(prove(client, secret, &hello) == BTL_TCP_ACCEPTED, "later it is accepted");
     close(client);
 }
 
@@ -431,7 +432,7 @@ static void test_fuzz(void)
     }
     btl_tcp_hello_t hello = good_hello();
     int fd = door_open();
-    TAP_OK(prove(fd, secret, job_id, &hello) == BTL_TCP_ACCEPTED,
+    TAP_OK(prove(fd, secret, &hello) == BTL_TCP_ACCEPTED,
            "alive after 300 random greetings");
     close(fd);
 }

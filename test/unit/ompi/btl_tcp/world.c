@@ -465,7 +465,7 @@ static void *incoming(mca_btl_module_t *module, mca_btl_name_t name)
 {
     (void) module;
     uint32_t rank = (uint32_t) name;
-    return rank < WORLD_PEERS_MAX ? &world.peer[rank] : NULL;
+    return name >> 32 == world.job.self >> 32 && rank < WORLD_PEERS_MAX ? &world.peer[rank] : NULL;
 }
 
 static const mca_btl_upcalls_t upcalls = {sizeof(upcalls), arrive,   place, place_cancel,
