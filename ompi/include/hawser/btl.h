@@ -35,7 +35,9 @@
  * keep() and release() of any module, never a poller.
  *
  * Failure. A failed link tells upcalls->state(DOWN) once, hands back all it held, refuses further sends with
- * MCA_ERR_UNREACHABLE, and may later tell state(UP). Nothing is dropped quietly. Memory use is bounded.
+ * MCA_ERR_UNREACHABLE, and may later tell state(UP). Nothing is dropped quietly. Memory use is bounded. A link that can
+ * repair itself without loss or repetition (a connection made again) need not be told down for that: it answers
+ * MCA_ERR_AGAIN meanwhile, for a time that is bounded and a parameter.
  *
  * Threads. Pollers and event callbacks are called by one thread at a time. If services->threads is true, all other functions may
  * be called by several threads at once, also while a poller runs; locks are per endpoint or module. Upcalls must be made
