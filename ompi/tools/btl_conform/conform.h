@@ -193,7 +193,7 @@ void conform_send(conform_peer_t *peer, conform_way_t way, uint16_t stream, size
 extern _Atomic int conform_descriptors;
 /* Largest payload that a way takes. */
 size_t conform_max_len(conform_way_t way);
-/* Wait until peer->arrived reaches `count`, failing after the test's patience. */
+/* Wait until peer->arrived reaches `count`; fails when nothing arrives for long. */
 void conform_wait_arrived(conform_peer_t *peer, uint64_t count);
 /* All that was sent has been handed up. */
 void conform_wait_idle(conform_peer_t *peer);

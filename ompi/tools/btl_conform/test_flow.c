@@ -183,7 +183,7 @@ void test_pressure(void)
             REQUIRE(resident_kib() < before + PRESSURE_KIB, "memory grew by %llu KiB",
                     (unsigned long long)(resident_kib() - before));
             conform_barrier(); /* ... to here */
-            REQUIRE(conform_wait(told_writable, peer, 30000), "refused, and never told writable");
+            REQUIRE(conform_wait(told_writable, peer, 60000), "refused, and never told writable");
             conform_wait_idle(peer);
         }
         self.shared->words[0] = sent;
@@ -307,11 +307,6 @@ static void *thread_main(void *context)
     return NULL;
 }
 
-static bool threads_arrived(void *context)
-{
-    return ((conform_peer_t *)context)->arrived >= THREADS * THREAD_SENDS;
-}
-
 void test_threads(void)
 {
     pthread_t threads[THREADS];
@@ -320,14 +315,11 @@ void test_threads(void)
     for (uintptr_t i = 0; i < THREADS; i++) {
         REQUIRE(pthread_create(&threads[i], NULL, thread_main, (void *)(i + 1)) == 0, "pthread_create");
     }
-    conform_waits("what the other's threads send");
-    REQUIRE(conform_wait(threads_arrived, peer, 100000), "%llu of %d arrived",
-            (unsigned long long)peer->arrived, THREADS * THREAD_SENDS);
+    conform_wait_arrived(peer, THREADS * THREAD_SENDS);
     self.shared->words[16 + self.rank] = 1;
     while (self.shared->words[16 + test_other()] == 0) { /* the peer's come only while I make progress */
         conform_progress();
     }
-    conform_goes_on();
     for (int i = 0; i < THREADS; i++) {
         pthread_join(threads[i], NULL);
     }
