@@ -296,6 +296,21 @@ static void take_failed(void *arg, orte_oob_message_t *message)
     free(notice.text);
 }
 
+static void take_examined(void *arg, orte_oob_message_t *message)
+{
+    orte_daemons_t *daemons = arg;
+    orte_wire_notice_t notice;
+
+    if (orte_wire_unpack_notice(message, &notice) != OPAL_SUCCESS) {
+        nonsense(daemons, message);
+    } else if (notice.text == NULL) {
+        orte_errmgr_examined(daemons->rt->job);
+    } else {
+        orte_report("%s", notice.text);
+        free(notice.text);
+    }
+}
+
 static void take_output(void *arg, orte_oob_message_t *message)
 {
     orte_daemons_t *daemons = arg;
@@ -351,6 +366,7 @@ static const struct {
     {ORTE_WIRE_EXITED, take_exited},
     {ORTE_WIRE_ABORTED, take_aborted},
     {ORTE_WIRE_FAILED, take_failed},
+    {ORTE_WIRE_EXAMINED, take_examined},
     {ORTE_WIRE_OUTPUT, take_output},
     {ORTE_WIRE_OVER, take_over},
     {ORTE_WIRE_INPUT_LOST, take_input_lost},
@@ -453,6 +469,21 @@ void orte_daemons_end(orte_job_t *job, bool hard)
 {
     orte_plm_stop_starting(job->rt);
     tell_all(job->rt, ORTE_WIRE_END, hard);
+}
+
+int orte_daemons_examine(orte_job_t *job, bool states, bool stacks)
+{
+    const orte_runtime_t *rt = job->rt;
+    int asked = 0;
+
+    if (rt->daemons == NULL) {
+        return 0;
+    }
+    tell_all(job->rt, ORTE_WIRE_EXAMINE, (states ? 1 : 0) | (stacks ? 2 : 0));
+    for (uint32_t i = 1; i < rt->ndaemons; i++) {
+        asked += rt->daemons->list[i].has_part;
+    }
+    return asked;
 }
 
 void orte_daemons_output_lost(const orte_proc_t *proc, bool is_stderr)

@@ -2,6 +2,7 @@
 /* What a daemon makes of what mpirun says. */
 #include "orte/runtime/follow.h"
 
+#include "orte/mca/errmgr/errmgr.h"
 #include "orte/mca/grpcomm/grpcomm.h"
 #include "orte/mca/iof/iof.h"
 #include "orte/mca/odls/odls.h"
@@ -126,6 +127,11 @@ void orte_follow_proc_aborted(const orte_proc_t *proc, int code, const char *tex
 void orte_follow_failed(orte_runtime_t *rt, int rank, int code, const char *text)
 {
     send_notice(rt, ORTE_WIRE_FAILED, rank, 0, code, text);
+}
+
+void orte_follow_examined(orte_runtime_t *rt, const char *text)
+{
+    send_notice(rt, ORTE_WIRE_EXAMINED, 0, 0, 0, text);
 }
 
 void orte_follow_start_failed(orte_runtime_t *rt, uint32_t index, const char *text)
@@ -265,6 +271,19 @@ static void take_end(void *arg, orte_oob_message_t *message)
     }
 }
 
+/* Without the job there is nothing to tell, and mpirun does not wait for it. */
+static void take_examine(void *arg, orte_oob_message_t *message)
+{
+    orte_runtime_t *rt = arg;
+    int wanted;
+
+    if (orte_wire_unpack_number(message, 1, 3, &wanted) != OPAL_SUCCESS) {
+        nonsense(rt, message);
+    } else if (self.has_job) {
+        orte_errmgr_examine(rt->job, (wanted & 1) != 0, (wanted & 2) != 0);
+    }
+}
+
 /* The children get the same message from mpirun, and go before us. */
 static void take_leave(void *arg, orte_oob_message_t *message)
 {
@@ -361,6 +380,7 @@ static const struct {
     {ORTE_WIRE_LAUNCH, take_launch},
     {ORTE_WIRE_SIGNAL, take_signal},
     {ORTE_WIRE_END, take_end},
+    {ORTE_WIRE_EXAMINE, take_examine},
     {ORTE_WIRE_LEAVE, take_leave},
     {ORTE_WIRE_INPUT, take_input},
     {ORTE_WIRE_OUTPUT_LOST, take_output_lost},

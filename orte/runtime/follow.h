@@ -24,6 +24,8 @@ ORTE_DECLSPEC void orte_follow_proc_exited(const orte_proc_t *proc, bool was_fin
 ORTE_DECLSPEC void orte_follow_proc_aborted(const orte_proc_t *proc, int code, const char *text);
 /* A process, or a step (rank -1), could not be started; text NULL: reported already. */
 ORTE_DECLSPEC void orte_follow_failed(orte_runtime_t *rt, int rank, int code, const char *text);
+/* A line about this host's processes; NULL: all is told. */
+ORTE_DECLSPEC void orte_follow_examined(orte_runtime_t *rt, const char *text);
 ORTE_DECLSPEC void orte_follow_start_failed(orte_runtime_t *rt, uint32_t index, const char *text);
 /* At most ORTE_OOB_STREAM_MAX - ORTE_WIRE_STREAM_HEADER bytes. */
 ORTE_DECLSPEC void orte_follow_output(const orte_proc_t *proc, bool is_stderr, const void *data,

@@ -193,6 +193,7 @@ struct orte_job {
     char *start_dir;     /* where mpirun was started; NULL: here */
     int nrunning;        /* started on this host and not yet waited for */
     int nalive;          /* on all hosts: not known to have ended */
+    int unexamined;      /* hosts whose processes are being looked at, after a time limit */
     int parts;           /* hosts on which something of the job may still run or be on its way */
     int exit_code;       /* first failure decides */
     bool failed;         /* exit_code was set by a failure that was reported */

@@ -9,6 +9,7 @@
  *     LAUNCH   the job, complete                  TOPOLOGY   the answer to ASK_TOPOLOGY
  *     SIGNAL   to all processes                   START_FAILED  of a daemon below it in the tree
  *     END      the job                            EXITED     a process was waited for
+ *     EXAMINE  what is each process doing?        EXAMINED   a line about that; without text: all told
  *     LEAVE    all is over: daemons exit          ABORTED    a process called abort
  *     INPUT    (to one) a piece of stdin;         FAILED     a process or a step could not be started
  *              none: its end                      OUTPUT     a piece of a process's stdout or stderr
@@ -38,6 +39,8 @@ enum {
     ORTE_WIRE_LAUNCH,
     ORTE_WIRE_SIGNAL,
     ORTE_WIRE_END,
+    ORTE_WIRE_EXAMINE,
+    ORTE_WIRE_EXAMINED,
     ORTE_WIRE_LEAVE,
     ORTE_WIRE_EXITED,
     ORTE_WIRE_ABORTED,
@@ -110,7 +113,7 @@ ORTE_DECLSPEC int orte_wire_unpack_stream(const orte_oob_message_t *message,
 ORTE_DECLSPEC void orte_wire_pack_request(orte_pack_t *pack, const orte_wire_request_t *request);
 ORTE_DECLSPEC int orte_wire_unpack_request(const orte_oob_message_t *message,
                                            orte_wire_request_t *request);
-/* SIGNAL, END: a number between min and max. */
+/* SIGNAL, END, EXAMINE (1: states, 2: stacks, 3: both): a number between min and max. */
 ORTE_DECLSPEC int orte_wire_unpack_number(const orte_oob_message_t *message, int min, int max,
                                           int *number);
 

@@ -69,8 +69,12 @@ cut_host() {
 crash_host() {
     up
     lab crash "$1" >/dev/null
-    verdict "power failure of $1" 125 "the daemon on host $1 is lost"
+    finish
+    is "power failure of $1" "$code $(wc -l <err) $(grep -c "the daemon on host $1 is lost" err)" "125 1 1"
     lab mend "$1" 1
+    # There nobody was left who could remove files.
+    lab exec "$1" "$top_builddir/orte/orte-clean"
+    ok "nothing left" gone_in_time
 }
 end_mpirun() {
     up
@@ -79,7 +83,7 @@ end_mpirun() {
 }
 # As with a real ssh, whose end does not end what it started: daemons notice by themselves.
 apart() { # HOW HOST
-    lab agent-mode "$2" dies 5
+    lab agent-mode "$2" dies 12
     lonely=$2
     "$1" "$2"
     lonely=''

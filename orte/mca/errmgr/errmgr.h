@@ -21,6 +21,11 @@ ORTE_DECLSPEC void orte_errmgr_interrupted(orte_job_t *job, int signal_number);
 /* The time limit is over. The job is ended after what the user asked for has been shown: states of
  * its processes, stacks of those on this host. */
 ORTE_DECLSPEC void orte_errmgr_timeout(orte_job_t *job);
+/* Tell in which state, and where in their programs, the processes of this host are. Ends with
+ * orte_errmgr_examined(). */
+ORTE_DECLSPEC void orte_errmgr_examine(orte_job_t *job, bool states, bool stacks);
+/* All is told of the processes of one host. */
+ORTE_DECLSPEC void orte_errmgr_examined(orte_job_t *job);
 /* A step of the launch failed and was reported. */
 ORTE_DECLSPEC void orte_errmgr_step_failed(orte_job_t *job, int exit_code);
 /* A process could not be started; text says why (NULL: it was reported). */

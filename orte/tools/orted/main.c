@@ -5,6 +5,7 @@
 #include "opal/runtime/opal.h"
 #include "opal/util/argv.h"
 #include "opal/util/output.h"
+#include "orte/mca/errmgr/errmgr.h"
 #include "orte/mca/iof/iof.h"
 #include "orte/mca/odls/odls.h"
 #include "orte/mca/plm/plm.h"
@@ -208,6 +209,9 @@ static int register_params(void)
 
     if (rc == OPAL_SUCCESS) {
         rc = orte_iof_register_params();
+    }
+    if (rc == OPAL_SUCCESS) {
+        rc = orte_errmgr_register_params();
     }
     return rc == OPAL_SUCCESS ? orte_oob_register_params() : rc;
 }

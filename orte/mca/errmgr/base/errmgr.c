@@ -13,6 +13,7 @@
 
 #include <event2/event.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,13 +197,31 @@ static const char *state_name(const orte_proc_t *proc)
     return names[proc->state];
 }
 
+/* A line for the user, from any host. */
+__attribute__((format(printf, 2, 3))) static void say(const orte_job_t *job, const char *format, ...)
+{
+    char text[4096];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (job->rt->index != 0) {
+        orte_follow_examined(job->rt, text);
+    } else {
+        orte_report("%s", text);
+    }
+}
+
 static void report_states(const orte_job_t *job)
 {
     char who[512];
 
     for (int i = 0; i < job->nprocs; i++) {
-        describe(job->procs[i], who, sizeof(who));
-        orte_report("%s %s", who, state_name(job->procs[i]));
+        if (job->procs[i]->node->local) {
+            describe(job->procs[i], who, sizeof(who));
+            say(job, "%s %s", who, state_name(job->procs[i]));
+        }
     }
 }
 
@@ -219,16 +238,19 @@ static void show_stack(void *arg, size_t which, pid_t pid, const char *text)
     char who[512];
 
     describe(errmgr->procs[which], who, sizeof(who));
-    orte_report("stack trace of %s, process %ld:", who, (long)pid);
+    say(errmgr->job, "stack trace of %s, process %ld:", who, (long)pid);
     for (size_t len; *text != '\0'; text += len + (text[len] == '\n')) {
         len = strcspn(text, "\n");
-        orte_report("    %.*s", (int)len, text);
+        say(errmgr->job, "    %.*s", (int)len, text);
     }
 }
 
-static void end_after_timeout(orte_job_t *job)
+/* The job waits for this before it is ended; the daemons' own limits bound it. */
+void orte_errmgr_examined(orte_job_t *job)
 {
-    if (job->state < ORTE_JOB_ENDING) {
+    if (job->rt->index != 0) {
+        orte_follow_examined(job->rt, NULL);
+    } else if (--job->unexamined == 0 && job->state < ORTE_JOB_ENDING) {
         fail(job, ORTE_EXIT_TIMEOUT, true);
     }
 }
@@ -242,7 +264,7 @@ static void stacks_shown(void *arg)
     orte_stacks_destroy(errmgr->stacks);
     free(errmgr->procs);
     free(errmgr);
-    end_after_timeout(job);
+    orte_errmgr_examined(job);
 }
 
 /* What is left out is said. */
@@ -290,19 +312,27 @@ static bool collect_stacks(orte_job_t *job)
     return true;
 }
 
+void orte_errmgr_examine(orte_job_t *job, bool states, bool stacks)
+{
+    if (states) {
+        report_states(job);
+    }
+    if (!stacks || job->rt->errmgr != NULL || !collect_stacks(job)) {
+        orte_errmgr_examined(job);
+    }
+}
+
 void orte_errmgr_timeout(orte_job_t *job)
 {
+    bool states = job->rt->opt.report_state, stacks = job->rt->opt.stack_traces;
+
     if (job->state >= ORTE_JOB_ENDING) {
         return;
     }
     orte_report("the job did not end within the time limit of %g s (--timeout); ending it",
                 job->rt->opt.timeout);
-    if (job->rt->opt.report_state) {
-        report_states(job);
-    }
-    if (!job->rt->opt.stack_traces || !collect_stacks(job)) {
-        end_after_timeout(job);
-    }
+    job->unexamined = 1 + (states || stacks ? orte_daemons_examine(job, states, stacks) : 0);
+    orte_errmgr_examine(job, states, stacks);
 }
 
 void orte_errmgr_step_failed(orte_job_t *job, int exit_code)
