@@ -267,20 +267,6 @@ static void stacks_shown(void *arg)
     orte_errmgr_examined(job);
 }
 
-/* What is left out is said. */
-static void report_elsewhere(const orte_job_t *job)
-{
-    int elsewhere = 0;
-
-    for (int i = 0; i < job->nprocs; i++) {
-        elsewhere += !job->procs[i]->node->local;
-    }
-    if (elsewhere > 0) {
-        orte_report("the stacks of %d processes on other hosts are not shown: only those of this "
-                    "host can be collected", elsewhere);
-    }
-}
-
 /* Of the processes on this host. False: it can't be done; then the end does not wait for it. */
 static bool collect_stacks(orte_job_t *job)
 {
@@ -308,7 +294,6 @@ static bool collect_stacks(orte_job_t *job)
         return false;
     }
     job->rt->errmgr = errmgr;
-    report_elsewhere(job);
     return true;
 }
 
