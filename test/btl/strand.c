@@ -14,7 +14,7 @@
  * its own. A link may be throttled, to a rate that another seeded choice changes as it goes.
  *
  * Parameters: btl_strand_links, _seed, _life and _fade (ms; 0: never dies), _rate (bytes/s; 0: no
- * limit), _last (links from this one on never die), _get (offer single copy).
+ * limit), _last (links from this one on never die), _get (offer single copy), _final (who dies stays dead).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -89,7 +89,7 @@ static const mca_btl_services_t *services;
 static strand_module_t modules[LINKS_MAX];
 static mca_btl_module_t *module_list[LINKS_MAX];
 static int64_t links, seed, life_ms, fade_ms, rate, last;
-static bool get;
+static bool get, final;
 static uint64_t state;
 static void *timer;
 static _Alignas(16) unsigned char input[sizeof(frame_t) + FRAG_MAX + MCA_BTL_HEADER_MAX];
@@ -344,7 +344,7 @@ static void live(mca_btl_endpoint_t *ep, uint64_t now)
         ep->change_ns = after_ms(fade_ms);
     } else if (ep->life == FADING) {
         die(ep);
-    } else {
+    } else if (!final) {
         revive(ep);
     }
     ep->owe = ep->peer_generation > 0; /* the last one may have been lost */
@@ -625,7 +625,7 @@ static int register_params(const mca_base_services_t *base)
         {"life", 100, 0, INT32_MAX, &life_ms},   {"fade", 10, 0, INT32_MAX, &fade_ms},
         {"rate", 0, 0, INT64_MAX, &rate},        {"last", -1, -1, LINKS_MAX, &last},
     };
-    static mca_base_var_desc_t descs[7];
+    static mca_base_var_desc_t descs[8];
     for (size_t i = 0; i < 6; i++) {
         descs[i] = (mca_base_var_desc_t){
             .framework = "btl", .component = "strand", .name = list[i].name, .help = "See the source",
@@ -641,7 +641,10 @@ static int register_params(const mca_base_services_t *base)
     descs[6].type = MCA_VAR_BOOL;
     descs[6].min = descs[6].max = 0;
     descs[6].def.b = false;
-    return base->var_register(&descs[6], &get);
+    descs[7] = descs[6];
+    descs[7].name = "final";
+    int rc = base->var_register(&descs[6], &get);
+    return rc == MCA_SUCCESS ? base->var_register(&descs[7], &final) : rc;
 }
 
 static const mca_btl_component_ops_t component_ops = {

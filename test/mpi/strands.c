@@ -301,6 +301,29 @@ static void mix(int rounds)
     MPI_Finalize();
 }
 
+/* Links that die for good: everything that waits for the peer ends with an error, nothing hangs. */
+static void cut_off(void)
+{
+    static char big[1 << 20], small[16], never[16];
+    int rc = MPI_SUCCESS;
+    MPI_Request request;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Irecv(never, sizeof(never), MPI_BYTE, 1 - rank, 99, MPI_COMM_WORLD, &request);
+    for (int i = 0; rc == MPI_SUCCESS && i < 1000000; i++) { /* rank 0 sends, 1 receives */
+        int bytes = i % 4 ? (int) sizeof(small) : (int) sizeof(big);
+        char *data = i % 4 ? small : big;
+        rc = rank == 0 ? MPI_Send(data, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD)
+                       : MPI_Recv(data, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_CHECK(rc != MPI_SUCCESS);
+    MPI_CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+    MPI_CHECK(MPI_Ssend(small, 1, MPI_BYTE, 1 - rank, 2, MPI_COMM_WORLD) != MPI_SUCCESS);
+    MPI_CHECK(MPI_Recv(small, 1, MPI_BYTE, 1 - rank, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+    MPI_Finalize();
+}
+
 static void mix_short(void)
 {
     mix(10);
@@ -314,6 +337,7 @@ static void mix_long(void)
 static const mpi_test_t tests[] = {
     {.name = "mix", .fn = mix_short, .np = 3, .seconds = 120},
     {.name = "pair", .fn = mix_long, .np = 2, .seconds = 240},
+    {.name = "cut-off", .fn = cut_off, .np = 2, .seconds = 60, .says = "can't be reached any more"},
 };
 
 int main(int argc, char **argv)

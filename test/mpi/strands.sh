@@ -39,6 +39,7 @@ strands mix --mca btl_strand_links 1
 strands pair --mca btl_strand_links 1 --mca btl_strand_get 1
 strands pair --mca btl_strand_links 4 --mca btl_strand_rate 200000000
 strands mix --mca pml chaos --mca btl_strand_links 2
+strands cut-off --mca btl_strand_links 2 --mca btl_strand_final 1 --mca pml_base_path_timeout 1
 LIST
 echo "1..$count"
 exit $failed

@@ -4,7 +4,7 @@
 mpirun_tests = system/mpirun_run.sh system/mpirun_io.sh system/mpirun_end.sh
 check_SCRIPTS += $(mpirun_tests)
 EXTRA_DIST += $(mpirun_tests) system/lib.sh
-EXTRA_PROGRAMS = system/pmix_client
+EXTRA_PROGRAMS += system/pmix_client
 system_pmix_client_SOURCES = system/pmix_client.c
 system_pmix_client_LDADD = $(PMIX_LIBS)
 CLEANFILES += $(EXTRA_PROGRAMS)
