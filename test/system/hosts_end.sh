@@ -70,7 +70,7 @@ crash_host() {
     up
     lab crash "$1" >/dev/null
     finish
-    is "power failure of $1" "$code $(wc -l <err) $(grep -c "the daemon on host $1 is lost" err)" "125 1 1"
+    is "power failure of $1" "$code $(grep -c ^mpirun: err) $(grep -c "the daemon on host $1 is lost" err)" "125 1 1"
     lab mend "$1" 1
     # There nobody was left who could remove files.
     lab exec "$1" "$top_builddir/orte/orte-clean"
@@ -83,7 +83,7 @@ end_mpirun() {
 }
 # As with a real ssh, whose end does not end what it started: daemons notice by themselves.
 apart() { # HOW HOST
-    lab agent-mode "$2" dies 12
+    lab agent-mode "$2" dies 5
     lonely=$2
     "$1" "$2"
     lonely=''

@@ -71,8 +71,11 @@ typedef struct {
 
 ORTE_DECLSPEC int orte_plm_register_params(void);
 ORTE_DECLSPEC void orte_plm_orders_free(orte_plm_orders_t *orders);
-/* The text for a daemon's standard input: a line with the version, then the packed orders. */
+/* The text for a daemon's standard input: a line with the version and their size, then the
+ * packed orders. */
 ORTE_DECLSPEC void orte_plm_pack_orders(orte_pack_t *pack, const orte_plm_orders_t *orders);
+/* Is this all of them? */
+ORTE_DECLSPEC bool orte_plm_orders_complete(const uint8_t *data, size_t size);
 /* The reverse. OPAL_ERR_NOT_SUPPORTED: of another version, which *version (static) names;
  * OPAL_ERR_PARSE: no orders at all. */
 ORTE_DECLSPEC int orte_plm_unpack_orders(const uint8_t *data, size_t size,

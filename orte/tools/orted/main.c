@@ -40,7 +40,7 @@ static int usage(void)
     return 0;
 }
 
-/* Everything up to the end of standard input; NULL after a report. */
+/* The orders from standard input, or all that there is; NULL after a report. */
 static uint8_t *read_orders(size_t *size)
 {
     size_t room = 1 << 16;
@@ -56,6 +56,9 @@ static uint8_t *read_orders(size_t *size)
             return data;
         }
         *size += (size_t)got;
+        if (orte_plm_orders_complete(data, *size)) {
+            return data;
+        }
         if (*size == room) {
             uint8_t *grown = room >= ORDERS_MAX ? NULL : realloc(data, room *= 2);
             if (grown == NULL) {

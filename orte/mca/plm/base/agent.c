@@ -38,6 +38,7 @@ typedef struct {
     int fd;                 /* its output; -1: closed */
     struct event *readable;
     struct event *deadline;
+    bool failed;            /* what it said has been made a message of */
     bool dropped;           /* nobody wants to hear of its end */
     size_t said;
     char text[SAID_MAX];
@@ -149,8 +150,16 @@ static void daemon_failed(agent_t *agent, const char *text)
 {
     agent->plm->starting--;
     agent->waiting = 0;
+    agent->failed = true;
     agent->dropped = true;
     orte_daemons_start_failed(agent->plm->rt, agent->index, text);
+}
+
+static void show(const char *data, size_t size)
+{
+    if (size > 0 && write(STDERR_FILENO, data, size) < 0) {
+        return; /* nowhere left to say so */
+    }
 }
 
 /* It was waited for and all that it said has been read. */
@@ -163,17 +172,34 @@ static void agent_over(agent_t *agent)
         daemon_failed(agent, text);
     } else if (agent->waiting > 0) {
         agent->plm->starting--;
+    } else if (!agent->failed && !(WIFEXITED(agent->status) && WEXITSTATUS(agent->status) == 255)) {
+        show(agent->text, agent->said);
     }
     agent_free(agent);
 }
 
-/* What a daemon says once it is connected is for the user at once. */
+/* What a daemon says once it is connected is for the user at once. Other words are held until more
+ * come: if they are the agent's last and it ends with 255, it has only said that it lost its
+ * connection, of which the user hears otherwise if it matters. */
+static void pass_on_late(agent_t *agent, const char *data, size_t size)
+{
+    static const char mark[] = "orted on ";
+
+    show(agent->text, agent->said);
+    agent->said = 0;
+    if ((size >= sizeof(mark) - 1 && memcmp(data, mark, sizeof(mark) - 1) == 0) ||
+        size > SAID_MAX) {
+        show(data, size);
+        return;
+    }
+    memcpy(agent->text, data, size);
+    agent->said = size;
+}
+
 static void pass_on(agent_t *agent, const char *data, size_t size)
 {
     if (agent->waiting == 0) {
-        if (write(STDERR_FILENO, data, size) < 0) {
-            return; /* nowhere left to say so */
-        }
+        pass_on_late(agent, data, size);
         return;
     }
     if (size > SAID_MAX - agent->said) {
@@ -397,6 +423,7 @@ void orte_plm_connected(orte_runtime_t *rt, uint32_t index)
         bool covers = plm->module->all_at_once ? index >= agent->index : index == agent->index;
         if (covers && agent->waiting > 0 && --agent->waiting == 0) {
             event_del(agent->deadline);
+            agent->said = 0; /* greetings of a login shell, at most */
             plm->starting--;
             /* A daemon cleans up after itself: should we be killed, it is left to do so. */
             orte_reaper_group(rt->reaper, agent->pid, false);

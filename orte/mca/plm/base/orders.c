@@ -9,8 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first line is text, and the same in all versions to come. */
+/* The first line is text, and the same in all versions to come: this, the version, and the number of
+ * bytes that follow. An agent may keep the daemon's standard input open, so that its end tells
+ * nothing. */
 #define GREETING "hawser-orted "
+#define GREETING_MAX 128
 
 void orte_plm_orders_free(orte_plm_orders_t *orders)
 {
@@ -27,11 +30,8 @@ void orte_plm_orders_free(orte_plm_orders_t *orders)
     explicit_bzero(orders, sizeof(*orders));
 }
 
-void orte_plm_pack_orders(orte_pack_t *pack, const orte_plm_orders_t *orders)
+static void pack_body(orte_pack_t *pack, const orte_plm_orders_t *orders)
 {
-    static const char line[] = GREETING PACKAGE_VERSION "\n";
-
-    orte_pack_raw(pack, line, sizeof(line) - 1);
     orte_pack_u32(pack, orders->index);
     orte_pack_u32(pack, orders->count);
     orte_pack_u32(pack, orders->radix);
@@ -49,20 +49,53 @@ void orte_plm_pack_orders(orte_pack_t *pack, const orte_plm_orders_t *orders)
     }
 }
 
-/* The length of the first line; 0 if it is none of ours. *version is what it names. */
-static size_t read_greeting(const uint8_t *data, size_t size, const char **version)
+void orte_plm_pack_orders(orte_pack_t *pack, const orte_plm_orders_t *orders)
+{
+    char line[GREETING_MAX];
+    orte_pack_t body;
+    size_t size;
+
+    orte_pack_init(&body);
+    pack_body(&body, orders);
+    uint8_t *data = orte_pack_take(&body, &size);
+    if (data == NULL) {
+        pack->rc = OPAL_ERR_OUT_OF_RESOURCE;
+        return;
+    }
+    int length = snprintf(line, sizeof(line), GREETING PACKAGE_VERSION " %zu\n", size);
+    orte_pack_raw(pack, line, (size_t)length);
+    orte_pack_raw(pack, data, size);
+    explicit_bzero(data, size);
+    free(data);
+}
+
+/* The length of the first line; 0 if it is none of ours. *version is what it names, *body the number
+ * of bytes behind it. */
+static size_t read_greeting(const uint8_t *data, size_t size, const char **version, size_t *body)
 {
     static char found[32];
-    size_t skip = sizeof(GREETING) - 1;
-    const uint8_t *end = size > skip ? memchr(data, '\n', size < 128 ? size : 128) : NULL;
+    char line[GREETING_MAX];
+    size_t skip = sizeof(GREETING) - 1, limit = size < sizeof(line) ? size : sizeof(line) - 1;
+    const uint8_t *end = size > skip ? memchr(data, '\n', limit) : NULL;
 
     if (end == NULL || memcmp(data, GREETING, skip) != 0) {
         return 0;
     }
-    snprintf(found, sizeof(found), "%.*s", (int)(end - data - (ptrdiff_t)skip),
-             (const char *)data + skip);
+    size_t length = (size_t)(end - data);
+    memcpy(line, data, length);
+    line[length] = '\0';
+    snprintf(found, sizeof(found), "%.*s", (int)strcspn(line + skip, " "), line + skip);
     *version = found;
-    return (size_t)(end - data) + 1;
+    *body = strtoul(line + skip + strcspn(line + skip, " "), NULL, 10);
+    return length + 1;
+}
+
+bool orte_plm_orders_complete(const uint8_t *data, size_t size)
+{
+    const char *version;
+    size_t body, line = read_greeting(data, size, &version, &body);
+
+    return line > 0 && size - line >= body;
 }
 
 static void unpack_hosts(orte_unpack_t *unpack, orte_plm_orders_t *orders)
@@ -109,7 +142,7 @@ int orte_plm_unpack_orders(const uint8_t *data, size_t size, orte_plm_orders_t *
                            const char **version)
 {
     orte_unpack_t unpack;
-    size_t skip = read_greeting(data, size, version);
+    size_t body, skip = read_greeting(data, size, version, &body);
 
     *orders = (orte_plm_orders_t){0};
     if (skip == 0) {
@@ -118,7 +151,10 @@ int orte_plm_unpack_orders(const uint8_t *data, size_t size, orte_plm_orders_t *
     if (strcmp(*version, PACKAGE_VERSION) != 0) {
         return OPAL_ERR_NOT_SUPPORTED;
     }
-    orte_unpack_init(&unpack, data + skip, size - skip);
+    if (size - skip != body) {
+        return OPAL_ERR_PARSE;
+    }
+    orte_unpack_init(&unpack, data + skip, body);
     orders->index = orte_unpack_u32(&unpack);
     uint32_t count = orte_unpack_u32(&unpack);
     orders->radix = orte_unpack_u32(&unpack);

@@ -44,7 +44,8 @@ static const orte_plm_module_t *module_of(opal_list_item_t *item, const char **n
 const orte_plm_module_t *orte_plm_select(const char *wanted, const char **chosen)
 {
     const orte_plm_module_t *best = NULL;
-    const char *why = "no component of plm is installed, or parameter plm rules all of them out";
+    char why[1024] = "";
+    size_t used = 0;
     opal_list_item_t *item, *next;
 
     if (mca_base_framework_open(&framework, MCA_BASE_OPEN_DEFAULT) != OPAL_SUCCESS) {
@@ -57,16 +58,18 @@ const orte_plm_module_t *orte_plm_select(const char *wanted, const char **chosen
             continue;
         }
         const char *refusal = module->unusable();
-        if (refusal != NULL) {
-            why = refusal;
-        } else if (best == NULL || module->priority > best->priority) {
+        if (refusal != NULL && used < sizeof(why)) {
+            used += (size_t)snprintf(why + used, sizeof(why) - used, "%s%s: %s",
+                                     used == 0 ? "" : "; ", name, refusal);
+        } else if (refusal == NULL && (best == NULL || module->priority > best->priority)) {
             best = module;
             *chosen = name;
         }
     }
     if (best == NULL) {
         orte_report("the job needs daemons on other hosts, and nothing here can start them: %s",
-                    why);
+                    used > 0 ? why : "no component of plm is installed, or parameter plm rules all "
+                                     "of them out");
     }
     return best;
 }
