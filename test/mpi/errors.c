@@ -105,6 +105,53 @@ static void test_arguments(void)
     MPI_Finalize();
 }
 
+/* Buffers that can't be; and those that look so, but are none of it. */
+static void test_buffers(void)
+{
+    int rank, size, x = 1, y[8] = {0};
+    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Datatype absolute;
+    MPI_Aint at;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(world, &rank);
+    MPI_Comm_size(world, &size);
+    const int others = rank == 0 ? 1 : 0;
+    MPI_CHECK(MPI_Send(NULL, 1, MPI_INT, others, 0, world) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Send(MPI_IN_PLACE, 1, MPI_INT, others, 0, world) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Recv(NULL, 1, MPI_INT, others, 0, world, MPI_STATUS_IGNORE) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Bcast(NULL, 1, MPI_INT, 0, world) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Bcast(MPI_IN_PLACE, 1, MPI_INT, 0, world) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Allreduce(&x, &x, 1, MPI_INT, MPI_SUM, world) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Allreduce(NULL, y, 1, MPI_INT, MPI_SUM, world) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Scan(MPI_IN_PLACE, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, world) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Allgather(&x, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, world) == MPI_ERR_BUFFER);
+    if (rank != 0) { /* only the root has its own part in place */
+        MPI_CHECK(MPI_Gather(MPI_IN_PLACE, 1, MPI_INT, NULL, 1, MPI_INT, 0, world) ==
+                  MPI_ERR_BUFFER);
+        MPI_CHECK(MPI_Scatter(NULL, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 0, world) ==
+                  MPI_ERR_BUFFER);
+        MPI_CHECK(MPI_Reduce(MPI_IN_PLACE, NULL, 1, MPI_INT, MPI_SUM, 0, world) == MPI_ERR_BUFFER);
+    }
+    /* Nothing to move, nobody there, addresses in the datatype, not significant here. */
+    MPI_CHECK(MPI_Sendrecv(NULL, 0, MPI_INT, others, 0, NULL, 0, MPI_INT, others, 0, world,
+                           MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Send(NULL, 1, MPI_INT, MPI_PROC_NULL, 0, world) == MPI_SUCCESS);
+    MPI_Get_address(&x, &at);
+    MPI_Type_create_hindexed(1, (int[]) {1}, &at, MPI_INT, &absolute);
+    MPI_Type_commit(&absolute);
+    MPI_CHECK(MPI_Bcast(MPI_BOTTOM, 1, absolute, 0, world) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Gather(&x, 1, MPI_INT, rank == 0 ? y : NULL, 1, MPI_INT, 0, world) ==
+              MPI_SUCCESS);
+    MPI_CHECK(MPI_Scatter(rank == 0 ? y : NULL, 1, MPI_INT, rank == 0 ? MPI_IN_PLACE : &x, 1,
+                          MPI_INT, 0, world) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Reduce(rank == 0 ? MPI_IN_PLACE : &x, rank == 0 ? y : NULL, 1, MPI_INT, MPI_SUM,
+                         0, world) == MPI_SUCCESS);
+    MPI_CHECK(rank != 0 || y[0] == size);
+    MPI_Type_free(&absolute);
+    MPI_Finalize();
+}
+
 static void test_fatal(void)
 {
     int rank;
@@ -176,6 +223,7 @@ static const mpi_test_t tests[] = {
     {.name = "no-object", .np = 1, .fn = test_no_object},
     {.name = "wrong-kind", .np = 1, .fn = test_wrong_kind},
     {.name = "arguments", .np = 2, .fn = test_arguments},
+    {.name = "buffers", .np = 2, .fn = test_buffers},
     {.name = "codes", .np = 1, .fn = test_codes},
     {.name = "fatal",
      .np = 3,

@@ -22,6 +22,9 @@ UNDEFINED_IF_LARGE = re.compile(r"MPI_(Get_count|Get_elements|Type_size|Type_get
 # The object whose error handler is called, in order of preference.
 ERROR_OBJECTS = ("WINDOW", "FILE", "SESSION", "COMMUNICATOR")
 
+# A count for each partition: not looked at by the shell.
+PARTITIONED = re.compile(r"MPI_P(send|recv)_init")
+
 COLLECTIVE = re.compile(r"MPI_I?(gatherv?|scatterv?|allgatherv?|alltoallv?|bcast|reduce)(_init)?$",
                         re.IGNORECASE)
 
@@ -151,6 +154,8 @@ class Shell:
         """The error class, with the argument noted for the error handler's message."""
         if p is None:
             return error
+        if p.kind == "BUFFER":
+            return f"ompi_shell_bad_address({error}, \"{p.name}\", {p.name})"
         if bodies.is_handle(self.routine, p) and not p.type.endswith("*"):
             return f"ompi_shell_bad_handle({error}, \"{p.name}\", {p.name})"
         if p.type.endswith("*") or p.array:
@@ -216,7 +221,84 @@ class Shell:
                 if condition:
                     text = f"{condition} && " + (f"({text})" if " && " in text else text)
                 found.append((text, check[1], p))
+        found += [(text, "MPI_ERR_BUFFER", p) for text, p in self.buffer_checks()]
         self.guard(found, target)
+
+    # -- buffers: after their counts and datatypes --
+
+    def buffer_checks(self):
+        """(condition, parameter) of buffers that can't be. Not for windows and files, nor for
+        messages, which may be MPI_MESSAGE_NO_PROC."""
+        if {"WINDOW", "FILE", "MESSAGE"} & {p.kind for p in self.parameters} or \
+                PARTITIONED.match(self.name) or not self.moves_data():
+            return []
+        found = []
+        for p in self.parameters:
+            text = self.bad_buffer(p) if p.kind == "BUFFER" else None
+            if text:
+                when = self.buffer_matters(p)
+                text = f"({text})" if " || " in text and when else text
+                found.append((f"{when} && {text}" if when else text, p))
+        return found + self.aliased_buffers()
+
+    def count_and_type(self, p):
+        """The arguments that go with a buffer; None where there is one count for each process."""
+        side = p.name[:-3]
+        by_name = {q.name: q for q in self.parameters}
+        for count, kind in ((side + "count", side + "type"), (side + "count", "datatype"),
+                            ("count", "datatype"), ("recvcount", "datatype")):
+            if {count, kind} <= set(by_name) and not by_name[count].array:
+                return count, kind + "_"
+        return None
+
+    def bad_buffer(self, p):
+        extent = self.count_and_type(p)
+        if self.in_place_allowed(p):
+            checks_of = [f"ompi_shell_no_buffer({p.name}, {extent[0]}, {extent[1]})"] if extent \
+                else []
+            if "root" in {q.name for q in self.parameters}:
+                checks_of.append(f"({p.name} == MPI_IN_PLACE && "
+                                 f"!ompi_shell_at_root({self.comm}, root))")
+            return " || ".join(checks_of)
+        if extent:
+            return f"ompi_shell_bad_buffer({p.name}, {extent[0]}, {extent[1]})"
+        return f"{p.name} == MPI_IN_PLACE" if self.comm and p.name == "recvbuf" else None
+
+    def in_place_allowed(self, p):
+        """MPI-5.0, chapter 6: in place of what a process would send to itself."""
+        if not self.comm or "neighbor" in self.name.lower() or \
+                {"dest", "source"} & {q.name for q in self.parameters}:
+            return False
+        return p.name == ("recvbuf" if "scatter" in self.name.lower() and "root" in
+                          {q.name for q in self.parameters} else "sendbuf")
+
+    def buffer_matters(self, p):
+        """Where a buffer is not significant everywhere: when it is."""
+        names = {q.name for q in self.parameters}
+        partner = {"sendbuf": "dest", "recvbuf": "source"}.get(
+            p.name, "dest" if "dest" in names else "source")
+        if partner in names:
+            return f"{partner} != MPI_PROC_NULL"
+        if "root" not in names:
+            return None
+        at_root = f"ompi_shell_at_root({self.comm}, root)"
+        if p.name == "recvbuf" and "scatter" not in self.name.lower():
+            return at_root
+        if p.name == "sendbuf" and "scatter" in self.name.lower():
+            return at_root
+        return "root >= 0" if p.name in ("sendbuf", "recvbuf") else "root != MPI_PROC_NULL"
+
+    def aliased_buffers(self):
+        """A reduction's result must not overwrite what goes into it."""
+        by_name = {q.name: q for q in self.parameters}
+        if not {"sendbuf", "recvbuf", "op"} <= set(by_name):
+            return []
+        text = "recvbuf != NULL && sendbuf == recvbuf"
+        if "count" in by_name:
+            text += " && count > 0"
+        if "root" in by_name:
+            text += f" && ompi_shell_at_root({self.comm}, root)"
+        return [(text, by_name["recvbuf"])]
 
     def check(self, p):
         if bodies.is_handle(self.routine, p):

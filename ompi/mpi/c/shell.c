@@ -71,6 +71,17 @@ int ompi_shell_bad_value(int error, const char *argument, long long value)
     return ompi_error(error, "the argument %s is %lld", argument, value);
 }
 
+/* A buffer is bad when there is none, or where it may not be what it is. */
+int ompi_shell_bad_address(int error, const char *argument, const void *value)
+{
+    if (value == NULL) {
+        return ompi_error(error, "the argument %s is NULL, and there is data to move", argument);
+    }
+    return value == MPI_IN_PLACE
+               ? ompi_error(error, "the argument %s is MPI_IN_PLACE, which it can't be here", argument)
+               : ompi_error(error, "the argument %s is the same as the other buffer", argument);
+}
+
 /* A pointer is bad when it is null, or where it points to a bad handle. */
 int ompi_shell_bad_pointer(int error, const char *argument, const void *value)
 {

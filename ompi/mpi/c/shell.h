@@ -38,6 +38,7 @@ OPAL_COLD int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error,
 /* Notes, for the message of the error handler, which argument is bad; returns `error`. */
 OPAL_COLD int ompi_shell_bad_value(int error, const char *argument, long long value);
 OPAL_COLD int ompi_shell_bad_pointer(int error, const char *argument, const void *value);
+OPAL_COLD int ompi_shell_bad_address(int error, const char *argument, const void *value);
 OPAL_COLD int ompi_shell_bad_handle(int error, const char *argument, const void *value);
 
 /* MPI_*_get_name of a null handle. */
@@ -52,6 +53,22 @@ static inline bool ompi_shell_type_ok(const ompi_datatype_t *type)
 {
     return OPAL_LIKELY(ompi_handle_is(type, OMPI_HANDLE_DATATYPE)) &&
            ompi_datatype_is_committed(type);
+}
+
+/* Buffers that can't be: none where there is data to move (MPI_BOTTOM is NULL, too, and goes with
+ * datatypes that hold addresses: not with predefined ones), and MPI_IN_PLACE where it has no
+ * meaning. */
+static inline bool ompi_shell_no_buffer(const void *buf, MPI_Count count,
+                                        const ompi_datatype_t *type)
+{
+    return OPAL_UNLIKELY(buf == NULL) && count > 0 && ompi_datatype_is_predefined(type);
+}
+
+static inline bool ompi_shell_bad_buffer(const void *buf, MPI_Count count,
+                                         const ompi_datatype_t *type)
+{
+    return OPAL_UNLIKELY((uintptr_t) buf <= (uintptr_t) MPI_IN_PLACE) && count > 0 &&
+           (buf == MPI_IN_PLACE || ompi_datatype_is_predefined(type));
 }
 
 /* An operator for data of this type, which was checked; NULL where no data counts. */
