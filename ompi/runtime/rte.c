@@ -559,6 +559,9 @@ static int wait_for_fence(fence_t *fence)
 {
     opal_progress_wait(&fence->result);
     int32_t result = atomic_load_explicit(&fence->result, memory_order_acquire);
+    if (result == PMIX_ERR_PARTIAL_SUCCESS) { /* a process is gone: the launcher tells which */
+        return OPAL_ERR_PEER_FAILED;
+    }
     if (result != 1) {
         opal_show_help("rte:fence",
                        "The processes of the job can't wait for each other: PMIx fence: %s",

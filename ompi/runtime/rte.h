@@ -39,7 +39,8 @@ int ompi_rte_init(void);
 /* `abort`: leave without a farewell. */
 void ompi_rte_finalize(void);
 
-/* Stay here until all processes of the job are here. Drives progress. */
+/* Stay here until all processes of the job are here. Drives progress. OPAL_ERR_PEER_FAILED: one of
+ * them is gone; that is the launcher's to report. */
 int ompi_rte_fence(void);
 
 /* Publish this process's value under a key; to be followed by ompi_rte_commit(). */

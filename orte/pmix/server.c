@@ -4,6 +4,7 @@
 
 #include "opal/constants.h"
 #include "orte/mca/errmgr/errmgr.h"
+#include "orte/mca/odls/odls.h"
 #include "orte/runtime/queue.h"
 #include "orte/runtime/session.h"
 #include "orte/runtime/state.h"
@@ -106,6 +107,36 @@ static pmix_status_t client_finalized(const pmix_proc_t *id, void *object, pmix_
     return post_state(id, ORTE_PROC_FINALIZED);
 }
 
+/* Its connection ended without a farewell: none will come. */
+static void take_lost(void *arg)
+{
+    client_event_t *event = arg;
+    orte_proc_t *proc = orte_pmix_find_proc(&event->id);
+
+    if (proc != NULL) {
+        orte_odls_no_farewell(proc);
+    }
+    free(event);
+}
+
+static void connection_lost(size_t id, pmix_status_t status, const pmix_proc_t *source,
+                            pmix_info_t info[], size_t ninfo, pmix_info_t results[],
+                            size_t nresults, pmix_event_notification_cbfunc_fn_t done, void *cbdata)
+{
+    client_event_t *event = client_event(source);
+
+    (void)id;
+    (void)status;
+    (void)info;
+    (void)ninfo;
+    (void)results;
+    (void)nresults;
+    post_event(event, take_lost);
+    if (done != NULL) {
+        done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, cbdata);
+    }
+}
+
 static void take_abort(void *arg)
 {
     client_event_t *event = arg;
@@ -181,6 +212,7 @@ int orte_pmix_server_start(orte_runtime_t *rt)
 {
     pmix_info_t info[4];
     pmix_topology_t topology = {.source = "hwloc", .topology = rt->self->topo};
+    pmix_status_t lost = PMIX_ERR_LOST_CONNECTION;
     sigset_t all, before;
 
     rt->pmix = calloc(1, sizeof(*rt->pmix));
@@ -212,6 +244,7 @@ int orte_pmix_server_start(orte_runtime_t *rt)
         orte_report("can't start the PMIx server: %s", PMIx_Error_string(rc));
         return OPAL_ERR_NOT_AVAILABLE;
     }
+    PMIx_Register_event_handler(&lost, 1, NULL, 0, connection_lost, NULL, NULL);
     return OPAL_SUCCESS;
 }
 

@@ -154,6 +154,7 @@ typedef struct orte_proc {
     pid_t pid;             /* also its process group; 0: never started */
     bool waited;           /* waitpid returned it; its end has not been dealt with yet */
     int exit_status;       /* as from waitpid */
+    int farewell_ms;       /* for so long its farewell through PMIx has been waited for */
     void *iof;             /* stdio channels, owned by iof */
 } orte_proc_t;
 

@@ -29,6 +29,8 @@ ORTE_DECLSPEC int orte_odls_launch(orte_odls_t *odls, orte_job_t *job);
 /* Is the job over already? To be asked once it is RUNNING, since its processes may have ended
  * before. */
 ORTE_DECLSPEC void orte_odls_check(orte_odls_t *odls, orte_job_t *job);
+/* The process's connection to the PMIx server ended without a farewell (MPI_Finalize). */
+ORTE_DECLSPEC void orte_odls_no_farewell(orte_proc_t *proc);
 /* Signal the process group of every live process. */
 ORTE_DECLSPEC void orte_odls_signal(orte_odls_t *odls, orte_job_t *job, int signal_number);
 /* End the job: SIGCONT and SIGTERM now, SIGKILL when the grace time is over (at once if `hard`). */

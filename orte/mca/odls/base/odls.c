@@ -18,6 +18,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <event2/event.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,12 +36,14 @@
 enum { FILES_PER_PROC = 4, FILES_COPIED = 2, FILES_SPARE = 16 };
 
 static int64_t kill_grace_ms;
+static int64_t farewell_timeout_ms;
 
 typedef enum { END_NOT, END_TERM, END_KILL } end_stage_t;
 
 struct orte_odls {
     orte_runtime_t *rt;
     struct event *sigchld;
+    struct event *farewell; /* while some process's is waited for */
     struct event *grace; /* between SIGTERM and SIGKILL, and between SIGKILL and giving up */
     struct rlimit nofile;
     end_stage_t stage;
@@ -63,7 +66,22 @@ int orte_odls_register_params(void)
         .min = 0,
         .max = 3600 * 1000,
     };
-    return mca_base_var_register(&grace, &kill_grace_ms);
+    static const mca_base_var_desc_t farewell = {
+        .framework = "odls",
+        .component = "base",
+        .name = "farewell_timeout",
+        .help = "How long the farewell (MPI_Finalize) of a process that has ended with code 0 may be "
+                "on its way; after that the process has ended without one, which is an error",
+        .unit = "ms",
+        .type = MCA_VAR_INT,
+        .level = MCA_VAR_LEVEL_DEVELOPER,
+        .scope = MCA_VAR_SCOPE_STARTUP,
+        .def.i = 2000,
+        .min = 0,
+        .max = 3600 * 1000,
+    };
+    int rc = mca_base_var_register(&grace, &kill_grace_ms);
+    return rc == OPAL_SUCCESS ? mca_base_var_register(&farewell, &farewell_timeout_ms) : rc;
 }
 
 static orte_proc_t *find_proc(const orte_job_t *job, pid_t pid)
@@ -225,25 +243,73 @@ static void wait_for_children(orte_odls_t *odls, orte_job_t *job)
     }
 }
 
+enum { FAREWELL_POLL_MS = 20 };
+
+/* A client waits for the server's answer to its farewell for some seconds only, and libpmix's thread
+ * here may not have come to it by then (on a machine with too much to do): nothing is wrong yet. */
+static bool waits_for_farewell(orte_odls_t *odls, orte_proc_t *proc)
+{
+    static const struct timeval pause = {.tv_usec = FAREWELL_POLL_MS * 1000};
+
+    if (!WIFEXITED(proc->exit_status) || WEXITSTATUS(proc->exit_status) != 0 ||
+        !proc->was_connected || proc->state == ORTE_PROC_FINALIZED ||
+        proc->farewell_ms >= farewell_timeout_ms) {
+        return false;
+    }
+    if (!event_pending(odls->farewell, EV_TIMEOUT, NULL)) {
+        event_add(odls->farewell, &pause);
+    }
+    return true;
+}
+
 /* Of those that ended since the last look, one that was killed is more likely the cause of the
  * others' end than its effect: waitpid does not tell the order. */
+static void deal_with_ended(orte_odls_t *odls)
+{
+    orte_job_t *job = odls->rt->job;
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < job->nprocs; i++) {
+            orte_proc_t *proc = job->procs[i];
+            if (proc->waited && (pass == 1 || WIFSIGNALED(proc->exit_status)) &&
+                !waits_for_farewell(odls, proc)) {
+                proc_over(odls, proc);
+            }
+        }
+    }
+    orte_odls_check(odls, job);
+}
+
+void orte_odls_no_farewell(orte_proc_t *proc)
+{
+    proc->farewell_ms = INT_MAX / 2;
+    if (proc->waited) {
+        deal_with_ended(proc->job->rt->odls);
+    }
+}
+
 static void sigchld(evutil_socket_t fd, short what, void *arg)
+{
+    orte_odls_t *odls = arg;
+
+    (void)fd;
+    (void)what;
+    wait_for_children(odls, odls->rt->job);
+    deal_with_ended(odls);
+}
+
+static void look_for_farewells(evutil_socket_t fd, short what, void *arg)
 {
     orte_odls_t *odls = arg;
     orte_job_t *job = odls->rt->job;
 
     (void)fd;
     (void)what;
-    wait_for_children(odls, job);
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < job->nprocs; i++) {
-            orte_proc_t *proc = job->procs[i];
-            if (proc->waited && (pass == 1 || WIFSIGNALED(proc->exit_status))) {
-                proc_over(odls, proc);
-            }
-        }
+    for (int i = 0; i < job->nprocs; i++) {
+        job->procs[i]->farewell_ms += job->procs[i]->waited ? FAREWELL_POLL_MS : 0;
     }
-    orte_odls_check(odls, job);
+    orte_queue_drain(odls->rt->queue);
+    deal_with_ended(odls);
 }
 
 orte_odls_t *orte_odls_create(orte_runtime_t *rt)
@@ -256,7 +322,8 @@ orte_odls_t *orte_odls_create(orte_runtime_t *rt)
     odls->rt = rt;
     odls->sigchld = evsignal_new(rt->base, SIGCHLD, sigchld, odls);
     odls->grace = evtimer_new(rt->base, grace_over, odls);
-    if (odls->sigchld == NULL || odls->grace == NULL || event_add(odls->sigchld, NULL) != 0) {
+    odls->farewell = evtimer_new(rt->base, look_for_farewells, odls);
+    if (odls->sigchld == NULL || odls->grace == NULL || odls->farewell == NULL || event_add(odls->sigchld, NULL) != 0) {
         orte_odls_destroy(odls);
         return NULL;
     }
@@ -280,6 +347,9 @@ void orte_odls_destroy(orte_odls_t *odls)
     }
     if (odls->grace != NULL) {
         event_free(odls->grace);
+    }
+    if (odls->farewell != NULL) {
+        event_free(odls->farewell);
     }
     free(odls);
 }
