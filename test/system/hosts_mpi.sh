@@ -9,7 +9,6 @@ MPIRUN=$mpirun
 export MPIRUN
 run --hostfile hostfile --mca btl tcp,self "$top_builddir/test/system/launch_probe"
 is "a rank on each of 32 slots" "$code" 0
-# intercomm is left out: its tests "parts" fail between hosts (MPI_Comm_split of an intercommunicator).
 while read -r program args; do
     count=$((count + 1))
     output=$(MPIRUN_ARGS="--hostfile $work/hostfile $args" timeout 900 "$here/$program" </dev/null 2>&1)
@@ -24,6 +23,7 @@ done <<LIST
 p2p --map-by node --mca btl tcp,self
 coll --map-by node --mca btl tcp,self
 datatype --map-by node --mca btl tcp,self
+intercomm --map-by node --mca btl tcp,self
 comm --map-by slot --mca btl shm,tcp,self
 LIST
 ok "nothing left" wait_for nothing_on_hosts

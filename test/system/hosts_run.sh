@@ -5,10 +5,10 @@
 lab_up 8
 all=h1:2,h2:2,h3:2,h4:2,h5:2,h6:2,h7:2,h8:2
 
-for count in 2 4 8; do
-    some=$(echo "$hosts" | head -n $count | paste -sd, -)
+for wanted in 2 4 8; do
+    some=$(echo "$hosts" | head -n $wanted | paste -sd, -)
     run --host "$some" hostname
-    is "a process on each of $count hosts" "$code $(sort out | paste -sd, -)" "0 $some"
+    is "a process on each of $wanted hosts" "$code $(sort out | paste -sd, -)" "0 $some"
 done
 run --host $all "$client" exchange
 is "ranks on 8 hosts exchange data" "$code $(sort -n out | tr '\n' ' ')" \

@@ -174,8 +174,9 @@ void test_pressure(void)
         conform_wait_idle(peer);
         for (const pressing_t *p = table; p < table + PRESSINGS; p++) {
             uint64_t before = resident_kib();
+            size_t max = conform_max_len(p->way);
             conform_barrier(); /* the peer rests here ... */
-            sent += press(peer, p->way, p->len ? p->len : conform_max_len(p->way) / 2);
+            sent += press(peer, p->way, p->len == 0 ? max / 2 : p->len < max ? p->len : max);
             /* A link that asks its peer for confirmation now must get that of all that is queued. */
             REQUIRE(!conform_module->ops->idle(conform_module, peer->endpoint[conform_module_index])
                         || !(conform_module->limits.caps & MCA_BTL_CAP_CAN_FAIL),
