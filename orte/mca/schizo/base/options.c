@@ -28,7 +28,7 @@ static int parse_number(const char *option, const char *text, long min, int *val
     errno = 0;
     long number = strtol(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0 || number < min || number > INT_MAX) {
-        orte_report("%s %s: expected a whole number, at least %ld", option, text, min);
+        orte_report("%s %s: expected a whole number from %ld to %d", option, text, min, INT_MAX);
         return OPAL_ERR_BAD_PARAM;
     }
     *value = (int)number;
