@@ -77,7 +77,9 @@ static void lookup_done(pmix_status_t status, pmix_pdata_t data[], size_t count,
         const pmix_byte_object_t *bytes = &data[0].value.data.bo;
         question->data = malloc(bytes->size + 1);
         if (question->data) {
-            memcpy(question->data, bytes->bytes, bytes->size);
+            if (bytes->size > 0) { /* else the pointer may be null */
+                memcpy(question->data, bytes->bytes, bytes->size);
+            }
             question->data[bytes->size] = '\0';
             question->len = bytes->size;
         } else {

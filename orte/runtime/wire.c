@@ -345,6 +345,9 @@ int orte_wire_unpack_job(const orte_oob_message_t *message, orte_runtime_t *rt)
     orte_job_t *job = rt->job;
     orte_unpack_t unpack;
 
+    if (job->nspace != NULL) {
+        return OPAL_ERR_EXISTS; /* a daemon has one job */
+    }
     orte_unpack_init(&unpack, message->data, message->size);
     if (unpack_options(&unpack, rt) != OPAL_SUCCESS ||
         unpack_nodes(&unpack, rt) != OPAL_SUCCESS) {

@@ -522,6 +522,7 @@ static int take_over(orte_runtime_t *rt, orte_job_t *job, orte_ras_allocation_t 
                     rt->allocation);
         return OPAL_ERR_NOT_AVAILABLE;
     }
+    free(orte_ras_base_simulated);
     orte_ras_base_simulated = allocation->topology;
     allocation->topology = NULL;
     return OPAL_SUCCESS;
