@@ -72,12 +72,23 @@ static ompi_job_t *find_job(const char *nspace)
     return job;
 }
 
+/* Processes are named by their job's hash: two jobs of one hash can't be told apart. */
+static bool has_hash(uint32_t hash)
+{
+    const ompi_job_t *job = newest();
+    while (job && job->hash != hash) {
+        job = job->next;
+    }
+    return job || hash == ompi_job_own.hash;
+}
+
 /* With the lock held. */
 static ompi_job_t *add_job(const char *nspace, uint32_t size)
 {
     ompi_job_t *last = newest();
     uint64_t first = last ? (uint64_t) last->first + last->size : ompi_job_own.size;
-    ompi_job_t *job = size > 0 && first + size <= INT32_MAX ? calloc(1, sizeof *job) : NULL;
+    bool possible = size > 0 && first + size <= INT32_MAX && !has_hash(ompi_rte_hash(nspace));
+    ompi_job_t *job = possible ? calloc(1, sizeof *job) : NULL;
     if (!job) {
         return NULL;
     }

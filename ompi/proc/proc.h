@@ -59,8 +59,8 @@ const char *ompi_proc_host(const ompi_proc_t *proc);
 /* What it published; see ompi_rte_get(). */
 int ompi_proc_get(const ompi_proc_t *proc, const char *key, ompi_rte_get_fn_t fn, void *context);
 
-/* The job of that name, made known if it is new. NULL: out of memory, or it is known with another
- * size. Thread-safe. */
+/* The job of that name, made known if it is new. NULL: out of memory, it is known with another size, or
+ * its hash is another job's. Thread-safe. */
 const ompi_job_t *ompi_job_meet(const char *nspace, uint32_t size);
 /* The job of the process with that index. */
 const ompi_job_t *ompi_job_of_index(uint32_t index);

@@ -1,10 +1,18 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Making and freeing the runtime object; its parts are started and stopped by the tool that uses
- * it. */
+/* Making and freeing the runtime object, and what mpirun and orted start alike; the other parts are
+ * started and stopped by the tool that uses it. */
 #include "orte/runtime/runtime.h"
 
+#include "opal/constants.h"
 #include "opal/util/argv.h"
+#include "orte/mca/iof/iof.h"
+#include "orte/mca/odls/odls.h"
+#include "orte/runtime/queue.h"
+#include "orte/util/report.h"
 
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +41,39 @@ orte_runtime_t *orte_runtime_create(const char *argv0)
     }
     rt->self->local = true;
     return rt;
+}
+
+/* libevent, ours and the one in libpmix, has its say in the trace only. */
+static void log_event(int severity, const char *text)
+{
+    (void)severity;
+    orte_trace("libevent: %s", text);
+}
+
+int orte_runtime_start_loop(orte_runtime_t *rt)
+{
+    event_set_log_callback(log_event);
+    rt->base = event_base_new();
+    rt->queue = rt->base == NULL ? NULL : orte_queue_create(rt->base);
+    rt->iof = rt->queue == NULL ? NULL : orte_iof_create(rt);
+    rt->odls = rt->iof == NULL ? NULL : orte_odls_create(rt);
+    if (rt->odls == NULL) {
+        orte_report("can't start: %s", strerror(errno));
+        return OPAL_ERROR;
+    }
+    return OPAL_SUCCESS;
+}
+
+void orte_runtime_open_standard_descriptors(void)
+{
+    int fd;
+
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) {
+        close(fd);
+    }
 }
 
 void orte_runtime_destroy(orte_runtime_t *rt)

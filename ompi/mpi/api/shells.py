@@ -238,7 +238,10 @@ class Shell:
             if text:
                 when = self.buffer_matters(p)
                 text = f"({text})" if " || " in text and when else text
-                found.append((f"{when} && {text}" if when else text, p))
+                parts = [when, text] if when else [text]
+                if "MPI_PROC_NULL" in parts[0] and "root" not in parts[0]:
+                    parts.reverse()  # one branch on the way of each message
+                found.append((" && ".join(parts), p))
         return found + self.aliased_buffers()
 
     def count_and_type(self, p):

@@ -22,7 +22,6 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,19 +127,6 @@ static int watch_start(orte_runtime_t *rt)
                                                             : OPAL_ERR_OUT_OF_RESOURCE;
 }
 
-/* Make sure 0, 1 and 2 are open, so that no pipe of ours takes one of these numbers. */
-static void open_standard_descriptors(void)
-{
-    int fd;
-
-    do {
-        fd = open("/dev/null", O_RDWR);
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
 static int make_names(orte_runtime_t *rt)
 {
     unsigned char bits[32];
@@ -172,13 +158,6 @@ static void read_environment(orte_runtime_t *rt)
     }
 }
 
-/* libevent, ours and the one in libpmix, has its say in the trace only. */
-static void log_event(int severity, const char *text)
-{
-    (void)severity;
-    orte_trace("libevent: %s", text);
-}
-
 /* With fewer open files the parts, libpmix among them, fail one by one and not all of them say so. */
 static bool enough_files(void)
 {
@@ -208,12 +187,10 @@ static int start_parts(orte_runtime_t *rt)
         return OPAL_ERROR;
     }
     orte_reaper_session(rt->reaper, rt->session->path, rt->session->name);
-    event_set_log_callback(log_event);
-    rt->base = event_base_new();
-    rt->queue = rt->base == NULL ? NULL : orte_queue_create(rt->base);
-    rt->iof = rt->queue == NULL ? NULL : orte_iof_create(rt);
-    rt->odls = rt->iof == NULL ? NULL : orte_odls_create(rt);
-    if (rt->odls == NULL || make_names(rt) != OPAL_SUCCESS) {
+    if (orte_runtime_start_loop(rt) != OPAL_SUCCESS) {
+        return OPAL_ERROR;
+    }
+    if (make_names(rt) != OPAL_SUCCESS) {
         orte_report("can't start: %s", strerror(errno));
         return OPAL_ERROR;
     }
@@ -270,7 +247,7 @@ int main(int argc, char **argv)
 {
     orte_cli_action_t action = ORTE_CLI_RUN;
 
-    open_standard_descriptors();
+    orte_runtime_open_standard_descriptors();
     orte_runtime_t *rt = orte_runtime_create(argv[0]);
     if (rt == NULL) {
         orte_report("no memory");

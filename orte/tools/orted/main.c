@@ -10,7 +10,6 @@
 #include "orte/mca/odls/odls.h"
 #include "orte/mca/plm/plm.h"
 #include "orte/runtime/follow.h"
-#include "orte/runtime/queue.h"
 #include "orte/runtime/reaper.h"
 #include "orte/runtime/runtime.h"
 #include "orte/runtime/session.h"
@@ -19,7 +18,6 @@
 
 #include <errno.h>
 #include <event2/event.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,12 +164,6 @@ static int watch_signals(orte_runtime_t *rt)
     return OPAL_SUCCESS;
 }
 
-static void log_event(int severity, const char *text)
-{
-    (void)severity;
-    orte_trace("libevent: %s", text);
-}
-
 static int start_parts(orte_runtime_t *rt, const orte_plm_orders_t *orders)
 {
     orte_session_sweep(false);
@@ -180,29 +172,14 @@ static int start_parts(orte_runtime_t *rt, const orte_plm_orders_t *orders)
         return OPAL_ERROR;
     }
     orte_reaper_session(rt->reaper, rt->session->path, rt->session->name);
-    event_set_log_callback(log_event);
-    rt->base = event_base_new();
-    rt->queue = rt->base == NULL ? NULL : orte_queue_create(rt->base);
-    rt->iof = rt->queue == NULL ? NULL : orte_iof_create(rt);
-    rt->odls = rt->iof == NULL ? NULL : orte_odls_create(rt);
-    if (rt->odls == NULL || watch_signals(rt) != OPAL_SUCCESS) {
+    if (orte_runtime_start_loop(rt) != OPAL_SUCCESS) {
+        return OPAL_ERROR;
+    }
+    if (watch_signals(rt) != OPAL_SUCCESS) {
         orte_report("can't start: %s", strerror(errno));
         return OPAL_ERROR;
     }
     return orte_topology_discover(rt->self);
-}
-
-/* Make sure 0, 1 and 2 are open, so that no pipe of ours takes one of these numbers. */
-static void open_standard_descriptors(void)
-{
-    int fd;
-
-    do {
-        fd = open("/dev/null", O_RDWR);
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0) {
-        close(fd);
-    }
 }
 
 /* Those that a daemon uses; plm's follow if it has children. */
@@ -239,7 +216,7 @@ static int serve(orte_runtime_t *rt)
 
 int main(int argc, char **argv)
 {
-    open_standard_descriptors();
+    orte_runtime_open_standard_descriptors();
     orte_report_setup("orted", false, false);
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         return usage();
