@@ -2,7 +2,7 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # One message over two real links of two hosts, and through the loss of one: a checked stream while a
 # link of the lab is slowed down, cut in several ways and mended. LINKS_CUTS=50 cuts so often, at
-# random moments. How fast that goes is bench/links' business; here nothing may be lost.
+# random moments. How fast that goes bench/src/stream.c shows; here nothing may be lost.
 . "$top_srcdir/test/support/tap.sh"
 cuts=${LINKS_CUTS:-4}
 tap_start $((120 + cuts * 20))
