@@ -4,6 +4,10 @@ check_PROGRAMS += unit/opal/datatype/layout_property
 unit_opal_datatype_layout_property_SOURCES = unit/opal/datatype/layout_property.c
 unit_opal_datatype_layout_property_LDADD = $(opal_lib)
 
+check_PROGRAMS += unit/opal/checksum/checksum_test
+unit_opal_checksum_checksum_test_SOURCES = unit/opal/checksum/checksum_test.c
+unit_opal_checksum_checksum_test_LDADD = $(opal_lib)
+
 check_PROGRAMS += unit/opal/class/hash_test
 unit_opal_class_hash_test_SOURCES = unit/opal/class/hash_test.c
 unit_opal_class_hash_test_LDADD = $(opal_lib)
