@@ -14,6 +14,7 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/base/pml_base_bsend.h"
 #include "ompi/mca/pml/pml.h"
+#include "ompi/mca/topo/topo.h"
 
 /* Not in the table (yet). */
 #define NO_CONTEXT UINT32_MAX
@@ -96,6 +97,7 @@ static void tear_down(ompi_communicator_t *comm)
     if (comm->info) {
         ompi_info_free(comm->info);
     }
+    mca_topo_release(comm->topo);
     if (comm->local_comm) {
         drop(comm->local_comm);
     }

@@ -15,6 +15,7 @@
 
 struct mca_coll_table;
 struct mca_pml_comm;
+struct mca_topo;
 struct ompi_attribute_set;
 
 enum {
@@ -45,7 +46,7 @@ struct ompi_communicator_t {
     /* Of an intercommunicator: its local group, for the library's own use. */
     ompi_communicator_t *local_comm;
     uint32_t idups;                /* MPI_Comm_idup's started on it */
-    void *topo;                    /* process topology, later */
+    struct mca_topo *topo;         /* process topology; NULL: none. Set before it is enabled */
     char name[MPI_MAX_OBJECT_NAME];
 };
 

@@ -7,6 +7,7 @@
 #include "ompi/communicator/context.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/info/info.h"
+#include "ompi/mca/topo/topo.h"
 #include "ompi/mpi/c/bodies.h"
 #include "opal/runtime/progress.h"
 
@@ -48,6 +49,7 @@ static int duplicate(ompi_communicator_t *comm, ompi_info_t *info, bool inherit_
     *newcomm = copy_of(comm, &rc);
     if (rc == MPI_SUCCESS) {
         ompi_comm_inherit(*newcomm, comm, inherit_info);
+        (*newcomm)->topo = mca_topo_retain(comm->topo);
         rc = ompi_attribute_copy_all(comm, &comm->attrs, &(*newcomm)->attrs);
     }
     if (rc == MPI_SUCCESS && info) {

@@ -10,6 +10,7 @@
 #include "ompi/communicator/context.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/mca/pml/pml.h"
+#include "ompi/mca/topo/topo.h"
 #include "ompi/mpi/c/bodies.h"
 #include "ompi/request/request.h"
 #include "opal/runtime/progress.h"
@@ -220,6 +221,7 @@ static void make_copies(idup_t *d, ompi_info_t *info, bool inherit_info)
     ompi_communicator_t *parent = d->parent;
     bool inter = ompi_comm_is_inter(parent);
     ompi_comm_inherit(d->newcomm, parent, inherit_info);
+    d->newcomm->topo = mca_topo_retain(parent->topo);
     d->failure = ompi_attribute_copy_all(parent, &parent->attrs, &d->newcomm->attrs);
     if (d->failure == MPI_SUCCESS && info) {
         d->failure = ompi_mpi_comm_set_info(d->newcomm, info);

@@ -1,6 +1,8 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # Programs that start themselves under mpirun (support/mpi_test.h).
 check_PROGRAMS += mpi/comm mpi/intercomm mpi/attributes mpi/errors mpi/init mpi/session
+check_PROGRAMS += mpi/topo
+mpi_topo_LDADD = $(ompi_lib)
 mpi_comm_LDADD = $(ompi_lib) -lpthread
 check_PROGRAMS += mpi/port mpi/spawn
 mpi_spawn_LDADD = $(ompi_lib)

@@ -21,4 +21,5 @@ datatype --mca btl tcp,self
 datatype --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 5
 comm --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 6
 intercomm --mca btl tcp,self
+topo --mca btl tcp,self
 LIST

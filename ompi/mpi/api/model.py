@@ -37,6 +37,9 @@ class Parameter:
         ctype = self.ctype(wide)
         if ctype == "...":
             return ctype
+        if self.kind == "WEIGHT" and self.array:
+            # MPI_UNWEIGHTED is no array, and gcc warns where one is declared.
+            return f"{ctype} *{self.name}"
         space = "" if ctype.endswith("*") else " "
         return f"{ctype}{space}{self.name}{self.array}"
 
