@@ -6,7 +6,7 @@
  * corpus given as arguments (or found in the source tree) and a fixed number of mutations of it,
  * always the same ones.
  */
-#include "ompi/mca/btl/tcp/btl_tcp_pair.h"
+#include "opal/util/net_pair.h"
 #include "ompi/mca/btl/tcp/btl_tcp_wire.h"
 
 #include <dirent.h>
@@ -38,7 +38,7 @@ static void fuzz_greeting(const uint8_t *data, size_t size)
     btl_tcp_verdict_t verdict;
     uint8_t again[BTL_TCP_GREETING_MAX];
     if (type == BTL_TCP_HELLO && btl_tcp_hello_read(data, &hello) == MCA_SUCCESS) {
-        must(hello.to_if < BTL_TCP_IFS_MAX && hello.link < BTL_TCP_LINKS_MAX);
+        must(hello.to_if < OPAL_NET_CARD_IFS_MAX && hello.link < OPAL_NET_CARD_LINKS_MAX);
         must(hello.serial != 0 && (hello.session != 0 || hello.handed == 0));
         btl_tcp_hello_write(again, &hello);
         must(memcmp(again, data, BTL_TCP_HELLO_BYTES - 26) == 0); /* but for two bytes unused so far */
@@ -68,24 +68,24 @@ static void fuzz_frame(const uint8_t *data, size_t size)
 static void fuzz_card(const uint8_t *data, size_t size)
 {
     static uint8_t
-        again[BTL_TCP_CARD_HEAD + BTL_TCP_IFS_MAX * (BTL_TCP_CARD_IF + 8 * BTL_TCP_CARD_ADDR)];
+        again[OPAL_NET_CARD_HEAD + OPAL_NET_CARD_IFS_MAX * (OPAL_NET_CARD_IF + 8 * OPAL_NET_CARD_ADDR)];
     static const uint64_t domains[2] = {1, 2};
-    btl_tcp_card_t card, own;
-    btl_tcp_route_t routes[BTL_TCP_ROUTES_MAX];
-    if (btl_tcp_card_read(data, size, &card) != MCA_SUCCESS) {
+    opal_net_card_t card, own;
+    opal_net_route_t routes[OPAL_NET_ROUTES_MAX];
+    if (opal_net_card_read(data, size, BTL_TCP_VERSION, &card) != MCA_SUCCESS) {
         return;
     }
-    must(btl_tcp_card_size(&card) == size && size <= sizeof(again));
-    btl_tcp_card_write(again, &card);
+    must(opal_net_card_size(&card) == size && size <= sizeof(again));
+    opal_net_card_write(again, &card);
     for (int d = 0; d < 2; d++) {
         own = card;
         own.domain += domains[d] - 1;
         for (unsigned i = 0; i < own.if_count; i++) {
-            btl_tcp_pair_t pair = btl_tcp_pair(&own, 1, &card, 2, i);
+            opal_net_pair_t pair = opal_net_pair(&own, 1, &card, 2, i);
             must(pair.peer_if < (int) card.if_count);
             if (pair.peer_if >= 0) {
-                must(btl_tcp_routes(&own, i, &card, (unsigned) pair.peer_if, routes) > 0);
-                must(btl_tcp_pair(&card, 2, &own, 1, (unsigned) pair.peer_if).peer_if == (int) i);
+                must(opal_net_routes(&own, i, &card, (unsigned) pair.peer_if, routes) > 0);
+                must(opal_net_pair(&card, 2, &own, 1, (unsigned) pair.peer_if).peer_if == (int) i);
             }
         }
     }

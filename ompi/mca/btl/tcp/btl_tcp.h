@@ -30,7 +30,7 @@
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include "hawser/btl.h"
-#include "ompi/mca/btl/tcp/btl_tcp_pair.h"
+#include "opal/util/net_pair.h"
 #include "ompi/mca/btl/tcp/btl_tcp_wire.h"
 #include "opal/class/list.h"
 
@@ -198,7 +198,7 @@ struct mca_btl_endpoint {
     unsigned attempts;               /* since a connection was last of use */
     _Atomic unsigned route_count;    /* set once, after the fields below */
     unsigned peer_if;
-    btl_tcp_route_t *routes;
+    opal_net_route_t *routes;
     uint16_t port;
 };
 
@@ -219,7 +219,7 @@ typedef struct btl_tcp_component {
     const mca_btl_services_t *services;
     bool threads;
     btl_tcp_params_t params;
-    btl_tcp_card_t card;
+    opal_net_card_t card;
     btl_tcp_module_t *modules;
     mca_btl_module_t **module_list;
     size_t module_count, modules_open;
@@ -283,6 +283,8 @@ void btl_tcp_component_end(void);
 
 /* btl_tcp_if.c: which interfaces; fills the card and makes the modules. */
 int btl_tcp_make_modules(btl_tcp_component_t *component);
+/* What this component looks for among the interfaces. */
+void btl_tcp_wanted(opal_net_wanted_t *wanted);
 
 /* btl_tcp_socket.c */
 void btl_tcp_socket_options(int fd, bool loopback);

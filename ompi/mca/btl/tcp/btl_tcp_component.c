@@ -298,12 +298,12 @@ static void epoll_ready(int fd, unsigned what, void *context)
 
 static int publish(btl_tcp_component_t *c)
 {
-    size_t len = btl_tcp_card_size(&c->card);
+    size_t len = opal_net_card_size(&c->card);
     uint8_t *data = malloc(len);
     if (!data) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
-    btl_tcp_card_write(data, &c->card);
+    opal_net_card_write(data, &c->card);
     int rc = c->services->publish("tcp", data, len);
     free(data);
     return rc;

@@ -31,7 +31,7 @@ enum { CROSSED_PAUSE_MS = 500 }; /* how long the peer's own attempt is waited fo
 
 static void try_routes(mca_btl_endpoint_t *ep);
 
-static const btl_tcp_route_t *route_of(const mca_btl_endpoint_t *ep)
+static const opal_net_route_t *route_of(const mca_btl_endpoint_t *ep)
 {
     return &ep->routes[ep->attempt->route];
 }
@@ -262,15 +262,15 @@ static void attempt_ready(btl_tcp_watch_t *watch, uint32_t events)
 static int reach(mca_btl_endpoint_t *ep)
 {
     btl_tcp_attempt_t *a = ep->attempt;
-    const btl_tcp_route_t *route = route_of(ep);
+    const opal_net_route_t *route = route_of(ep);
     struct sockaddr_storage from, to;
     int on = 1;
     a->fd = socket(route->to.family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (a->fd < 0) {
         return errno;
     }
-    btl_tcp_socket_options(a->fd, route->way == BTL_TCP_WAY_LOOPBACK);
-    if (route->way != BTL_TCP_WAY_LOOPBACK) {
+    btl_tcp_socket_options(a->fd, route->way == OPAL_NET_WAY_LOOPBACK);
+    if (route->way != OPAL_NET_WAY_LOOPBACK) {
         btl_tcp_bind_device(ep->module, a->fd);
     }
     socklen_t from_len = opal_net_addr_to_sock(&route->from, ep->module->kernel_index, 0, &from);

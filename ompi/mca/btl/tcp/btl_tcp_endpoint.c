@@ -105,11 +105,11 @@ mca_btl_endpoint_t *btl_tcp_endpoint_incoming(btl_tcp_module_t *module, mca_btl_
 /* ---- Adding a peer ---- */
 
 /* Remember the ways to the peer; false: none, and why. */
-static bool set_routes(mca_btl_endpoint_t *ep, const btl_tcp_card_t *card, unsigned peer_if)
+static bool set_routes(mca_btl_endpoint_t *ep, const opal_net_card_t *card, unsigned peer_if)
 {
-    btl_tcp_route_t routes[BTL_TCP_ROUTES_MAX];
-    unsigned count = btl_tcp_routes(&mca_btl_tcp.card, ep->module->nif, card, peer_if, routes);
-    btl_tcp_route_t *own = malloc(count * sizeof(routes[0]));
+    opal_net_route_t routes[OPAL_NET_ROUTES_MAX];
+    unsigned count = opal_net_routes(&mca_btl_tcp.card, ep->module->nif, card, peer_if, routes);
+    opal_net_route_t *own = malloc(count * sizeof(routes[0]));
     if (count == 0 || !own) {
         free(own);
         return false;
@@ -132,20 +132,20 @@ static int add_peer(mca_btl_module_t *super, const mca_btl_peer_t *peer, void *c
                     mca_btl_endpoint_t **endpoint, const char **why)
 {
     btl_tcp_module_t *module = (btl_tcp_module_t *) super;
-    btl_tcp_card_t card;
-    btl_tcp_pair_t pair = {.peer_if = -1};
+    opal_net_card_t card;
+    opal_net_pair_t pair = {.peer_if = -1};
     if (module->closed || peer->name == mca_btl_tcp.services->job->self) {
         *why =
             module->closed ? "this module has ended" : "btl/tcp does not talk to its own process";
         return MCA_ERR_UNREACHABLE;
     }
-    if (!peer->card || btl_tcp_card_read(peer->card, peer->card_len, &card) != MCA_SUCCESS) {
+    if (!peer->card || opal_net_card_read(peer->card, peer->card_len, BTL_TCP_VERSION, &card) != MCA_SUCCESS) {
         *why = peer->card ? "the peer's address is malformed or of another version"
                           : "the peer does not use btl/tcp";
     } else if (module->link >= card.links) {
         *why = "the peer uses fewer links per interface";
     } else {
-        pair = btl_tcp_pair(&mca_btl_tcp.card, mca_btl_tcp.services->job->self, &card, peer->name,
+        pair = opal_net_pair(&mca_btl_tcp.card, mca_btl_tcp.services->job->self, &card, peer->name,
                             module->nif);
         *why = pair.why;
     }

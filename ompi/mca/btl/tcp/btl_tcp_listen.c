@@ -149,7 +149,7 @@ static bool send_welcome(const guest_t *guest, const mca_btl_endpoint_t *ep, uin
     bool resumes = ep->session != 0 && guest->hello.session == ep->session;
     btl_tcp_welcome_t welcome = {
         .serial = ep->serial,
-        .session = resumes ? ep->session : btl_tcp_get64(guest->hello.nonce) | 1,
+        .session = resumes ? ep->session : opal_le_get64(guest->hello.nonce) | 1,
         .handed = resumes ? atomic_load_explicit(&ep->handed, memory_order_relaxed) : 0,
     };
     btl_tcp_welcome_write(out, &welcome);
@@ -277,7 +277,7 @@ static bool is_ours(int fd)
     struct sockaddr_storage sock;
     socklen_t len = sizeof(sock);
     opal_net_addr_t addr;
-    const btl_tcp_card_t *card = &mca_btl_tcp.card;
+    const opal_net_card_t *card = &mca_btl_tcp.card;
     if (getsockname(fd, (struct sockaddr *) &sock, &len) != 0 ||
         !opal_net_addr_from_sock(&sock, &addr)) {
         return false;
@@ -414,33 +414,6 @@ static int open_port(uint16_t port)
     return fd;
 }
 
-/* The range of ports that the user allows; 0 to 0: any. */
-static int port_range(unsigned *lo, unsigned *hi)
-{
-    const btl_tcp_params_t *p = &mca_btl_tcp.params;
-    const opal_net_params_t *shared;
-    uint16_t first, last;
-    char why[200];
-    if (p->port_min > 0) {
-        *lo = (unsigned) p->port_min;
-        *hi = p->port_range > 0 ? *lo + (unsigned) p->port_range - 1 : 65535;
-        *hi = *hi > 65535 ? 65535 : *hi;
-        return MCA_SUCCESS;
-    }
-    int rc = opal_net_params(mca_btl_tcp.services->base, &shared);
-    if (rc == OPAL_SUCCESS) {
-        rc = opal_net_ports_parse(shared->ports, &first, &last, why, sizeof(why));
-        if (rc != OPAL_SUCCESS) {
-            mca_btl_tcp.services->base->report("btl-tcp:bad-ports", "Parameter net_ports: %s.",
-                                               why);
-            return rc;
-        }
-        *lo = first;
-        *hi = last;
-    }
-    return rc;
-}
-
 /* Any port in the range; processes of one machine start at different places. */
 static int open_in_range(unsigned lo, unsigned hi)
 {
@@ -460,7 +433,10 @@ int btl_tcp_listen(void)
     unsigned lo, hi;
     struct sockaddr_storage sock;
     socklen_t len = sizeof(sock);
-    int rc = port_range(&lo, &hi);
+    opal_net_wanted_t wanted;
+    btl_tcp_wanted(&wanted);
+    int rc = opal_net_port_range(&wanted, mca_btl_tcp.params.port_min, mca_btl_tcp.params.port_range,
+                                 &lo, &hi);
     if (rc != MCA_SUCCESS) {
         return rc;
     }

@@ -31,7 +31,7 @@ static const param_t table[] = {
     {{USER, .name = "family", .type = MCA_VAR_ENUM, .enums = families, .def.i = 0,
       .help = "Address families to use"},
      AT(family)},
-    {{TUNER, .name = "links", .type = MCA_VAR_INT, .def.i = 1, .min = 1, .max = BTL_TCP_LINKS_MAX,
+    {{TUNER, .name = "links", .type = MCA_VAR_INT, .def.i = 1, .min = 1, .max = OPAL_NET_CARD_LINKS_MAX,
       .help = "Connections per interface and peer; each is a link of its own to the scheduler"},
      AT(links)},
     {{USER, .name = "port_min", .type = MCA_VAR_INT, .def.i = 0, .min = 0, .max = 65535,

@@ -139,7 +139,7 @@ static unsigned entry_pieces(btl_tcp_entry_t *entry, size_t skip, struct iovec *
     mca_btl_descriptor_t *desc = entry->desc;
     struct iovec all[MCA_BTL_IOV_MAX + 3];
     unsigned count = 0, used = 0;
-    size_t padding = btl_tcp_padding(btl_tcp_get32(entry->wire));
+    size_t padding = btl_tcp_padding(opal_le_get32(entry->wire));
     all[count++] = (struct iovec){entry->wire, BTL_TCP_FRAME_HEADER};
     all[count++] = (struct iovec){(void *) (uintptr_t) desc->header, desc->header_len};
     for (uint32_t i = 0; i < desc->iov_count; i++) {
@@ -218,7 +218,7 @@ static void advance(mca_btl_endpoint_t *ep, size_t n)
     while (n > 0) {
         size_t left = ep->cursor->len - ep->cursor_sent;
         if (ep->cursor_sent == 0) {
-            ep->told = btl_tcp_get64(ep->cursor->wire + 8);
+            ep->told = opal_le_get64(ep->cursor->wire + 8);
         }
         if (n < left) {
             ep->cursor_sent += n;
@@ -457,11 +457,11 @@ static btl_tcp_entry_t *pop_confirmed(mca_btl_endpoint_t *ep, uint64_t count, bo
         ep->head = entry->next;
         ep->confirmed++;
         if (entry->is_desc) {
-            ep->lent -= btl_tcp_get32(entry->wire);
+            ep->lent -= opal_le_get32(entry->wire);
             *end = entry;
             end = &entry->next;
         } else {
-            ep->kept -= entry_size(btl_tcp_get32(entry->wire));
+            ep->kept -= entry_size(opal_le_get32(entry->wire));
             entry_free(ep, entry);
         }
     }
@@ -522,7 +522,7 @@ void btl_tcp_hand_back(mca_btl_endpoint_t *ep, btl_tcp_entry_t *list, int status
         }
         if (!ep->deleted) {
             ep->module->super.upcalls->returned(ep->cookie, ep, entry->wire + BTL_TCP_FRAME_HEADER,
-                                                btl_tcp_get32(entry->wire), status);
+                                                opal_le_get32(entry->wire), status);
         }
         btl_tcp_chunk_t *chunk = entry->chunk;
         if (--chunk->live == 0) {

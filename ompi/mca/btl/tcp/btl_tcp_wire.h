@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Everything that btl/tcp puts on the wire: the handshake, the frames, the business card. All
+ * Everything that btl/tcp puts on the wire: the handshake and the frames. All
  * numbers are little-endian, all sizes fixed; nothing received is used before its validator here
  * has passed it.
  *
@@ -41,7 +41,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "hawser/btl.h"
-#include "opal/util/net_if.h"
+#include "opal/util/le.h"
+#include "opal/util/net_card.h"
 #include "opal/util/sha256.h"
 
 enum {
@@ -61,13 +62,6 @@ enum {
     BTL_TCP_FRAME_HEADER = 16,
     BTL_TCP_FRAME_LEN_MAX = 16 << 20, /* what a frame may carry, whatever the parameters say */
     BTL_TCP_FRAME_MARKER = 0x7ca5,
-
-    BTL_TCP_CARD_HEAD = 24,
-    BTL_TCP_CARD_IF = 24,
-    BTL_TCP_CARD_ADDR = 20,
-    BTL_TCP_CARD_NAME = 16,
-    BTL_TCP_IFS_MAX = 16,      /* interfaces of one process */
-    BTL_TCP_LINKS_MAX = 16,    /* connections per interface */
 };
 
 /* ---- Handshake ---- */
@@ -170,53 +164,20 @@ static inline size_t btl_tcp_frame_size(size_t len)
     return BTL_TCP_FRAME_HEADER + len + btl_tcp_padding(len);
 }
 
-static inline void btl_tcp_put16(uint8_t *p, uint16_t v)
-{
-    p[0] = (uint8_t) v;
-    p[1] = (uint8_t) (v >> 8);
-}
-
-static inline void btl_tcp_put32(uint8_t *p, uint32_t v)
-{
-    btl_tcp_put16(p, (uint16_t) v);
-    btl_tcp_put16(p + 2, (uint16_t) (v >> 16));
-}
-
-static inline void btl_tcp_put64(uint8_t *p, uint64_t v)
-{
-    btl_tcp_put32(p, (uint32_t) v);
-    btl_tcp_put32(p + 4, (uint32_t) (v >> 32));
-}
-
-static inline uint16_t btl_tcp_get16(const uint8_t *p)
-{
-    return (uint16_t) (p[0] | p[1] << 8);
-}
-
-static inline uint32_t btl_tcp_get32(const uint8_t *p)
-{
-    return btl_tcp_get16(p) | (uint32_t) btl_tcp_get16(p + 2) << 16;
-}
-
-static inline uint64_t btl_tcp_get64(const uint8_t *p)
-{
-    return btl_tcp_get32(p) | (uint64_t) btl_tcp_get32(p + 4) << 32;
-}
-
 static inline void btl_tcp_frame_write(uint8_t out[BTL_TCP_FRAME_HEADER],
                                        const btl_tcp_frame_t *frame)
 {
-    btl_tcp_put32(out, frame->len);
+    opal_le_put32(out, frame->len);
     out[4] = frame->type;
     out[5] = frame->flags;
-    btl_tcp_put16(out + 6, BTL_TCP_FRAME_MARKER);
-    btl_tcp_put64(out + 8, frame->confirmed);
+    opal_le_put16(out + 6, BTL_TCP_FRAME_MARKER);
+    opal_le_put64(out + 8, frame->confirmed);
 }
 
 /* The confirmation of a header already written. */
 static inline void btl_tcp_frame_stamp(uint8_t out[BTL_TCP_FRAME_HEADER], uint64_t confirmed)
 {
-    btl_tcp_put64(out + 8, confirmed);
+    opal_le_put64(out + 8, confirmed);
 }
 
 /* Ask for a confirmation with a header already written. */
@@ -229,38 +190,15 @@ static inline void btl_tcp_frame_ask(uint8_t out[BTL_TCP_FRAME_HEADER])
 static inline bool btl_tcp_frame_read(const uint8_t in[BTL_TCP_FRAME_HEADER],
                                       btl_tcp_frame_t *frame)
 {
-    frame->len = btl_tcp_get32(in);
+    frame->len = opal_le_get32(in);
     frame->type = in[4];
     frame->flags = in[5];
-    frame->confirmed = btl_tcp_get64(in + 8);
+    frame->confirmed = opal_le_get64(in + 8);
     bool len_ok = frame->type == BTL_TCP_DATA
                       ? frame->len > 0 && frame->len <= BTL_TCP_FRAME_LEN_MAX
                       : frame->len == 0;
     return len_ok && frame->type >= BTL_TCP_DATA && frame->type <= BTL_TCP_GOODBYE &&
-           !(frame->flags & ~BTL_TCP_FLAG_CONFIRM) && btl_tcp_get16(in + 6) == BTL_TCP_FRAME_MARKER;
+           !(frame->flags & ~BTL_TCP_FLAG_CONFIRM) && opal_le_get16(in + 6) == BTL_TCP_FRAME_MARKER;
 }
-
-/* ---- Business card ---- */
-
-typedef struct btl_tcp_card_if {
-    char name[BTL_TCP_CARD_NAME];
-    bool loopback;
-    uint32_t mbps;            /* 0: unknown */
-    unsigned addr_count;
-    opal_net_addr_t addr[OPAL_NET_ADDRS_MAX];
-} btl_tcp_card_if_t;
-
-typedef struct btl_tcp_card {
-    uint64_t domain;          /* equal in processes that share their network stack */
-    uint16_t port;
-    uint16_t links;           /* connections per interface */
-    unsigned if_count;
-    btl_tcp_card_if_t nif[BTL_TCP_IFS_MAX];
-} btl_tcp_card_t;
-
-size_t btl_tcp_card_size(const btl_tcp_card_t *card);
-void btl_tcp_card_write(uint8_t *out, const btl_tcp_card_t *card);
-/* MCA_ERR_BAD_PARAM: damaged, or of another version. */
-int btl_tcp_card_read(const void *data, size_t len, btl_tcp_card_t *card);
 
 #endif

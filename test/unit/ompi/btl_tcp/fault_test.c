@@ -139,8 +139,8 @@ static _Noreturn void proxy_main(int listener[2])
 /* The card's port (at byte 8) becomes the proxy's. */
 static void through_proxy(uint32_t rank, uint8_t *card)
 {
-    board->real_port[rank] = btl_tcp_get16(card + 8);
-    btl_tcp_put16(card + 8, (uint16_t) board->proxy_port[rank]);
+    board->real_port[rank] = opal_le_get16(card + 8);
+    opal_le_put16(card + 8, (uint16_t) board->proxy_port[rank]);
 }
 
 enum { MESSAGES = 2500 };

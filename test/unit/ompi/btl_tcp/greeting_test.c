@@ -224,7 +224,7 @@ static void bad_frame(const btl_tcp_frame_t *frame, unsigned marker, const char 
     int fd = door_open();
     bool in = prove(fd, secret, &hello) == BTL_TCP_ACCEPTED && world_wait(peer_up, 1000);
     btl_tcp_frame_write(bytes, frame);
-    btl_tcp_put16(bytes + 6, (uint16_t) marker);
+    opal_le_put16(bytes + 6, (uint16_t) marker);
     send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
     TAP_OK(in && door_is_shut(fd, 2000) && peer_down(), "%s ends the connection", what);
     close(fd);
@@ -267,7 +267,7 @@ static unsigned read_numbers(int fd, uint64_t *first, uint64_t *last)
            btl_tcp_frame_read(bytes, &frame) && frame.len <= sizeof(world_header_t) &&
            door_read(fd, bytes + BTL_TCP_FRAME_HEADER, frame.len, 3000) == frame.len) {
         if (frame.type == BTL_TCP_DATA) {
-            *last = btl_tcp_get64(bytes + BTL_TCP_FRAME_HEADER);
+            *last = opal_le_get64(bytes + BTL_TCP_FRAME_HEADER);
             *first = count++ == 0 ? *last : *first;
         }
     }

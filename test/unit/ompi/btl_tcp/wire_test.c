@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* The wire formats of btl/tcp written, read and refused; the pairing of interfaces. */
-#include "ompi/mca/btl/tcp/btl_tcp_pair.h"
+#include "opal/util/net_pair.h"
 #include "ompi/mca/btl/tcp/btl_tcp_wire.h"
 
 #include <arpa/inet.h>
@@ -96,10 +96,10 @@ static void test_greetings(void)
 
 /* ---- Cards and pairing ---- */
 
-static void add_if(btl_tcp_card_t *card, const char *name, uint32_t mbps, const char *text,
+static void add_if(opal_net_card_t *card, const char *name, uint32_t mbps, const char *text,
                    unsigned prefix)
 {
-    btl_tcp_card_if_t *nif = card->if_count > 0 ? &card->nif[card->if_count - 1] : NULL;
+    opal_net_card_if_t *nif = card->if_count > 0 ? &card->nif[card->if_count - 1] : NULL;
     if (!nif || strcmp(nif->name, name) != 0) {
         nif = &card->nif[card->if_count++];
         snprintf(nif->name, sizeof(nif->name), "%s", name);
@@ -112,9 +112,9 @@ static void add_if(btl_tcp_card_t *card, const char *name, uint32_t mbps, const 
     inet_pton(a->family, text, a->bytes);
 }
 
-static btl_tcp_card_t card(uint64_t domain)
+static opal_net_card_t card(uint64_t domain)
 {
-    btl_tcp_card_t c = {.domain = domain, .port = 1234, .links = 2};
+    opal_net_card_t c = {.domain = domain, .port = 1234, .links = 2};
     add_if(&c, "lo", 0, "127.0.0.1", 8);
     add_if(&c, "lo", 0, "::1", 128);
     return c;
@@ -122,14 +122,14 @@ static btl_tcp_card_t card(uint64_t domain)
 
 /* Is our interface `name` paired with the peer's interface `with` (NULL: with none), seen from both
  * sides? */
-static bool paired(const btl_tcp_card_t *a, const btl_tcp_card_t *b, const char *name,
+static bool paired(const opal_net_card_t *a, const opal_net_card_t *b, const char *name,
                    const char *with)
 {
     for (unsigned i = 0; i < a->if_count; i++) {
         if (strcmp(a->nif[i].name, name) != 0) {
             continue;
         }
-        btl_tcp_pair_t up = btl_tcp_pair(a, 1, b, 2, i), down = btl_tcp_pair(a, 9, b, 2, i);
+        opal_net_pair_t up = opal_net_pair(a, 1, b, 2, i), down = opal_net_pair(a, 9, b, 2, i);
         bool none = up.peer_if < 0 && down.peer_if < 0;
         if (!with) {
             printf("# %s: %s\n", name, up.why);
@@ -137,15 +137,15 @@ static bool paired(const btl_tcp_card_t *a, const btl_tcp_card_t *b, const char 
         }
         /* And the peer must say the same. */
         return !none && strcmp(b->nif[up.peer_if].name, with) == 0 && down.peer_if == up.peer_if &&
-               btl_tcp_pair(b, 2, a, 1, (unsigned) up.peer_if).peer_if == (int) i;
+               opal_net_pair(b, 2, a, 1, (unsigned) up.peer_if).peer_if == (int) i;
     }
     return false;
 }
 
 static void test_pairs(void)
 {
-    btl_tcp_card_t a = card(1), b = card(2), same = card(1);
-    btl_tcp_route_t routes[BTL_TCP_ROUTES_MAX];
+    opal_net_card_t a = card(1), b = card(2), same = card(1);
+    opal_net_route_t routes[OPAL_NET_ROUTES_MAX];
     add_if(&a, "eth0", 1000, "10.0.0.1", 24);
     add_if(&a, "eth1", 1000, "10.0.1.1", 24);
     add_if(&a, "docker0", 0, "172.17.0.1", 16);
@@ -159,16 +159,16 @@ static void test_pairs(void)
     add_if(&same, "eth0", 1000, "10.0.0.1", 24);
     TAP_OK(paired(&a, &same, "lo", "lo") && paired(&a, &same, "eth0", NULL),
            "on one machine loopback alone");
-    TAP_OK(btl_tcp_routes(&a, 0, &same, 0, routes) == 2 && routes[0].way == BTL_TCP_WAY_LOOPBACK,
+    TAP_OK(opal_net_routes(&a, 0, &same, 0, routes) == 2 && routes[0].way == OPAL_NET_WAY_LOOPBACK,
            "both its families");
 
-    btl_tcp_card_t c = {.domain = 5, .port = 1, .links = 1},
+    opal_net_card_t c = {.domain = 5, .port = 1, .links = 1},
                    d = {.domain = 5, .port = 2, .links = 1};
     add_if(&c, "eth0", 1000, "10.0.0.1", 24);
     add_if(&d, "eth0", 1000, "10.0.0.1", 24);
     TAP_OK(paired(&c, &d, "eth0", "eth0"), "on one machine without loopback any interface does");
 
-    btl_tcp_card_t e = {.domain = 6, .links = 1}, f = {.domain = 7, .links = 1};
+    opal_net_card_t e = {.domain = 6, .links = 1}, f = {.domain = 7, .links = 1};
     add_if(&e, "slow0", 1000, "10.0.0.1", 24);
     add_if(&e, "fast0", 10000, "10.0.0.2", 24);
     add_if(&f, "fast9", 10000, "10.0.0.3", 24);
@@ -176,18 +176,18 @@ static void test_pairs(void)
     TAP_OK(paired(&e, &f, "fast0", "fast9") && paired(&e, &f, "slow0", "slow9"),
            "in one subnet fast with fast");
 
-    btl_tcp_card_t g = {.domain = 8, .links = 1}, h = {.domain = 9, .links = 1};
+    opal_net_card_t g = {.domain = 8, .links = 1}, h = {.domain = 9, .links = 1};
     add_if(&g, "eth0", 1000, "10.7.0.1", 24);
     add_if(&h, "eth0", 1000, "10.8.0.1", 24);
     TAP_OK(paired(&g, &h, "eth0", "eth0") &&
-               btl_tcp_pair(&g, 1, &h, 2, 0).way == BTL_TCP_WAY_ROUTED,
+               opal_net_pair(&g, 1, &h, 2, 0).way == OPAL_NET_WAY_ROUTED,
            "other subnets may be routed");
     add_if(&g, "eth0", 0, "fe80::1", 64);
     add_if(&g, "eth0", 0, "fd00::1", 64);
     add_if(&h, "eth0", 0, "fe80::2", 64);
     add_if(&h, "eth0", 0, "fd00::2", 64);
-    unsigned n = btl_tcp_routes(&g, 0, &h, 0, routes);
-    TAP_OK(n == 3 && routes[0].way == BTL_TCP_WAY_SUBNET && routes[2].way == BTL_TCP_WAY_LINK_LOCAL,
+    unsigned n = opal_net_routes(&g, 0, &h, 0, routes);
+    TAP_OK(n == 3 && routes[0].way == OPAL_NET_WAY_SUBNET && routes[2].way == OPAL_NET_WAY_LINK_LOCAL,
            "the best addresses first, link-local ones last");
     h.if_count = 0;
     TAP_OK(paired(&g, &h, "eth0", NULL), "a peer without interfaces");
@@ -196,26 +196,26 @@ static void test_pairs(void)
 static void test_cards(void)
 {
     static uint8_t bytes[4096];
-    btl_tcp_card_t in = card(0x1234567890abcdef), out;
+    opal_net_card_t in = card(0x1234567890abcdef), out;
     add_if(&in, "eth0", 25000, "10.0.0.1", 24);
     add_if(&in, "eth0", 0, "fe80::5", 64);
-    size_t len = btl_tcp_card_size(&in);
-    btl_tcp_card_write(bytes, &in);
-    TAP_OK(btl_tcp_card_read(bytes, len, &out) == MCA_SUCCESS && memcmp(&in, &out, sizeof(in)) == 0,
+    size_t len = opal_net_card_size(&in);
+    opal_net_card_write(bytes, &in);
+    TAP_OK(opal_net_card_read(bytes, len, BTL_TCP_VERSION, &out) == MCA_SUCCESS && memcmp(&in, &out, sizeof(in)) == 0,
            "a card of %zu bytes is read as written", len);
     bool refused = true;
     for (size_t cut = 0; cut < len; cut++) {
         uint8_t *exact = malloc(cut + 1); /* so that a sanitizer sees reading beyond it */
         memcpy(exact, bytes, cut);
-        refused &= btl_tcp_card_read(exact, cut, &out) != MCA_SUCCESS;
+        refused &= opal_net_card_read(exact, cut, BTL_TCP_VERSION, &out) != MCA_SUCCESS;
         free(exact);
     }
     TAP_OK(refused, "a truncated card is refused");
-    TAP_OK(btl_tcp_card_read(bytes, len + 1, &out) != MCA_SUCCESS,
+    TAP_OK(opal_net_card_read(bytes, len + 1, BTL_TCP_VERSION, &out) != MCA_SUCCESS,
            "a card with something behind it is refused");
-    TAP_OK(btl_tcp_card_read(NULL, 0, &out) != MCA_SUCCESS, "no card is refused");
+    TAP_OK(opal_net_card_read(NULL, 0, BTL_TCP_VERSION, &out) != MCA_SUCCESS, "no card is refused");
     bytes[4] = 99;
-    TAP_OK(btl_tcp_card_read(bytes, len, &out) != MCA_SUCCESS,
+    TAP_OK(opal_net_card_read(bytes, len, BTL_TCP_VERSION, &out) != MCA_SUCCESS,
            "a card of another version is refused");
 }
 

@@ -1,11 +1,11 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Pairing the interfaces of two processes, from their business cards. */
-#include "ompi/mca/btl/tcp/btl_tcp_pair.h"
+#include "opal/util/net_pair.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool has_loopback(const btl_tcp_card_t *card)
+static bool has_loopback(const opal_net_card_t *card)
 {
     for (unsigned i = 0; i < card->if_count; i++) {
         if (card->nif[i].loopback) {
@@ -15,29 +15,29 @@ static bool has_loopback(const btl_tcp_card_t *card)
     return false;
 }
 
-static btl_tcp_way_t way_between(const opal_net_addr_t *a, const opal_net_addr_t *b, bool one_stack)
+static opal_net_way_t way_between(const opal_net_addr_t *a, const opal_net_addr_t *b, bool one_stack)
 {
     if (a->family != b->family) {
-        return BTL_TCP_WAY_NONE;
+        return OPAL_NET_WAY_NONE;
     }
     if (one_stack) {
         /* Each address of the stack reaches each other; the equal one is the straight way. */
-        return opal_net_addr_equal(a, b) ? BTL_TCP_WAY_LOOPBACK : BTL_TCP_WAY_NONE;
+        return opal_net_addr_equal(a, b) ? OPAL_NET_WAY_LOOPBACK : OPAL_NET_WAY_NONE;
     }
     bool local_a = opal_net_addr_is_link_local(a), local_b = opal_net_addr_is_link_local(b);
     if (local_a || local_b) {
-        return local_a && local_b ? BTL_TCP_WAY_LINK_LOCAL : BTL_TCP_WAY_NONE;
+        return local_a && local_b ? OPAL_NET_WAY_LINK_LOCAL : OPAL_NET_WAY_NONE;
     }
     if (opal_net_addr_same_net(a, b)) {
-        return BTL_TCP_WAY_SUBNET;
+        return OPAL_NET_WAY_SUBNET;
     }
-    return opal_net_addr_is_private(a) == opal_net_addr_is_private(b) ? BTL_TCP_WAY_ROUTED
-                                                                      : BTL_TCP_WAY_MIXED;
+    return opal_net_addr_is_private(a) == opal_net_addr_is_private(b) ? OPAL_NET_WAY_ROUTED
+                                                                      : OPAL_NET_WAY_MIXED;
 }
 
 /* The same address on two machines is that of a bridge inside each (docker0), not a way between
  * them. */
-static bool is_duplicate(const btl_tcp_card_if_t *a, const btl_tcp_card_if_t *b)
+static bool is_duplicate(const opal_net_card_if_t *a, const opal_net_card_if_t *b)
 {
     for (unsigned i = 0; i < a->addr_count; i++) {
         for (unsigned k = 0; k < b->addr_count; k++) {
@@ -49,9 +49,9 @@ static bool is_duplicate(const btl_tcp_card_if_t *a, const btl_tcp_card_if_t *b)
     return false;
 }
 
-static bool may_pair(const btl_tcp_card_t *x, unsigned i, const btl_tcp_card_t *y, unsigned k)
+static bool may_pair(const opal_net_card_t *x, unsigned i, const opal_net_card_t *y, unsigned k)
 {
-    const btl_tcp_card_if_t *a = &x->nif[i], *b = &y->nif[k];
+    const opal_net_card_if_t *a = &x->nif[i], *b = &y->nif[k];
     bool one_stack = x->domain == y->domain;
     if (a->loopback != b->loopback) {
         return false;
@@ -63,16 +63,16 @@ static bool may_pair(const btl_tcp_card_t *x, unsigned i, const btl_tcp_card_t *
     return a->loopback || !has_loopback(x) || !has_loopback(y);
 }
 
-static btl_tcp_way_t best_way(const btl_tcp_card_t *x, unsigned i, const btl_tcp_card_t *y,
+static opal_net_way_t best_way(const opal_net_card_t *x, unsigned i, const opal_net_card_t *y,
                               unsigned k)
 {
-    btl_tcp_way_t best = BTL_TCP_WAY_NONE;
+    opal_net_way_t best = OPAL_NET_WAY_NONE;
     if (!may_pair(x, i, y, k)) {
         return best;
     }
     for (unsigned a = 0; a < x->nif[i].addr_count; a++) {
         for (unsigned b = 0; b < y->nif[k].addr_count; b++) {
-            btl_tcp_way_t way = way_between(&x->nif[i].addr[a], &y->nif[k].addr[b],
+            opal_net_way_t way = way_between(&x->nif[i].addr[a], &y->nif[k].addr[b],
                                             x->domain == y->domain);
             best = way > best ? way : best;
         }
@@ -81,7 +81,7 @@ static btl_tcp_way_t best_way(const btl_tcp_card_t *x, unsigned i, const btl_tcp
 }
 
 typedef struct candidate {
-    btl_tcp_way_t way;
+    opal_net_way_t way;
     uint32_t mbps; /* of the slower end */
     unsigned i, k;
 } candidate_t;
@@ -104,19 +104,19 @@ static int compare_candidates(const void *left, const void *right)
 
 /* The pairing seen from the process with the lower name: partner[i] of x's interface i, and its
  * way. */
-static void pair_all(const btl_tcp_card_t *x, const btl_tcp_card_t *y, int partner[BTL_TCP_IFS_MAX],
-                     btl_tcp_way_t way[BTL_TCP_IFS_MAX])
+static void pair_all(const opal_net_card_t *x, const opal_net_card_t *y, int partner[OPAL_NET_CARD_IFS_MAX],
+                     opal_net_way_t way[OPAL_NET_CARD_IFS_MAX])
 {
-    candidate_t list[BTL_TCP_IFS_MAX * BTL_TCP_IFS_MAX];
-    bool taken[BTL_TCP_IFS_MAX] = {false};
+    candidate_t list[OPAL_NET_CARD_IFS_MAX * OPAL_NET_CARD_IFS_MAX];
+    bool taken[OPAL_NET_CARD_IFS_MAX] = {false};
     size_t count = 0;
     for (unsigned i = 0; i < x->if_count; i++) {
         partner[i] = -1;
-        way[i] = BTL_TCP_WAY_NONE;
+        way[i] = OPAL_NET_WAY_NONE;
         for (unsigned k = 0; k < y->if_count; k++) {
             uint32_t a = x->nif[i].mbps, b = y->nif[k].mbps;
             candidate_t c = {best_way(x, i, y, k), a < b ? a : b, i, k};
-            if (c.way != BTL_TCP_WAY_NONE) {
+            if (c.way != OPAL_NET_WAY_NONE) {
                 list[count++] = c;
             }
         }
@@ -131,7 +131,7 @@ static void pair_all(const btl_tcp_card_t *x, const btl_tcp_card_t *y, int partn
     }
 }
 
-static const char *why_alone(const btl_tcp_card_t *ours, const btl_tcp_card_t *peers,
+static const char *why_alone(const opal_net_card_t *ours, const opal_net_card_t *peers,
                              unsigned index)
 {
     bool one_stack = ours->domain == peers->domain;
@@ -152,12 +152,12 @@ static const char *why_alone(const btl_tcp_card_t *ours, const btl_tcp_card_t *p
     return "no interface of the peer is left that this one could reach";
 }
 
-btl_tcp_pair_t btl_tcp_pair(const btl_tcp_card_t *ours, mca_btl_name_t our_name,
-                            const btl_tcp_card_t *peers, mca_btl_name_t peer_name, unsigned index)
+opal_net_pair_t opal_net_pair(const opal_net_card_t *ours, uint64_t our_name,
+                            const opal_net_card_t *peers, uint64_t peer_name, unsigned index)
 {
-    int partner[BTL_TCP_IFS_MAX];
-    btl_tcp_way_t way[BTL_TCP_IFS_MAX];
-    btl_tcp_pair_t pair = {.peer_if = -1, .why = "", .way = BTL_TCP_WAY_NONE};
+    int partner[OPAL_NET_CARD_IFS_MAX];
+    opal_net_way_t way[OPAL_NET_CARD_IFS_MAX];
+    opal_net_pair_t pair = {.peer_if = -1, .why = "", .way = OPAL_NET_WAY_NONE};
     if (our_name < peer_name) {
         pair_all(ours, peers, partner, way);
         pair.peer_if = partner[index];
@@ -177,18 +177,18 @@ btl_tcp_pair_t btl_tcp_pair(const btl_tcp_card_t *ours, mca_btl_name_t our_name,
     return pair;
 }
 
-unsigned btl_tcp_routes(const btl_tcp_card_t *ours, unsigned our_if, const btl_tcp_card_t *peers,
-                        unsigned peer_if, btl_tcp_route_t routes[BTL_TCP_ROUTES_MAX])
+unsigned opal_net_routes(const opal_net_card_t *ours, unsigned our_if, const opal_net_card_t *peers,
+                        unsigned peer_if, opal_net_route_t routes[OPAL_NET_ROUTES_MAX])
 {
-    const btl_tcp_card_if_t *a = &ours->nif[our_if], *b = &peers->nif[peer_if];
+    const opal_net_card_if_t *a = &ours->nif[our_if], *b = &peers->nif[peer_if];
     unsigned count = 0;
-    for (int wanted = BTL_TCP_WAY_LOOPBACK; wanted > BTL_TCP_WAY_NONE; wanted--) {
+    for (int wanted = OPAL_NET_WAY_LOOPBACK; wanted > OPAL_NET_WAY_NONE; wanted--) {
         for (unsigned i = 0; i < a->addr_count; i++) {
-            for (unsigned k = 0; k < b->addr_count && count < BTL_TCP_ROUTES_MAX; k++) {
-                btl_tcp_way_t way =
+            for (unsigned k = 0; k < b->addr_count && count < OPAL_NET_ROUTES_MAX; k++) {
+                opal_net_way_t way =
                     way_between(&a->addr[i], &b->addr[k], ours->domain == peers->domain);
                 if ((int) way == wanted) {
-                    routes[count++] = (btl_tcp_route_t){a->addr[i], b->addr[k], way};
+                    routes[count++] = (opal_net_route_t){a->addr[i], b->addr[k], way};
                 }
             }
         }
