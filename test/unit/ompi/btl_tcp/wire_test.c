@@ -114,7 +114,7 @@ static void add_if(opal_net_card_t *card, const char *name, uint32_t mbps, const
 
 static opal_net_card_t card(uint64_t domain)
 {
-    opal_net_card_t c = {.domain = domain, .port = 1234, .links = 2};
+    opal_net_card_t c = {.version = BTL_TCP_VERSION, .domain = domain, .port = 1234, .links = 2};
     add_if(&c, "lo", 0, "127.0.0.1", 8);
     add_if(&c, "lo", 0, "::1", 128);
     return c;
