@@ -13,6 +13,7 @@ EXTRA_DIST += \
     bench/driver/peers.py \
     bench/driver/report.py \
     bench/driver/suites.py \
+    bench/src/checksum.c \
     bench/src/collectives.c \
     bench/src/datatype_pack.c \
     bench/src/idle.c \

@@ -14,7 +14,14 @@ from . import goals, jobs, machine, peers, report, suites
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCE = os.path.join(HERE, "src")
 MPI_PROGRAMS = ("latency", "throughput", "matching", "collectives", "startup", "memory", "idle")
-RAW_PROGRAMS = ("raw_shm", "raw_tcp")
+TOP = os.path.dirname(HERE)
+CHECKSUM_FILES = ("checksum", "crc32c_arm", "crc32c_table", "crc32c_x86")
+# What compiles beside a program of its name.
+RAW_PROGRAMS = {
+    "raw_shm": (), "raw_tcp": (),
+    "checksum": ("-I" + TOP, "-I" + os.path.join(TOP, "opal", "include"), "-pthread",
+                 *(os.path.join(TOP, "opal", "checksum", f + ".c") for f in CHECKSUM_FILES)),
+}
 FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra"]
 
 
@@ -62,16 +69,17 @@ class Series:
     run: object  # (suite, ranks) -> command, environment
 
 
-def compile_program(compiler, source, target):
+def compile_program(compiler, source, target, more=()):
     inputs = [os.path.join(SOURCE, f) for f in os.listdir(SOURCE)]
+    inputs += [f for f in more if os.path.isfile(f)]
     if os.path.exists(compiler[-1]):
         inputs.append(compiler[-1])
     newest = max(os.path.getmtime(f) for f in inputs)
     if os.path.exists(target) and os.path.getmtime(target) > newest:
         return
     os.makedirs(os.path.dirname(target), exist_ok=True)
-    done = subprocess.run([*compiler, *FLAGS, os.path.join(SOURCE, source + ".c"), "-o", target],
-                          check=False)
+    done = subprocess.run([*compiler, *FLAGS, os.path.join(SOURCE, source + ".c"), *more,
+                           "-o", target], check=False)
     if done.returncode != 0:
         sys.exit(f"bench/run: {source}.c does not compile with {compiler[-1]}, see above")
 
@@ -111,8 +119,8 @@ def build_programs(o, libraries):
                                     builder.binary(builder.compiler)]
             compile_program(environment_compiler, program, os.path.join(folder, program))
         folders[library.name] = folder
-    for program in RAW_PROGRAMS:
-        compile_program(["cc"], program, os.path.join(o.build, "raw", program))
+    for program, more in RAW_PROGRAMS.items():
+        compile_program(["cc"], program, os.path.join(o.build, "raw", program), more)
     return folders
 
 
@@ -146,7 +154,7 @@ def all_series(o, suite, libraries, folders, cores):
     series = [library_series(o, x, s, folders[x.name], cores)
               for x in libraries if x.name in folders
               for s in peers.SETTINGS[x.name] if s.link == suite.link]
-    series += [raw_series(o, r) for r in suite.raw if cores >= 2]
+    series += [raw_series(o, r) for r in suite.raw if cores >= 2 or suite.ranks == (1,)]
     wanted = o.settings.split(",") if o.settings else None
     return [s for s in series if wanted is None or s.name in wanted]
 

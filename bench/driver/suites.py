@@ -44,6 +44,10 @@ SHM_RAW = (("two copies", "raw_shm", "ring", "ring", "us"), ("one copy", "raw_sh
 SHM_STREAM = (("two copies", "raw_shm", "ring", "stream", "gbs"),
               ("memcpy", "raw_shm", "memcpy", "memcpy", "gbs"))
 
+CHECKSUMS = tuple((mode, "checksum", mode, "checksum", "gbs") for mode in (
+    "memcpy", "crc32c", "crc32c+copy", "avx512+after", "avx2", "avx2+copy", "3-way", "3-way+copy",
+    "sse4.2", "armv8-3way", "armv8-3way+copy", "armv8", "table", "additive32", "additive32+copy"))
+
 SUITES = (
     latency("shm", SHM_RAW),
     latency("tcp", (("socket", "raw_tcp", "pingpong", "tcp", "us"),)),
@@ -70,6 +74,9 @@ SUITES = (
     Suite("memory", "job", "memory", "memory", ("ranks",), "private_kib", "KiB", True,
           "Private memory per rank after talking to all", ranks=(2, 16, 64), sized=False,
           timed=False),
+    Suite("checksum", "memory", "checksum", "checksum", ("size",), "gbs", "GB/s", False,
+          "Checksums; +copy: in one pass with a copy, +after: copy first", ranks=(1,),
+          raw=CHECKSUMS),
     Suite("idle", "job", "idle", "idle", ("waiting",), "cpu_per_second", "s/s", True,
           "Processor time per second of 16 ranks that wait in MPI_Recv", ranks=(17,), sized=False,
           arguments=("--ms", "3000"), timed=False),

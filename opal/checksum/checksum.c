@@ -110,6 +110,7 @@ static OPAL_ALWAYS_INLINE uint32_t sum_blocks(uint8_t *dst, const uint8_t *src, 
 {
     words_t sum[4] = {{0}, {0}, {0}, {0}};
     for (; len > 0; len -= 64, src += 64) {
+#pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
             sum[i] += load4(src + 16 * i);
         }

@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* CRC32C on 64-bit ARM: by the CRC32CX instruction (ARMv8.1, optional before), alone or in three streams that are joined by
- * PMULL; crc32c_streams.h. */
+/* CRC32C on 64-bit ARM: by the CRC32CX instruction (ARMv8.1, optional before), alone or in three streams that
+ * are joined by PMULL. */
 #include "opal/checksum/crc32c.h"
 
 #if defined(__aarch64__) && OPAL_CRC32C_INLINE
@@ -61,7 +61,7 @@ static bool three_usable(void)
 }
 
 const opal_crc32c_kernel_t opal_crc32c_arm_3way = {
-    .name = "armv8 3-way",
+    .name = "armv8-3way",
     .needs = "the CRC32 and PMULL extensions",
     .instruction = true,
     .usable = three_usable,

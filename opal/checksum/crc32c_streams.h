@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* CRC32C by three streams of the processor's CRC instruction, whose latency is three times its throughput, joined by two
- * carry-less multiplications. Included by the files of the processors that have both, which define crc32c_product(). */
+/* CRC32C by three streams of the processor's CRC instruction, whose latency is three times its throughput, joined by
+ * two carry-less multiplications. Included by the files of the processors that have both, which define
+ * crc32c_product(). */
 #ifndef OPAL_CHECKSUM_CRC32C_STREAMS_H
 #define OPAL_CHECKSUM_CRC32C_STREAMS_H
 

@@ -5,10 +5,10 @@
  * 512 bits.
  *
  * Folding. A register of 16 bytes at some place of the message may be replaced, D bits further on, by
- * low * x^(D + 31) + high * x^(D - 33) modulo P (bit 0 of the low word is the highest power; 33 = 32 bits of CRC and the one that
- * a reflected product is short of), added to what stands there. So as many registers as hide the multiplier's latency run through
- * the message; at the end they are folded onto the last one, and that is taken through the CRC32 instruction. The constants
- * are powers of x modulo P; the unit test proves them.
+ * low * x^(D + 31) + high * x^(D - 33) modulo P, added to what stands there. (Bit 0 of the low word is the highest power;
+ * 33 = 32 bits of CRC and the one that a reflected product is short of.) So as many registers as hide the multiplier's
+ * latency run through the message; at the end they are folded onto the last one, and that is taken through the CRC32
+ * instruction. The constants are powers of x modulo P; the unit test proves them.
  */
 #include "opal/checksum/crc32c_streams.h"
 
@@ -127,10 +127,12 @@ AVX2 INLINE uint32_t blocks_256(uint32_t crc, uint8_t *dst, const uint8_t *src, 
     size_t at = 32;
     x[0] = _mm256_xor_si256(load_256(dst, src, copy), _mm256_zextsi128_si256(_mm_cvtsi32_si128((int) crc)));
     if (len >= 256) {
+#pragma GCC unroll 4
         for (int i = 1; i < 4; i++, at += 32) {
             x[i] = load_256(dst + at, src + at, copy);
         }
         for (; len - at >= 128; at += 128) {
+#pragma GCC unroll 4
             for (int i = 0; i < 4; i++) {
                 x[i] = fold_256(x[i], by_128, load_256(dst + at + 32 * i, src + at + 32 * i, copy));
             }
@@ -226,10 +228,12 @@ AVX512 INLINE uint32_t blocks_512(uint32_t crc, uint8_t *dst, const uint8_t *src
     size_t at = 64;
     x[0] = _mm512_xor_si512(load_512(dst, src, copy), before);
     if (len >= 512) {
+#pragma GCC unroll 4
         for (int i = 1; i < 4; i++, at += 64) {
             x[i] = load_512(dst + at, src + at, copy);
         }
         for (; len - at >= 256; at += 256) {
+#pragma GCC unroll 4
             for (int i = 0; i < 4; i++) {
                 x[i] = fold_512(x[i], by_256, load_512(dst + at + 64 * i, src + at + 64 * i, copy));
             }

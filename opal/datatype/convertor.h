@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <sys/uio.h>
 
+#include "opal/checksum/checksum.h"
 #include "opal/datatype/arch.h"
 #include "opal/datatype/datatype.h"
 #include "opal/declspec.h"
@@ -64,6 +65,12 @@ OPAL_DECLSPEC size_t opal_convertor_pack_at(const opal_convertor_t *conv, size_t
  * len only at the end of the message). */
 OPAL_DECLSPEC size_t opal_convertor_unpack_at(const opal_convertor_t *conv, size_t offset,
                                               const void *src, size_t len);
+/* The same, and the checksum in *state (opal/checksum/checksum.h) goes on over the packed bytes, which are
+ * summed while they are in the first-level cache. */
+OPAL_DECLSPEC size_t opal_convertor_pack_sum_at(const opal_convertor_t *conv, size_t offset, void *dst, size_t max,
+                                                opal_checksum_kind_t kind, uint64_t *state);
+OPAL_DECLSPEC size_t opal_convertor_unpack_sum_at(const opal_convertor_t *conv, size_t offset, const void *src,
+                                                  size_t len, opal_checksum_kind_t kind, uint64_t *state);
 /* Describes the packed bytes [offset, offset + max) as up to *n pieces of memory; returns the bytes
  * described and sets *n to the pieces used. Neighbouring pieces are merged. Fewer than max bytes
  * are described if the pieces or the message run out. 0 with a foreign architecture. */

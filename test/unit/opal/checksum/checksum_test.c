@@ -2,6 +2,8 @@
 /* Checksums: published vectors, and every kernel that this processor has against a reference that works bit by bit. */
 #include "opal/checksum/checksum.h"
 #include "opal/checksum/crc32c.h"
+#include "opal/constants.h"
+#include "opal/datatype/convertor.h"
 
 #include <stdint.h>
 #include "test/support/tap.h"
@@ -111,11 +113,13 @@ static void kernel(const opal_crc32c_kernel_t *k)
         return;
     }
     for (size_t len = 0; ok && len <= SHORT_LENGTHS; len++) {
-        ok = kernel_agrees(k, source + draw(ALIGNMENTS), destination + GUARD + draw(ALIGNMENTS), len, (uint32_t) draw(UINT32_MAX));
+        ok = kernel_agrees(k, source + draw(ALIGNMENTS), destination + GUARD + draw(ALIGNMENTS), len,
+                           (uint32_t) draw(UINT32_MAX));
     }
     TAP_OK(ok, "%s: all lengths up to %d", k->name, SHORT_LENGTHS);
     for (size_t at = 0; ok && at < ALIGNMENTS * ALIGNMENTS; at++) {
-        ok = kernel_agrees(k, source + at % ALIGNMENTS, destination + GUARD + at / ALIGNMENTS, 512 + draw(160), UINT32_MAX);
+        ok = kernel_agrees(k, source + at % ALIGNMENTS, destination + GUARD + at / ALIGNMENTS, 512 + draw(160),
+                           UINT32_MAX);
     }
     TAP_OK(ok, "%s: all alignments of source and destination", k->name);
     for (int i = 0; ok && i < ROUNDS / 10; i++) {
@@ -201,6 +205,37 @@ static void damage(opal_checksum_kind_t kind, const char *name)
     TAP_OK(caught, "%s: notices each bit", name);
 }
 
+/* Every other double, in fragments cut anywhere, packed and unpacked in one go with the sum. */
+static void convertor(opal_checksum_kind_t kind, const char *name)
+{
+    enum { DOUBLES = 6000, PACKED = 8 * DOUBLES };
+    static uint8_t packed[PACKED], target[2 * PACKED];
+    opal_datatype_t basic, type;
+    opal_convertor_t from, to;
+    bool ok = opal_datatype_init_basic(&basic, OPAL_BASIC_FLOAT64) == OPAL_SUCCESS &&
+              opal_datatype_hvector(&type, &basic, DOUBLES, 1, 16) == OPAL_SUCCESS &&
+              opal_convertor_init(&from, &type, 1, source, NULL) == OPAL_SUCCESS &&
+              opal_convertor_init(&to, &type, 1, target, NULL) == OPAL_SUCCESS;
+    TAP_REQUIRE(ok, "%s: a layout with gaps", name);
+    memset(target, 0, sizeof(target));
+    uint64_t out = opal_checksum_begin(kind), in = out;
+    for (size_t at = 0; at < PACKED;) {
+        size_t want = 1 + draw(30000), n = opal_convertor_pack_sum_at(&from, at, packed + at, want, kind, &out);
+        ok &= n == (want < PACKED - at ? want : PACKED - at);
+        ok &= opal_convertor_unpack_sum_at(&to, at, packed + at, want, kind, &in) == n;
+        at += n;
+    }
+    ok &= opal_convertor_pack_sum_at(&from, PACKED, packed, 1, kind, &out) == 0;
+    for (size_t i = 0; i < DOUBLES; i++) {
+        ok &= memcmp(packed + 8 * i, source + 16 * i, 8) == 0 && memcmp(target + 16 * i, source + 16 * i, 8) == 0;
+    }
+    TAP_OK(ok, "%s: packed and unpacked", name);
+    TAP_OK(out == in && opal_checksum_finish(kind, out) == opal_checksum(kind, packed, PACKED),
+           "%s: the sum of the packed bytes on both ways", name);
+    opal_datatype_fini(&type);
+    opal_datatype_fini(&basic);
+}
+
 int main(void)
 {
     tap_start(120);
@@ -218,5 +253,7 @@ int main(void)
     combine();
     damage(OPAL_CHECKSUM_CRC32C, "crc32c");
     damage(OPAL_CHECKSUM_ADDITIVE32, "additive32");
+    convertor(OPAL_CHECKSUM_CRC32C, "crc32c");
+    convertor(OPAL_CHECKSUM_ADDITIVE32, "additive32");
     return tap_end();
 }
