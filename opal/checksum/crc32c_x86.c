@@ -10,9 +10,10 @@
  * latency run through the message; at the end they are folded onto the last one, and that is taken through the CRC32
  * instruction. The constants are powers of x modulo P; the unit test proves them.
  */
-#include "opal/checksum/crc32c_streams.h"
+#include "opal/checksum/crc32c.h"
 
 #if defined(__x86_64__)
+#include "opal/checksum/crc32c_streams.h"
 #include <immintrin.h>
 
 #define PCLMUL __attribute__((target("sse4.2,pclmul")))
