@@ -1,5 +1,5 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Copies of few bytes without a call and without a loop, for the way of short messages. */
+/* Copies of few bytes without a call and without a loop, and hints to the caches, for the way of short messages. */
 #ifndef OPAL_UTIL_COPY_H
 #define OPAL_UTIL_COPY_H
 
@@ -55,6 +55,27 @@ static OPAL_ALWAYS_INLINE void opal_copy_words3(void *to, const void *from)
     memcpy(to, &w[0], 8);
     memcpy((char *) to + 8, &w[1], 8);
     memcpy((char *) to + 16, &w[2], 8);
+}
+
+/* Fetch a line that will be written soon, so that the stores don't wait for it. Any address will do. */
+static OPAL_ALWAYS_INLINE void opal_prefetch_write(const void *line)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw (%0)" : : "r"(line)); /* the compiler's builtin asks for it only if told the processor */
+#else
+    __builtin_prefetch(line, 1);
+#endif
+}
+
+/* A line was written for another core: move it to the cache that both share. No operation on processors that don't
+ * know it (Intel SDM, CLDEMOTE: its code is one of the hint NOPs). */
+static OPAL_ALWAYS_INLINE void opal_cache_demote(const void *line)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("cldemote (%0)" : : "r"(line));
+#else
+    (void) line;
+#endif
 }
 
 #endif

@@ -54,7 +54,7 @@ extern "C" {
 #endif
 
 #define MCA_BTL_CONTRACT_MAJOR 1
-#define MCA_BTL_CONTRACT_MINOR 1 /* 1: services->rejected */
+#define MCA_BTL_CONTRACT_MINOR 2 /* 1: services->rejected; 2: ops->next_store */
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -265,6 +265,11 @@ typedef struct mca_btl_module_ops {
     /* In the arrive upcall: make arrival->data valid until release(); data may move. MCA_ERR_OUT_OF_RESOURCE. */
     int (*keep)(mca_btl_arrival_t *arrival);
     void (*release)(mca_btl_arrival_t *arrival);
+
+    /* Where the next send_short() will store first: the address of a pointer that the BTL keeps up to date, asked for
+     * once, after add_peer(). Since 1.2. The user may fetch that cache line before it builds the header. NULL: not known; the
+     * function may be NULL, too. */
+    const void *const *(*next_store)(mca_btl_endpoint_t *endpoint);
 } mca_btl_module_ops_t;
 
 /* The public head of a module; a BTL puts its own fields behind it. */

@@ -10,6 +10,7 @@
 #define OPAL_LIKELY(x) __builtin_expect(!!(x), 1)
 #define OPAL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define OPAL_ALWAYS_INLINE inline __attribute__((always_inline))
+#define OPAL_NOINLINE __attribute__((noinline))
 #define OPAL_COLD __attribute__((cold, noinline))
 
 /* Bytes of a cache line; what is written by one process and read by another is kept apart by it. */

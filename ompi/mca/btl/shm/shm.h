@@ -191,7 +191,7 @@ typedef struct shm_rx {
     uint32_t published;     /* what slot->consumed says */
     mca_btl_endpoint_t *endpoint;
     uint32_t quiet;         /* looks since the last message */
-    uint32_t slot;          /* = the sender's local rank */
+    uint32_t left;          /* lines from `line` to the ring's end */
 } shm_rx_t;
 
 struct shm_module {
@@ -206,6 +206,7 @@ struct shm_module {
 
     shm_rx_t *rx;                /* [0, rx_active) are polled each time, [rx_active, rx_count) rarely */
     uint32_t rx_active, rx_count;
+    uint32_t tell_lines;         /* read without telling the writer, at most */
     uint32_t polls;              /* until the next look at what is rare */
     uint32_t announced_seen;
     bool *slot_seen;             /* per local rank */
@@ -268,6 +269,7 @@ void mca_btl_shm_watch(shm_module_t *m);
 /* ---- shm_send.c ---- */
 int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
                            const void *payload, size_t len);
+const void *const *mca_btl_shm_next_store(mca_btl_endpoint_t *ep);
 int mca_btl_shm_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room);
 void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len);
 int mca_btl_shm_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc);

@@ -118,6 +118,7 @@ static const mca_btl_module_ops_t shm_ops = {
     .deregister_mem = mca_btl_shm_deregister_mem,
     .keep = mca_btl_shm_keep,
     .release = mca_btl_shm_release,
+    .next_store = mca_btl_shm_next_store,
 };
 
 static mca_btl_limits_t shm_limits(const shm_layout_t *l)
@@ -188,6 +189,7 @@ static int shm_init(const mca_btl_services_t *services, mca_btl_module_t ***modu
     }
     m->services = services;
     m->layout = mca_btl_shm_layout(job->local_size);
+    m->tell_lines = shm_tell_lines(m->layout.ring_lines);
     m->segment.fd = m->door = -1;
     m->polls = 1;
     m->super = (mca_btl_module_t){

@@ -234,7 +234,7 @@ static void shm_take_slot(shm_module_t *m, uint32_t s)
     }
     m->rx[m->rx_count] = (shm_rx_t){
         .line = shm_ring_at(&m->segment, &m->layout, s), .number = 1, .published = 1,
-        .endpoint = ep, .slot = s,
+        .endpoint = ep, .left = m->layout.ring_lines,
     };
     atomic_store_explicit(&slot->consumed, 1, memory_order_relaxed);
     atomic_store_explicit(&slot->bulk, ep->segment.base ? SHM_BULK_OK : SHM_BULK_REFUSED,

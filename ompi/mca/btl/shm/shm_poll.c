@@ -12,7 +12,7 @@ enum { SHM_NOT_KEPT = 0, SHM_KEPT_IN_PLACE = 1 };
 
 static void shm_tell_consumed(shm_module_t *m, shm_rx_t *rx)
 {
-    shm_slot_t *slot = shm_slot_at(&m->segment, &m->layout, rx->slot);
+    shm_slot_t *slot = shm_slot_at(&m->segment, &m->layout, rx->endpoint->local_rank);
     rx->published = rx->number;
     atomic_store_explicit(&slot->consumed, rx->number, memory_order_release);
     if (OPAL_UNLIKELY(rx->endpoint->special & SHM_SPECIAL_FENCE)) {
@@ -67,10 +67,10 @@ static bool shm_arrive_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsi
 
 /* A message other than data in the ring. Its lines, 0 if there is none (yet), UINT32_MAX if it is
  * damaged. */
-static uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t word,
-                                           const unsigned char *line, uint32_t rest, bool *again)
+static uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t word, bool *again)
 {
-    uint32_t len = (uint32_t)(word >> 32) & 0xffffff;
+    const unsigned char *line = rx->line;
+    uint32_t len = (uint32_t)(word >> 32) & 0xffffff, rest = rx->left;
     switch (word >> 56) {
     case SHM_KIND_NONE: /* a cleared word looks like number 0 */
         return 0;
@@ -103,48 +103,59 @@ static OPAL_COLD void shm_damaged(shm_module_t *m, shm_rx_t *rx)
     mca_btl_shm_peer_down(rx->endpoint, "its ring is damaged");
 }
 
+/* To the next message; `restart`: it stands at the ring's start in any case. */
+static OPAL_ALWAYS_INLINE void shm_advance(const shm_module_t *m, shm_rx_t *rx, uint32_t lines, bool restart)
+{
+    rx->number += lines;
+    if (OPAL_LIKELY(lines < rx->left && !restart)) {
+        rx->line += lines * SHM_LINE;
+        rx->left -= lines;
+    } else {
+        rx->line = shm_ring_at(&m->segment, &m->layout, rx->endpoint->local_rank);
+        rx->left = m->layout.ring_lines;
+    }
+}
+
+/* A message of data in the ring, whose first word is `word`. Its lines, UINT32_MAX if it is damaged. */
+static OPAL_ALWAYS_INLINE uint32_t shm_arrive_data(shm_module_t *m, const shm_rx_t *rx, uint64_t word)
+{
+    uint32_t len = (uint32_t)(word >> 32) & 0xffffff, lines = shm_lines(len);
+    if (OPAL_UNLIKELY(lines > 1)) {
+        if (lines > rx->left) {
+            return UINT32_MAX;
+        }
+        shm_prefetch(rx->line + SHM_LINE, lines - 1);
+    }
+    mca_btl_arrival_t arrival = {
+        .data = rx->line + SHM_WORD, .len = len, .module = &m->super, .endpoint = rx->endpoint,
+    };
+    m->super.upcalls->arrive(rx->endpoint->cookie, &arrival);
+    return lines;
+}
+
 /* Hand up what stands in a ring; the number of messages. */
 static int shm_drain(shm_module_t *m, shm_rx_t *rx)
 {
-    const unsigned char *base = shm_ring_at(&m->segment, &m->layout, rx->slot);
-    const unsigned char *end = base + (size_t)m->layout.ring_lines * SHM_LINE;
     mca_btl_endpoint_t *ep = rx->endpoint;
-    uint32_t some = shm_tell_lines(m->layout.ring_lines);
     int count = 0;
     uint64_t word;
     if (OPAL_UNLIKELY(!ep->cookie) && !mca_btl_shm_revive(ep)) {
         return 0;
     }
     while (count < SHM_DRAIN && (uint32_t)(word = shm_load_word(rx->line)) == rx->number) {
-        const unsigned char *line = rx->line;
-        uint32_t rest = (uint32_t)((size_t)(end - line) / SHM_LINE), lines;
         bool restart = false;
-        if (OPAL_LIKELY(word >> 56 == SHM_KIND_DATA)) {
-            uint32_t len = (uint32_t)(word >> 32) & 0xffffff;
-            lines = shm_lines(len);
-            if (OPAL_UNLIKELY(lines > rest)) {
-                shm_damaged(m, rx);
-                break;
-            }
-            shm_prefetch(line + SHM_LINE, lines - 1);
-            mca_btl_arrival_t arrival = {
-                .data = line + SHM_WORD, .len = len, .module = &m->super, .endpoint = ep,
-            };
-            m->super.upcalls->arrive(ep->cookie, &arrival);
-        } else {
-            lines = shm_arrive_other(m, rx, word, line, rest, &restart);
-            if (lines == 0) {
-                break;
-            }
-            if (lines == UINT32_MAX) {
-                shm_damaged(m, rx);
-                break;
-            }
+        uint32_t lines = OPAL_LIKELY(word >> 56 == SHM_KIND_DATA) ? shm_arrive_data(m, rx, word)
+                                                                  : shm_arrive_other(m, rx, word, &restart);
+        if (OPAL_UNLIKELY(lines == 0)) {
+            break;
         }
-        rx->number += lines;
-        rx->line = lines < rest && !restart ? line + lines * SHM_LINE : base;
+        if (OPAL_UNLIKELY(lines == UINT32_MAX)) {
+            shm_damaged(m, rx);
+            break;
+        }
+        shm_advance(m, rx, lines, restart);
         count++;
-        if (OPAL_UNLIKELY(rx->number - rx->published >= some)) {
+        if (OPAL_UNLIKELY(rx->number - rx->published >= m->tell_lines)) {
             shm_tell_consumed(m, rx);
         }
     }

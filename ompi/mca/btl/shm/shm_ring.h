@@ -7,6 +7,9 @@
 #include "ompi/mca/btl/shm/shm.h"
 #include "opal/util/copy.h"
 
+/* Of the header of a short message, as the PML's are: a constant in the shortest path. */
+enum { SHM_USUAL_HEADER = 24 };
+
 static OPAL_ALWAYS_INLINE uint64_t shm_word(uint32_t number, size_t len, shm_kind_t kind)
 {
     return (uint64_t)kind << 56 | (uint64_t)len << 32 | number;
@@ -36,7 +39,7 @@ static OPAL_ALWAYS_INLINE void shm_store_word(unsigned char *line, uint64_t word
 static OPAL_ALWAYS_INLINE void shm_copy_line(unsigned char *to, const void *header, size_t header_len,
                                              const void *payload, size_t len)
 {
-    if (header_len == 24) { /* the usual sizes, as constants */
+    if (header_len == SHM_USUAL_HEADER) { /* the usual sizes, as constants */
         opal_copy_words3(to, header);
     } else if (header_len == 32) {
         memcpy(to, header, 32);

@@ -71,8 +71,9 @@ static int shm_ready(mca_btl_endpoint_t *ep)
     return MCA_SUCCESS;
 }
 
-static OPAL_COLD int shm_send_short_special(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
-                                            const void *payload, size_t len)
+/* What is not a short header and few bytes for one line, or meets anything out of the ordinary. */
+static OPAL_NOINLINE int shm_send_short_any(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
+                                                        const void *payload, size_t len)
 {
     uint32_t lines = shm_lines(header_len + len);
     if (header_len + len > ep->module->super.limits.short_max) {
@@ -95,20 +96,32 @@ static OPAL_COLD int shm_send_short_special(mca_btl_endpoint_t *ep, const void *
     return rc;
 }
 
+static OPAL_NOINLINE int shm_ring_door(mca_btl_endpoint_t *ep)
+{
+    mca_btl_shm_door_ring(ep, (_Atomic uint32_t *)(uintptr_t)ep->sleeping);
+    return MCA_SUCCESS;
+}
+
+/* The way of the smallest messages makes no call and keeps nothing in memory. */
 int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
                            const void *payload, size_t len)
 {
-    uint32_t lines = shm_lines(header_len + len);
-    if (OPAL_UNLIKELY(atomic_load_explicit(&ep->special, memory_order_relaxed) || lines > ep->room)) {
-        return shm_send_short_special(ep, header, header_len, payload, len);
+    if (OPAL_UNLIKELY(header_len != SHM_USUAL_HEADER || len > SHM_LINE - SHM_WORD - SHM_USUAL_HEADER || ep->room == 0 ||
+                      ep->clean <= 1 || atomic_load_explicit(&ep->special, memory_order_relaxed))) {
+        return shm_send_short_any(ep, header, header_len, payload, len);
     }
-    if (OPAL_LIKELY(lines == 1)) {
-        shm_ring_put_line(ep, header, header_len, payload, len);
-    } else {
-        shm_ring_put_lines(ep, header, header_len, payload, len);
+    const unsigned char *line = ep->line;
+    shm_ring_put_line(ep, header, SHM_USUAL_HEADER, payload, len);
+    opal_cache_demote(line);
+    if (OPAL_UNLIKELY(atomic_load_explicit(ep->sleeping, memory_order_relaxed))) {
+        return shm_ring_door(ep);
     }
-    shm_wake_reader(ep);
     return MCA_SUCCESS;
+}
+
+const void *const *mca_btl_shm_next_store(mca_btl_endpoint_t *ep)
+{
+    return (const void *const *)(const void *)&ep->line;
 }
 
 /* ---- Lent room ---- */

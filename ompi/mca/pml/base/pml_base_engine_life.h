@@ -145,7 +145,7 @@ static void engine_fail_peer(mca_pml_peer_t *peer)
     opal_list_item_t *i;
     mca_pml_peer_lock(peer);
     opal_list_splice(&failed, &peer->pending);
-    peer->pending_any = false;
+    mca_pml_peer_set_pending(peer, false);
     while ((i = opal_list_pop(&peer->again))) {
         mca_pml_frag_t *frag = OPAL_CONTAINER_OF(i, mca_pml_frag_t, item);
         frag->send->unconfirmed -= frag->len;
@@ -215,7 +215,7 @@ static void engine_path_timeout(void *context)
     bool lost = peer->latency_count == 0 ||
                 atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_FAILED;
     if (lost) {
-        atomic_store_explicit(&peer->state, MCA_PML_PEER_FAILED, memory_order_release);
+        mca_pml_peer_set_state(peer, MCA_PML_PEER_FAILED);
         mca_pml_base_path_watch(peer, ENGINE_FAILED_US, engine_path_timeout);
     }
     mca_pml_peer_unlock(peer);

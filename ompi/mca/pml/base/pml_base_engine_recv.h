@@ -276,7 +276,7 @@ static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *
 }
 
 /* Give a message to its receive. Neither is in a queue any more; no lock is held. */
-static inline void engine_deliver(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr,
+static OPAL_ALWAYS_INLINE void engine_deliver(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr,
                                   const void *payload, size_t len)
 {
     if (OPAL_UNLIKELY(hdr->common.type != MCA_PML_HDR_MATCH)) {
@@ -297,7 +297,7 @@ static void engine_message_free(mca_pml_message_t *message)
     mca_pml_base_message_free(message);
 }
 
-static void engine_deliver_message(mca_pml_recv_t *recv, mca_pml_message_t *message)
+static OPAL_NOINLINE void engine_deliver_message(mca_pml_recv_t *recv, mca_pml_message_t *message)
 {
     engine_deliver(recv, message->peer, &message->hdr, message->payload, message->len);
     engine_message_free(message);
@@ -337,7 +337,8 @@ static inline mca_pml_recv_t *engine_match(mca_pml_comm_t *pc, int32_t src, int3
         return NULL;
     }
     mca_pml_recv_t *recv = OPAL_CONTAINER_OF(posted, mca_pml_recv_t, posted);
-    mca_pml_match_unpost(&pc->match, posted, mca_pml_match_is_wild(recv->src, recv->tag));
+    bool wild = OPAL_UNLIKELY(pc->match.wild_posted > 0) && mca_pml_match_is_wild(recv->src, recv->tag);
+    mca_pml_match_unpost(&pc->match, posted, wild);
     recv->is_posted = false;
     return recv;
 }
@@ -447,7 +448,7 @@ static OPAL_COLD void engine_on_orphan(mca_pml_peer_t *peer, mca_btl_arrival_t *
 }
 
 /* A first fragment: MATCH, RNDV or RGET. */
-static inline void engine_on_match(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
+static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
                                    size_t hdr_len, const void *payload, size_t len)
 {
     uint32_t src = le32toh(hdr->match.src), seq = le32toh(hdr->match.seq);
@@ -537,13 +538,9 @@ static void engine_place_cancel(void *cookie, void *token)
     engine_recv_leave(token, 0, 0);
 }
 
-/* Upcall: a fragment is here. */
-static void engine_arrive(void *cookie, mca_btl_arrival_t *arrival)
+/* Whatever is not a whole message. */
+static OPAL_NOINLINE void engine_arrive_other(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
 {
-    mca_pml_peer_t *peer = cookie;
-    if (!policy_arrive(peer, arrival)) {
-        return;
-    }
     const mca_pml_hdr_t *hdr = arrival->data;
     size_t hdr_len = mca_pml_hdr_length(hdr, arrival->len);
     if (OPAL_UNLIKELY(hdr_len == 0)) {
@@ -558,11 +555,9 @@ static void engine_arrive(void *cookie, mca_btl_arrival_t *arrival)
     case MCA_PML_HDR_RGET:
         if (len > le64toh(hdr->rndv.length)) {
             engine_drop(peer, "more payload than message");
-            return;
+        } else {
+            engine_on_first(peer, arrival, hdr, hdr_len, payload, len);
         }
-        /* fall through */
-    case MCA_PML_HDR_MATCH:
-        engine_on_match(peer, arrival, hdr, hdr_len, payload, len);
         break;
     case MCA_PML_HDR_FRAG:
         engine_on_frag(peer, arrival, &hdr->frag, payload, len);
@@ -576,6 +571,23 @@ static void engine_arrive(void *cookie, mca_btl_arrival_t *arrival)
     default: /* CREDIT: taken already */
         break;
     }
+}
+
+/* Upcall: a fragment is here. */
+static void engine_arrive(void *cookie, mca_btl_arrival_t *arrival)
+{
+    mca_pml_peer_t *peer = cookie;
+    if (!policy_arrive(peer, arrival)) {
+        return;
+    }
+    const mca_pml_hdr_t *hdr = arrival->data;
+    if (OPAL_UNLIKELY(arrival->len < sizeof(hdr->match) || hdr->common.type != MCA_PML_HDR_MATCH)) {
+        engine_arrive_other(peer, arrival);
+        return;
+    }
+    engine_take_credit(peer, &hdr->common);
+    engine_on_first(peer, arrival, hdr, sizeof(hdr->match), (const char *) arrival->data + sizeof(hdr->match),
+                    arrival->len - sizeof(hdr->match));
 }
 
 /* ---- Posting ---- */

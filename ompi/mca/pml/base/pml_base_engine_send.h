@@ -113,17 +113,17 @@ static inline bool engine_eager_locked(ompi_communicator_t *comm, mca_pml_comm_p
 }
 
 /* The same for user arguments. */
-static inline bool engine_try_eager(ompi_communicator_t *comm, mca_pml_comm_peer_t *cp, const void *buf, size_t count,
-                                    ompi_datatype_t *type, int tag)
+static bool engine_try_eager(ompi_communicator_t *comm, mca_pml_comm_peer_t *cp, const void *buf, size_t count,
+                             ompi_datatype_t *type, int tag)
 {
     mca_pml_peer_t *peer = cp->peer;
-    if (OPAL_UNLIKELY(atomic_load_explicit(&peer->state, memory_order_acquire) != MCA_PML_PEER_READY)) {
+    if (atomic_load_explicit(&peer->state, memory_order_acquire) != MCA_PML_PEER_READY) {
         return false;
     }
     size_t bytes = type->opal.size * count;
     const void *ptr = opal_convertor_contiguous_ptr(&type->opal, count, buf);
     opal_convertor_t conv;
-    if (OPAL_UNLIKELY(!ptr && bytes > 0)) {
+    if (!ptr && bytes > 0) {
         if (bytes > peer->eager_max || opal_convertor_init(&conv, &type->opal, count, buf, NULL) != OPAL_SUCCESS) {
             return false;
         }
@@ -132,6 +132,32 @@ static inline bool engine_try_eager(ompi_communicator_t *comm, mca_pml_comm_peer
     bool sent = engine_eager_locked(comm, cp, ptr, &conv, bytes, tag);
     mca_pml_peer_unlock(peer);
     return sent;
+}
+
+/* The same where the peer's `direct` says that nothing stands in the way: the path of nearly all small messages. */
+static OPAL_ALWAYS_INLINE bool engine_try_direct(ompi_communicator_t *comm, mca_pml_comm_peer_t *cp, const void *buf,
+                                                 size_t count, ompi_datatype_t *type, int tag)
+{
+    mca_pml_peer_t *peer = cp->peer;
+    mca_pml_link_t *link = peer->direct;
+    size_t bytes = type->opal.size * count;
+    uint32_t cost = engine_cost(bytes);
+    if (OPAL_UNLIKELY(!link || sizeof(mca_pml_hdr_match_t) + bytes + POLICY_ROOM > peer->direct_max ||
+                      !opal_datatype_is_contiguous(&type->opal, count) || !engine_has_credit(peer, cost))) {
+        return false;
+    }
+    opal_prefetch_write(*link->next_store);
+    const void *ptr = (const char *) buf + type->opal.true_lb;
+    mca_pml_hdr_match_t hdr;
+    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, comm, tag, cp->send_seq);
+    engine_charge(peer, cost);
+    if (OPAL_UNLIKELY(policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes) != MCA_SUCCESS)) {
+        engine_charge(peer, -cost);
+        return false;
+    }
+    cp->send_seq++;
+    engine_count(link, sizeof(hdr) + bytes);
+    return true;
 }
 
 /* ---- First fragments of requests ---- */
@@ -274,7 +300,7 @@ static void engine_send_begin(mca_pml_send_t *send)
             done = eager;
         } else {
             opal_list_append(&peer->pending, &send->item);
-            peer->pending_any = true;
+            mca_pml_peer_set_pending(peer, true);
         }
     }
     mca_pml_peer_unlock(peer);
@@ -623,7 +649,7 @@ static void engine_flush_pending(mca_pml_peer_t *peer, opal_list_t *done)
             opal_list_append(done, i);
         }
     }
-    peer->pending_any = false;
+    mca_pml_peer_set_pending(peer, false);
 }
 
 /* Can some link be handed a piece of a message that waits behind others? */
@@ -943,10 +969,22 @@ static int engine_send_start(ompi_request_t *request)
     return MPI_SUCCESS;
 }
 
-static int engine_isend_slow(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
-                             mca_pml_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
+static OPAL_NOINLINE int engine_isend_slow(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                                           mca_pml_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
 {
     int rc;
+    if (dst == MPI_PROC_NULL) {
+        *request = &ompi_request_send_done;
+        return MPI_SUCCESS;
+    }
+    mca_pml_comm_peer_t *cp = engine_comm_peer(comm, dst);
+    if (!cp) {
+        return MPI_ERR_NO_MEM;
+    }
+    if (mode != MCA_PML_SYNCHRONOUS && engine_try_eager(comm, cp, buf, count, type, tag)) {
+        *request = &ompi_request_send_done;
+        return MPI_SUCCESS;
+    }
     mca_pml_send_t *send = engine_send_new(buf, count, type, dst, tag, mode, comm, &rc);
     if (!send) {
         return rc;
@@ -967,33 +1005,43 @@ static int engine_isend_slow(const void *buf, size_t count, ompi_datatype_t *typ
     return MPI_SUCCESS;
 }
 
+/* A small message, at once and without a request? */
+static OPAL_ALWAYS_INLINE bool engine_send_direct(const void *buf, size_t count, ompi_datatype_t *type, int dst,
+                                                  int tag, mca_pml_mode_t mode, ompi_communicator_t *comm)
+{
+    mca_pml_comm_peer_t *cp =
+        OPAL_LIKELY(dst >= 0) ? atomic_load_explicit(&comm->pml->peers[dst], memory_order_acquire) : NULL;
+    return OPAL_LIKELY(cp && mode != MCA_PML_SYNCHRONOUS) && engine_try_direct(comm, cp, buf, count, type, tag);
+}
+
 static int engine_isend(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
                         ompi_communicator_t *comm, ompi_request_t **request)
 {
-    if (OPAL_UNLIKELY(dst == MPI_PROC_NULL)) {
-        *request = &ompi_request_send_done;
-        return MPI_SUCCESS;
-    }
-    mca_pml_comm_peer_t *cp = engine_comm_peer(comm, dst);
-    if (OPAL_UNLIKELY(!cp)) {
-        return MPI_ERR_NO_MEM;
-    }
-    if (OPAL_LIKELY(mode != MCA_PML_SYNCHRONOUS) && engine_try_eager(comm, cp, buf, count, type, tag)) {
+    if (OPAL_LIKELY(engine_send_direct(buf, count, type, dst, tag, mode, comm))) {
         *request = &ompi_request_send_done;
         return MPI_SUCCESS;
     }
     return engine_isend_slow(buf, count, type, dst, tag, mode, comm, request);
 }
 
+static OPAL_NOINLINE int engine_send_slow(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                                          mca_pml_mode_t mode, ompi_communicator_t *comm)
+{
+    ompi_request_t *request;
+    int rc = engine_isend_slow(buf, count, type, dst, tag, mode, comm, &request);
+    if (rc != MPI_SUCCESS || request == &ompi_request_send_done) {
+        return rc;
+    }
+    return ompi_request_wait(&request, NULL);
+}
+
 static int engine_send(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
                        ompi_communicator_t *comm)
 {
-    ompi_request_t *request;
-    int rc = engine_isend(buf, count, type, dst, tag, mode, comm, &request);
-    if (OPAL_LIKELY(rc == MPI_SUCCESS && request == &ompi_request_send_done)) {
+    if (OPAL_LIKELY(engine_send_direct(buf, count, type, dst, tag, mode, comm))) {
         return MPI_SUCCESS;
     }
-    return rc == MPI_SUCCESS ? ompi_request_wait(&request, NULL) : rc;
+    return engine_send_slow(buf, count, type, dst, tag, mode, comm);
 }
 
 static int engine_send_init(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,

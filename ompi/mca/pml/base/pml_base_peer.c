@@ -163,6 +163,7 @@ void mca_pml_base_peer_relist(mca_pml_peer_t *peer)
 {
     relist_latency(peer);
     relist_bandwidth(peer);
+    mca_pml_peer_redirect(peer);
 }
 
 static void set_why(mca_pml_link_t *link, const char *why)
@@ -267,7 +268,16 @@ bool mca_pml_base_peer_idle(mca_pml_peer_t *peer)
 static void fail(mca_pml_peer_t *peer, char *why)
 {
     peer->why = why;
-    atomic_store_explicit(&peer->state, MCA_PML_PEER_FAILED, memory_order_release);
+    mca_pml_peer_set_state(peer, MCA_PML_PEER_FAILED);
+}
+
+/* Never NULL: the fast path does not ask. */
+static const void *const *next_store_of(const mca_btl_module_t *module, mca_btl_endpoint_t *endpoint)
+{
+    static const void *const nowhere = NULL;
+    bool knows = module->component->contract_minor >= 2 && module->ops->next_store; /* the table was shorter before */
+    const void *const *at = knows ? module->ops->next_store(endpoint) : NULL;
+    return at ? at : &nowhere;
 }
 
 /* Ask every module; the reasons of those that refuse are collected in *refusals. */
@@ -287,6 +297,7 @@ static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *car
         if (rc == MCA_SUCCESS) {
             link->module = module;
             link->send_short = module->ops->send_short;
+            link->next_store = next_store_of(module, link->endpoint);
             link->up = true;
             mca_pml_base_trace_link(link);
             opal_list_init(&link->flight);
@@ -332,7 +343,7 @@ static void on_card(int status, const void *card, size_t len, void *context)
         fail(peer, why);
     } else {
         free(why);
-        atomic_store_explicit(&peer->state, MCA_PML_PEER_READY, memory_order_release);
+        mca_pml_peer_set_state(peer, MCA_PML_PEER_READY);
     }
     mca_pml_peer_unlock(peer);
     mca_pml_base_peer_ready(peer);

@@ -49,6 +49,7 @@ enum { MCA_PML_PACES = 16 };
 typedef struct mca_pml_link {
     mca_btl_endpoint_t *endpoint;
     int (*send_short)(mca_btl_endpoint_t *, const void *, size_t, const void *, size_t); /* module->ops->send_short */
+    const void *const *next_store; /* the next short message's first line, see module->ops->next_store; never NULL */
     mca_btl_module_t *module;
     bool up;
     bool blocked;                 /* said "try again", has not called back */
@@ -69,12 +70,15 @@ typedef struct mca_pml_peer {
     _Atomic int state;            /* mca_pml_peer_state_t */
     bool pending_any;             /* `pending` is not empty: sends must queue behind it */
     uint8_t latency_count, bandwidth_count, latency_next, link_count;
-    mca_pml_link_t *latency[MCA_PML_LINKS_MAX];
-    size_t short_max, eager_max;  /* header and payload, least of all links that are up */
+    mca_pml_link_t *direct;       /* the only link of the latency list, if a small message may be given to it with
+                                   * nothing else to look at: READY, nobody waits, no threads; else NULL */
+    size_t direct_max;            /* header and payload of such a message */
     _Atomic uint32_t sent;        /* eager bytes; written under the lock */
     _Atomic uint32_t credited;    /* written by the owner of progress */
     _Atomic uint32_t consumed;    /* of the peer's eager bytes, by us */
     _Atomic uint32_t consumed_told; /* the last value that we sent; written under the lock */
+    size_t short_max, eager_max;  /* header and payload, least of all links that are up */
+    mca_pml_link_t *latency[MCA_PML_LINKS_MAX];
     ompi_proc_t *proc;
     mca_pml_link_t *bandwidth[MCA_PML_LINKS_MAX];
     mca_pml_flow_t *flows[MCA_PML_LINKS_MAX]; /* by link; NULL: not in the bandwidth list */
@@ -119,8 +123,31 @@ extern void (*mca_pml_base_peer_ready)(mca_pml_peer_t *peer);
 
 /* The link of an endpoint. */
 mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint);
+/* Decide `direct` anew, after anything that it depends on changed; the caller holds the lock. */
+static inline void mca_pml_peer_redirect(mca_pml_peer_t *peer)
+{
+    bool direct = !opal_progress_threads && !peer->pending_any && peer->latency_count == 1 &&
+                  atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_READY;
+    peer->direct = direct ? peer->latency[0] : NULL;
+    peer->direct_max = peer->short_max < peer->eager_max ? peer->short_max : peer->eager_max;
+}
+
 /* Recompute the lists after a link came, went or changed; the caller holds the lock. */
 void mca_pml_base_peer_relist(mca_pml_peer_t *peer);
+/* Note whether first fragments wait in `pending`; the caller holds the lock. */
+static inline void mca_pml_peer_set_pending(mca_pml_peer_t *peer, bool any)
+{
+    peer->pending_any = any;
+    mca_pml_peer_redirect(peer);
+}
+
+/* The peer's state from now on; the caller holds the lock. */
+static inline void mca_pml_peer_set_state(mca_pml_peer_t *peer, mca_pml_peer_state_t state)
+{
+    atomic_store_explicit(&peer->state, state, memory_order_release);
+    mca_pml_peer_redirect(peer);
+}
+
 /* Note that a link went down, or came up again; the lists follow. The caller holds the lock. */
 void mca_pml_base_link_down(mca_pml_peer_t *peer, mca_pml_link_t *link, const char *why);
 void mca_pml_base_link_up(mca_pml_peer_t *peer, mca_pml_link_t *link);
