@@ -66,7 +66,7 @@ int ompi_mpi_comm_get_parent(ompi_communicator_t **parent)
 /* One program with what its info says; the strings are to be freed. */
 typedef struct order {
     ompi_spawn_app_t app;
-    char *command, *values[6];
+    char *command, *env, *hints[OMPI_SPAWN_HINTS];
 } order_t;
 
 /* Info key "path" (MPI-5.0, 11.8.4): folders in which the program is looked for; all hosts are
@@ -88,10 +88,41 @@ static char *find_command(const char *command, ompi_info_t *info)
     return found ? found : strdup(command);
 }
 
+/* What programs written for Open MPI say, "npernode", "pernode" and "ppr" apart. */
+static const char *const hint_names[OMPI_SPAWN_HINTS][2] = {
+    [OMPI_SPAWN_WDIR] = {"wdir"},
+    [OMPI_SPAWN_HOST] = {"host"},
+    [OMPI_SPAWN_HOSTFILE] = {"hostfile"},
+    [OMPI_SPAWN_ADD_HOST] = {"add-host", "add_host"},
+    [OMPI_SPAWN_ADD_HOSTFILE] = {"add-hostfile", "add_hostfile"},
+    [OMPI_SPAWN_MAP_BY] = {"map_by", "map-by"},
+    [OMPI_SPAWN_RANK_BY] = {"rank_by", "rank-by"},
+    [OMPI_SPAWN_BIND_TO] = {"bind_to", "bind-to"},
+};
+
+/* "npernode" N and "pernode" true: so many on each host; "ppr" N:OBJECT: on each such object. NULL: none of
+ * these, or no memory. */
+static char *map_per_node(ompi_info_t *info)
+{
+    char *number = ompi_info_value(info, "npernode"), *ppr = ompi_info_value(info, "ppr");
+    char *pernode = ompi_info_value(info, "pernode"), *found = NULL;
+    int length = 0;
+    if (number) {
+        length = asprintf(&found, "ppr:%s:node", number);
+    } else if (ppr) {
+        length = asprintf(&found, "ppr:%s", ppr);
+    } else if (pernode && strcmp(pernode, "true") == 0) {
+        length = asprintf(&found, "ppr:1:node");
+    }
+    free(number);
+    free(ppr);
+    free(pernode);
+    return length < 0 ? NULL : found;
+}
+
 static int fill_in(order_t *order, const char *command, char **args, int maxprocs,
                    ompi_info_t *info)
 {
-    static const char *const keys[] = {"wdir", "host", "hostfile", "map_by", "bind_to", "env"};
     if (maxprocs < 1) {
         return ompi_error(MPI_ERR_ARG, "maxprocs is %d for %s", maxprocs, command);
     }
@@ -99,20 +130,19 @@ static int fill_in(order_t *order, const char *command, char **args, int maxproc
     if (!order->command) {
         return MPI_ERR_NO_MEM;
     }
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        order->values[i] = ompi_info_value(info, keys[i]);
-    }
+    order->env = ompi_info_value(info, "env");
     order->app = (ompi_spawn_app_t) {
-        .command = order->command,
-        .args = args,
-        .maxprocs = maxprocs,
-        .wdir = order->values[0],
-        .host = order->values[1],
-        .hostfile = order->values[2],
-        .map_by = order->values[3],
-        .bind_to = order->values[4],
-        .env = order->values[5],
-    };
+        .command = order->command, .args = args, .maxprocs = maxprocs, .env = order->env};
+    for (int i = 0; i < OMPI_SPAWN_HINTS; i++) {
+        order->hints[i] = ompi_info_value(info, hint_names[i][0]);
+        if (!order->hints[i] && hint_names[i][1]) {
+            order->hints[i] = ompi_info_value(info, hint_names[i][1]);
+        }
+        if (!order->hints[i] && i == OMPI_SPAWN_MAP_BY) {
+            order->hints[i] = map_per_node(info);
+        }
+        order->app.hints[i] = order->hints[i];
+    }
     return MPI_SUCCESS;
 }
 
@@ -158,8 +188,9 @@ static int launch(const spawn_t *spawn, const char *port)
     }
     for (int i = 0; orders && i < spawn->count; i++) {
         free(orders[i].command);
-        for (size_t k = 0; k < sizeof orders[i].values / sizeof *orders[i].values; k++) {
-            free(orders[i].values[k]);
+        free(orders[i].env);
+        for (int k = 0; k < OMPI_SPAWN_HINTS; k++) {
+            free(orders[i].hints[k]);
         }
     }
     free(orders);

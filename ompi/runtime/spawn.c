@@ -4,32 +4,53 @@
 
 #include <pmix.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ompi/runtime/names.h"
 #include "ompi/runtime/rte.h"
 #include "opal/runtime/progress.h"
 #include "opal/util/argv.h"
 
-static _Thread_local pmix_status_t why;
+/* With "<namespace>.<rank>" behind it, the key under which our own launcher leaves word of why it did not
+ * start something for that process (orte/pmix/server.h). */
+#define WHY_KEY "hawser.spawn.why."
+
+static _Thread_local char why[1024];
 
 const char *ompi_spawn_why(void)
 {
-    return PMIx_Error_string(why);
+    return why;
+}
+
+/* PMIx's answer is a number; a launcher that has more to say has published it. */
+static void find_out_why(pmix_status_t status)
+{
+    char key[PMIX_MAX_KEYLEN + 1], *text;
+    size_t len;
+    snprintf(why, sizeof why, "%s", PMIx_Error_string(status));
+    snprintf(key, sizeof key, WHY_KEY "%s.%u", ompi_rte.nspace, ompi_rte.rank);
+    if (ompi_names_lookup(key, OMPI_NAMES_DONT_WAIT, &text, &len) == OPAL_SUCCESS) {
+        snprintf(why, sizeof why, "%s", text);
+        free(text);
+        ompi_names_unpublish(key);
+    }
 }
 
 /* ---- The programs as PMIx wants them ---- */
 
-enum { INFOS_MAX = 4 };
-
-static void add_info(pmix_app_t *app, const char *key, const char *value)
-{
-    if (value) {
-        PMIX_INFO_LOAD(&app->info[app->ninfo], key, value, PMIX_STRING);
-        app->ninfo++;
-    }
-}
+static const char *const hint_keys[OMPI_SPAWN_HINTS] = {
+    [OMPI_SPAWN_WDIR] = PMIX_WDIR,
+    [OMPI_SPAWN_HOST] = PMIX_HOST,
+    [OMPI_SPAWN_HOSTFILE] = PMIX_HOSTFILE,
+    [OMPI_SPAWN_ADD_HOST] = PMIX_ADD_HOST,
+    [OMPI_SPAWN_ADD_HOSTFILE] = PMIX_ADD_HOSTFILE,
+    [OMPI_SPAWN_MAP_BY] = PMIX_MAPBY,
+    [OMPI_SPAWN_RANK_BY] = PMIX_RANKBY,
+    [OMPI_SPAWN_BIND_TO] = PMIX_BINDTO,
+};
 
 /* Its lines as an array; NULL: no memory. */
 static char **environment_of(const ompi_spawn_app_t *from, const char *setting)
@@ -53,16 +74,18 @@ static int describe(pmix_app_t *app, const ompi_spawn_app_t *from, const char *s
     app->cmd = strdup(from->command);
     app->argv = argv_of(from);
     app->env = environment_of(from, setting);
-    app->cwd = from->wdir ? strdup(from->wdir) : getcwd(NULL, 0);
+    app->cwd = getcwd(NULL, 0);
     app->maxprocs = from->maxprocs;
-    PMIX_INFO_CREATE(app->info, INFOS_MAX);
+    PMIX_INFO_CREATE(app->info, OMPI_SPAWN_HINTS);
     if (!app->cmd || !app->argv || !app->env || !app->cwd || !app->info) {
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
-    add_info(app, PMIX_HOST, from->host);
-    add_info(app, PMIX_HOSTFILE, from->hostfile);
-    add_info(app, PMIX_MAPBY, from->map_by);
-    add_info(app, PMIX_BINDTO, from->bind_to);
+    for (int i = 0; i < OMPI_SPAWN_HINTS; i++) {
+        if (from->hints[i]) {
+            PMIX_INFO_LOAD(&app->info[app->ninfo], hint_keys[i], from->hints[i], PMIX_STRING);
+            app->ninfo++;
+        }
+    }
     return OPAL_SUCCESS;
 }
 
@@ -89,7 +112,7 @@ static int code_of(pmix_status_t status)
     case PMIX_SUCCESS: return OPAL_SUCCESS;
     case PMIX_ERR_NOT_SUPPORTED: return OPAL_ERR_NOT_SUPPORTED;
     case PMIX_ERR_NOMEM: return OPAL_ERR_OUT_OF_RESOURCE;
-    default: why = status; return OPAL_ERROR;
+    default: find_out_why(status); return OPAL_ERROR;
     }
 }
 

@@ -145,6 +145,34 @@ static pmix_status_t publish(const request_t *request)
     return PMIX_SUCCESS;
 }
 
+static void remove_item(const char *key)
+{
+    for (item_t **link = &items; *link != NULL; link = &(*link)->next) {
+        item_t *item = *link;
+        if (strncmp(item->info.key, key, PMIX_MAX_KEYLEN) == 0) {
+            *link = item->next;
+            PMIX_INFO_DESTRUCT(&item->info);
+            free(item);
+            return;
+        }
+    }
+}
+
+void orte_pmix_publish_text(const pmix_proc_t *owner, const char *key, const char *text)
+{
+    pmix_byte_object_t bytes = {.bytes = (char *)text, .size = strlen(text)};
+    item_t *item = calloc(1, sizeof(*item));
+
+    remove_item(key);
+    if (item == NULL) {
+        return;
+    }
+    item->owner = *owner;
+    PMIX_INFO_LOAD(&item->info, key, &bytes, PMIX_BYTE_OBJECT);
+    item->next = items;
+    items = item;
+}
+
 /* Answer with what is there of the keys; partial results are told as such. */
 static void answer_lookup(const request_t *request)
 {
@@ -262,17 +290,40 @@ static void take_unpublish(void *arg)
     request_free(request);
 }
 
+void orte_pmix_forget_names(const char *nspace)
+{
+    for (item_t **link = &items; *link != NULL;) {
+        item_t *item = *link;
+        if (!PMIX_CHECK_NSPACE(item->owner.nspace, nspace)) {
+            link = &item->next;
+            continue;
+        }
+        *link = item->next;
+        PMIX_INFO_DESTRUCT(&item->info);
+        free(item);
+    }
+    for (request_t **link = &waiting; *link != NULL;) {
+        request_t *request = *link;
+        if (!PMIX_CHECK_NSPACE(request->owner.nspace, nspace)) {
+            link = &request->next;
+            continue;
+        }
+        *link = request->next;
+        request->found(PMIX_ERR_NOT_FOUND, NULL, 0, request->cbdata);
+        request_free(request);
+    }
+}
+
 /* ---- From daemons to mpirun ---- */
 
-/* libpmix's own packing: values have many types. */
-static void pack_pmix(orte_pack_t *pack, void *items, size_t count, pmix_data_type_t type)
+void orte_pmix_pack(orte_pack_t *pack, const void *items, size_t count, pmix_data_type_t type)
 {
     pmix_data_buffer_t buffer;
     pmix_status_t rc = PMIX_SUCCESS;
 
     PMIX_DATA_BUFFER_CONSTRUCT(&buffer);
     if (count > 0) {
-        rc = PMIx_Data_pack(NULL, &buffer, items, (int32_t)count, type);
+        rc = PMIx_Data_pack(NULL, &buffer, (void *)items, (int32_t)count, type);
     }
     if (rc == PMIX_SUCCESS) {
         orte_pack_u32(pack, (uint32_t)count);
@@ -283,9 +334,8 @@ static void pack_pmix(orte_pack_t *pack, void *items, size_t count, pmix_data_ty
     PMIX_DATA_BUFFER_DESTRUCT(&buffer);
 }
 
-/* Into `items`, with room for `count`. */
-static bool unpack_pmix(const uint8_t *data, size_t size, void *items, uint32_t count,
-                        pmix_data_type_t type)
+bool orte_pmix_unpack(const uint8_t *data, size_t size, void *items, uint32_t count,
+                      pmix_data_type_t type)
 {
     pmix_data_buffer_t buffer;
     pmix_byte_object_t bytes = {.bytes = (char *)data, .size = size};
@@ -299,8 +349,7 @@ static bool unpack_pmix(const uint8_t *data, size_t size, void *items, uint32_t 
     return good;
 }
 
-/* The number of things packed; more than there are bytes is no number. */
-static uint32_t unpack_pmix_count(orte_unpack_t *unpack, const uint8_t **data, size_t *size)
+uint32_t orte_pmix_unpack_count(orte_unpack_t *unpack, const uint8_t **data, size_t *size)
 {
     uint32_t count = orte_unpack_u32(unpack);
 
@@ -330,10 +379,10 @@ static void take_lookup_reply(void *arg, pmix_status_t status, const void *data,
     size_t length = 0;
 
     orte_unpack_init(&unpack, data, size);
-    uint32_t count = size == 0 ? 0 : unpack_pmix_count(&unpack, &bytes, &length);
+    uint32_t count = size == 0 ? 0 : orte_pmix_unpack_count(&unpack, &bytes, &length);
     if (count > 0) {
         PMIX_PDATA_CREATE(found, count);
-        if (found == NULL || !unpack_pmix(bytes, length, found, count, PMIX_PDATA)) {
+        if (found == NULL || !orte_pmix_unpack(bytes, length, found, count, PMIX_PDATA)) {
             status = PMIX_ERR_UNPACK_FAILURE;
         }
     }
@@ -355,7 +404,7 @@ static void hand_on(request_t *request, data_kind_t kind)
     orte_pack_string(&pack, request->owner.nspace);
     orte_pack_u32(&pack, request->owner.rank);
     orte_pack_strings(&pack, request->keys);
-    pack_pmix(&pack, request->infos, request->ninfos, PMIX_INFO);
+    orte_pmix_pack(&pack, request->infos, request->ninfos, PMIX_INFO);
     uint8_t *data = orte_pack_take(&pack, &size);
     if (data == NULL) {
         reply(request, PMIX_ERR_PACK_FAILURE, NULL, 0);
@@ -391,7 +440,7 @@ static void answer_found(pmix_status_t status, pmix_pdata_t data[], size_t ndata
     size_t size;
 
     orte_pack_init(&pack);
-    pack_pmix(&pack, data, ndata, PMIX_PDATA);
+    orte_pmix_pack(&pack, data, ndata, PMIX_PDATA);
     uint8_t *bytes = orte_pack_take(&pack, &size);
     if (bytes == NULL) {
         status = PMIX_ERR_PACK_FAILURE;
@@ -417,11 +466,11 @@ static request_t *unpack_data(const orte_wire_request_t *wire)
     PMIX_LOAD_PROCID(&request->owner, nspace == NULL ? "" : nspace, orte_unpack_u32(&unpack));
     free(nspace);
     request->keys = orte_unpack_strings(&unpack);
-    request->ninfos = unpack_pmix_count(&unpack, &bytes, &size);
+    request->ninfos = orte_pmix_unpack_count(&unpack, &bytes, &size);
     if (request->ninfos > 0) {
         PMIX_INFO_CREATE(request->infos, request->ninfos);
-        if (request->infos == NULL || !unpack_pmix(bytes, size, request->infos,
-                                                   (uint32_t)request->ninfos, PMIX_INFO)) {
+        if (request->infos == NULL || !orte_pmix_unpack(bytes, size, request->infos,
+                                                        (uint32_t)request->ninfos, PMIX_INFO)) {
             unpack.rc = OPAL_ERR_PARSE;
         }
     }

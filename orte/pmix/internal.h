@@ -37,6 +37,24 @@ void orte_pmix_answer(uint32_t daemon, uint16_t tag, uint64_t id, pmix_status_t 
 
 /* A DATA message, in mpirun. */
 void orte_pmix_take_data(void *arg, orte_oob_message_t *message);
+/* libpmix's own packing, of values that have many types. The number of things packed comes first; more
+ * than there are bytes is no number. Unpacked into `items` with room for all; false: it makes no
+ * sense. */
+void orte_pmix_pack(orte_pack_t *pack, const void *items, size_t count, pmix_data_type_t type);
+uint32_t orte_pmix_unpack_count(orte_unpack_t *unpack, const uint8_t **data, size_t *size);
+bool orte_pmix_unpack(const uint8_t *data, size_t size, void *items, uint32_t count,
+                      pmix_data_type_t type);
+
+/* The processes of a job are gone, and what they published and look for with them. */
+void orte_pmix_forget_names(const char *nspace);
+/* A SPAWN message, in mpirun. */
+void orte_pmix_take_spawn(void *arg, orte_oob_message_t *message);
+/* A process asks for a job (spawn.c): callback of the server module. */
+pmix_status_t orte_pmix_spawn(const pmix_proc_t *proc, const pmix_info_t infos[], size_t ninfos,
+                              const pmix_app_t apps[], size_t napps, pmix_spawn_cbfunc_t cbfunc,
+                              void *cbdata);
+/* In mpirun: publish a text in the name of a process, in place of any of that key. */
+void orte_pmix_publish_text(const pmix_proc_t *owner, const char *key, const char *text);
 /* Names published by processes (data.c): callbacks of the server module. */
 pmix_status_t orte_pmix_publish(const pmix_proc_t *proc, const pmix_info_t info[], size_t ninfo,
                                 pmix_op_cbfunc_t cbfunc, void *cbdata);

@@ -84,36 +84,41 @@ static void list_free(list_t *list)
     free(list->infos);
 }
 
-/* Nodes without processes of the job are none of its nodes. */
-static bool has_procs(const orte_job_t *job, int node)
-{
-    return job->rt->nodes[node]->nprocs > 0;
-}
+#define NOT_USED UINT32_MAX
 
-/* The number of a node among the job's. */
-static uint32_t node_id(const orte_job_t *job, const orte_node_t *node)
-{
-    uint32_t id = 0;
+/* The nodes of a job, numbered in their order; those without processes of it are none. */
+typedef struct {
+    const orte_job_t *job;
+    uint32_t *ids; /* by index of the node; or NOT_USED */
+    uint32_t count;
+} nodes_t;
 
-    for (int n = 0; job->rt->nodes[n] != node; n++) {
-        id += has_procs(job, n);
+static bool number_nodes(nodes_t *nodes, const orte_job_t *job)
+{
+    int all = job->rt->nnodes;
+
+    *nodes = (nodes_t){.job = job, .ids = malloc(((size_t)all + 1) * sizeof(*nodes->ids))};
+    if (nodes->ids == NULL) {
+        return false;
     }
-    return id;
-}
-
-static uint32_t count_nodes(const orte_job_t *job)
-{
-    uint32_t count = 0;
-
-    for (int n = 0; n < job->rt->nnodes; n++) {
-        count += has_procs(job, n);
+    for (int n = 0; n < all; n++) {
+        nodes->ids[n] = NOT_USED;
     }
-    return count;
+    for (int i = 0; i < job->nprocs; i++) {
+        nodes->ids[job->procs[i]->node->index] = 0;
+    }
+    for (int n = 0; n < all; n++) {
+        if (nodes->ids[n] != NOT_USED) {
+            nodes->ids[n] = nodes->count++;
+        }
+    }
+    return true;
 }
 
 /* "0,1,4;2,3": ranks by node; a library call turns it into PMIx's own form. */
-static char *ranks_by_node(const orte_job_t *job)
+static char *ranks_by_node(const nodes_t *nodes)
 {
+    const orte_job_t *job = nodes->job;
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -121,9 +126,8 @@ static char *ranks_by_node(const orte_job_t *job)
     if (out == NULL) {
         return NULL;
     }
-    for (int n = 0, used = 0; n < job->rt->nnodes; n++) {
-        const char *separator = used == 0 ? "" : ";";
-        used += has_procs(job, n);
+    for (int n = 0; n < job->rt->nnodes; n++) {
+        const char *separator = nodes->ids[n] == 0 ? "" : ";";
         for (int i = 0; i < job->nprocs; i++) {
             if (job->procs[i]->node == job->rt->nodes[n]) {
                 fprintf(out, "%s%d", separator, i);
@@ -135,8 +139,9 @@ static char *ranks_by_node(const orte_job_t *job)
     return text;
 }
 
-static char *node_names(const orte_job_t *job)
+static char *node_names(const nodes_t *nodes)
 {
+    const orte_job_t *job = nodes->job;
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
@@ -144,18 +149,18 @@ static char *node_names(const orte_job_t *job)
     if (out == NULL) {
         return NULL;
     }
-    for (int n = 0, used = 0; n < job->rt->nnodes; n++) {
-        if (has_procs(job, n)) {
-            fprintf(out, "%s%s", used++ == 0 ? "" : ",", job->rt->nodes[n]->name);
+    for (int n = 0; n < job->rt->nnodes; n++) {
+        if (nodes->ids[n] != NOT_USED) {
+            fprintf(out, "%s%s", nodes->ids[n] == 0 ? "" : ",", job->rt->nodes[n]->name);
         }
     }
     fclose(out);
     return text;
 }
 
-static void add_maps(list_t *list, const orte_job_t *job)
+static void add_maps(list_t *list, const nodes_t *nodes)
 {
-    char *names = node_names(job), *ranks = ranks_by_node(job);
+    char *names = node_names(nodes), *ranks = ranks_by_node(nodes);
     char *regex = NULL, *ppn = NULL;
 
     if (names == NULL || ranks == NULL || PMIx_generate_regex(names, &regex) != PMIX_SUCCESS ||
@@ -171,23 +176,37 @@ static void add_maps(list_t *list, const orte_job_t *job)
     free(ppn);
 }
 
-static void add_job_infos(list_t *list, const orte_job_t *job)
+/* Who has asked for the job. */
+static void add_parent(list_t *list, const orte_job_t *job)
 {
+    const orte_job_t *parent = orte_job_find(job->rt, job->parent);
+    pmix_proc_t id;
+
+    if (parent != NULL && parent->nspace != NULL) {
+        PMIX_LOAD_PROCID(&id, parent->nspace, (pmix_rank_t)job->parent_rank);
+        add(list, PMIX_PARENT_ID, &id, PMIX_PROC);
+    }
+}
+
+static void add_job_infos(list_t *list, const nodes_t *nodes)
+{
+    const orte_job_t *job = nodes->job;
     const char *tmpdir = job->rt->session->path;
-    bool no = false, yes = true;
+    bool yes = true, spawned = job->parent > 0;
 
     add(list, PMIX_JOBID, job->nspace, PMIX_STRING);
     add_u32(list, PMIX_UNIV_SIZE, (uint32_t)orte_job_universe_size(job));
     add_u32(list, PMIX_JOB_SIZE, (uint32_t)job->nprocs);
     add_u32(list, PMIX_MAX_PROCS, (uint32_t)job->nprocs);
     add_u32(list, PMIX_JOB_NUM_APPS, (uint32_t)job->napps);
-    add_u32(list, PMIX_NUM_NODES, count_nodes(job));
-    add(list, PMIX_SPAWNED, &no, PMIX_BOOL);
+    add_u32(list, PMIX_NUM_NODES, nodes->count);
+    add(list, PMIX_SPAWNED, &spawned, PMIX_BOOL);
+    add_parent(list, job);
     add(list, PMIX_TMPDIR, tmpdir, PMIX_STRING);
     add(list, PMIX_NSDIR, tmpdir, PMIX_STRING);
     add(list, PMIX_TDIR_RMCLEAN, &yes, PMIX_BOOL); /* we remove it: clients must not */
     add(list, ORTE_PMIX_JOB_SECRET, job->secret, PMIX_STRING);
-    add_maps(list, job);
+    add_maps(list, nodes);
 }
 
 static void add_app(list_t *list, const orte_app_t *app)
@@ -219,7 +238,7 @@ static void add_location(list_t *list, const orte_proc_t *proc)
     free(text);
 }
 
-static void add_proc(list_t *list, const orte_proc_t *proc)
+static void add_proc(list_t *list, const orte_proc_t *proc, const nodes_t *nodes)
 {
     list_t inner = {0};
 
@@ -229,7 +248,7 @@ static void add_proc(list_t *list, const orte_proc_t *proc)
     add_rank(&inner, PMIX_GLOBAL_RANK, (pmix_rank_t)proc->rank);
     add_u16(&inner, PMIX_LOCAL_RANK, (uint16_t)proc->local_rank);
     add_u16(&inner, PMIX_NODE_RANK, (uint16_t)proc->node_rank);
-    add_u32(&inner, PMIX_NODEID, node_id(proc->job, proc->node));
+    add_u32(&inner, PMIX_NODEID, nodes->ids[proc->node->index]);
     if (proc->node->local) {
         add_location(&inner, proc);
     }
@@ -313,23 +332,46 @@ static pmix_status_t register_all(const orte_job_t *job, list_t *list)
 int orte_pmix_register_job(orte_pmix_server_t *server, orte_job_t *job)
 {
     list_t list = {0};
+    nodes_t nodes;
     pmix_status_t rc = PMIX_ERR_NOMEM;
 
     (void)server;
-    add_job_infos(&list, job);
+    if (!number_nodes(&nodes, job)) {
+        orte_report("no memory to make the job known to PMIx");
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    add_job_infos(&list, &nodes);
     for (int i = 0; i < job->napps; i++) {
         add_app(&list, job->apps[i]);
     }
     for (int i = 0; i < job->nprocs; i++) {
-        add_proc(&list, job->procs[i]);
+        add_proc(&list, job->procs[i], &nodes);
     }
     if (!list.failed) {
         rc = register_all(job, &list);
     }
     list_free(&list);
+    free(nodes.ids);
     if (rc != PMIX_SUCCESS) {
         orte_report("can't make the job known to PMIx: %s", PMIx_Error_string(rc));
         return OPAL_ERROR;
     }
     return OPAL_SUCCESS;
+}
+
+static void forgotten(pmix_status_t status, void *arg)
+{
+    (void)status;
+    (void)arg;
+}
+
+void orte_pmix_forget_job(const orte_job_t *job)
+{
+    pmix_nspace_t nspace;
+
+    if (job->rt->pmix != NULL && job->nspace != NULL) {
+        PMIX_LOAD_NSPACE(nspace, job->nspace);
+        orte_pmix_forget_names(job->nspace);
+        PMIx_server_deregister_nspace(nspace, forgotten, NULL);
+    }
 }

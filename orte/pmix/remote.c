@@ -89,11 +89,12 @@ static void fence_name(fence_t *fence, uint8_t name[OPAL_SHA256_BYTES])
     opal_sha256_final(&hash, name);
 }
 
-static void mark_daemons(const fence_t *fence, const orte_job_t *job, bool *takes_part)
+static void mark_daemons(const fence_t *fence, const orte_runtime_t *rt, bool *takes_part)
 {
     for (size_t i = 0; i < fence->nprocs; i++) {
         pmix_rank_t rank = fence->procs[i].rank;
-        for (int k = 0; k < job->nprocs; k++) {
+        const orte_job_t *job = orte_job_find_nspace(rt, fence->procs[i].nspace);
+        for (int k = 0; job != NULL && k < job->nprocs; k++) {
             if (rank == PMIX_RANK_WILDCARD || rank == (pmix_rank_t)k) {
                 takes_part[job->procs[k]->node->daemon] = true;
             }
@@ -113,7 +114,7 @@ static uint32_t *fence_daemons(const fence_t *fence, const orte_runtime_t *rt, s
         free(daemons);
         return NULL;
     }
-    mark_daemons(fence, rt->job, takes_part);
+    mark_daemons(fence, rt, takes_part);
     for (uint32_t i = 0; i < rt->ndaemons; i++) {
         if (takes_part[i]) {
             daemons[(*count)++] = i;
@@ -275,7 +276,6 @@ void orte_pmix_answer(uint32_t daemon, uint16_t tag, uint64_t id, pmix_status_t 
 typedef struct {
     uint32_t daemon;
     uint64_t id;
-    pmix_rank_t rank;
     pmix_proc_t proc;
     pmix_status_t status;
     char *data;
@@ -308,7 +308,8 @@ static void ask_modex(void *arg)
         modex_reply(modex, PMIX_ERR_NOT_FOUND, NULL, 0);
         return;
     }
-    orte_pmix_ask(proc->node->daemon, ORTE_WIRE_MODEX, proc->rank, NULL, 0, modex_reply, modex);
+    orte_pmix_ask(proc->node->daemon, ORTE_WIRE_MODEX, proc->rank, proc->job->nspace,
+                  strlen(proc->job->nspace), modex_reply, modex);
 }
 
 pmix_status_t orte_pmix_direct_modex(const pmix_proc_t *id, const pmix_info_t info[], size_t ninfo,
@@ -366,7 +367,6 @@ static void look_up_modex(void *arg)
 {
     modex_t *modex = arg;
 
-    PMIX_LOAD_PROCID(&modex->proc, orte_pmix_self->rt->job->nspace, modex->rank);
     pmix_status_t rc = PMIx_server_dmodex_request(&modex->proc, modex_found, modex);
     if (rc != PMIX_SUCCESS) {
         modex->status = rc;
@@ -380,7 +380,8 @@ static void take_modex(void *arg, orte_oob_message_t *message)
     modex_t *modex;
 
     (void)arg;
-    if (orte_wire_unpack_request(message, &wire) != OPAL_SUCCESS || wire.number < 0) {
+    if (orte_wire_unpack_request(message, &wire) != OPAL_SUCCESS || wire.number < 0 ||
+        wire.size > PMIX_MAX_NSLEN) {
         orte_warn("a request from daemon %u makes no sense", (unsigned)message->from);
         return;
     }
@@ -391,7 +392,8 @@ static void take_modex(void *arg, orte_oob_message_t *message)
     }
     modex->daemon = message->from;
     modex->id = wire.id;
-    modex->rank = (pmix_rank_t)wire.number;
+    modex->proc.rank = (pmix_rank_t)wire.number;
+    memcpy(modex->proc.nspace, wire.data, wire.size);
     if (orte_pmix_post(look_up_modex, modex) != PMIX_SUCCESS) {
         modex->status = PMIX_ERR_NOMEM;
         send_modex(modex);
@@ -404,4 +406,6 @@ void orte_pmix_handle_messages(orte_runtime_t *rt)
     orte_oob_handle(rt->oob, ORTE_WIRE_MODEX_REPLY, take_reply, rt);
     orte_oob_handle(rt->oob, ORTE_WIRE_DATA, orte_pmix_take_data, rt);
     orte_oob_handle(rt->oob, ORTE_WIRE_DATA_REPLY, take_reply, rt);
+    orte_oob_handle(rt->oob, ORTE_WIRE_SPAWN, orte_pmix_take_spawn, rt);
+    orte_oob_handle(rt->oob, ORTE_WIRE_SPAWN_REPLY, take_reply, rt);
 }

@@ -33,13 +33,9 @@ pmix_status_t orte_pmix_post(void (*task)(void *), void *arg)
 
 orte_proc_t *orte_pmix_find_proc(const pmix_proc_t *id)
 {
-    const orte_job_t *job = orte_pmix_self->rt->job;
+    const orte_job_t *job = orte_job_find_nspace(orte_pmix_self->rt, id->nspace);
 
-    if (strncmp(id->nspace, job->nspace, PMIX_MAX_NSLEN) != 0 ||
-        id->rank >= (pmix_rank_t)job->nprocs) {
-        return NULL;
-    }
-    return job->procs[id->rank];
+    return job == NULL || id->rank >= (pmix_rank_t)job->nprocs ? NULL : job->procs[id->rank];
 }
 
 static client_event_t *client_event(const pmix_proc_t *id)
@@ -180,6 +176,7 @@ static pmix_server_module_t module = {
     .publish = orte_pmix_publish,
     .lookup = orte_pmix_lookup,
     .unpublish = orte_pmix_unpublish,
+    .spawn = orte_pmix_spawn,
 };
 
 /* libpmix reads its surroundings: what an outer launcher left there is not meant for us. */

@@ -19,12 +19,17 @@
 #include "opal/declspec.h"
 #include "orte/runtime/runtime.h"
 
+/* With "<namespace>.<rank>" behind it, the key under which a process finds in a sentence why its last
+ * PMIx_Spawn failed. */
+#define ORTE_PMIX_SPAWN_WHY "hawser.spawn.why."
 #define ORTE_PMIX_JOB_SECRET "hawser.job.secret"
 
 /* Start rt->pmix. Reports what fails. */
 ORTE_DECLSPEC int orte_pmix_server_start(orte_runtime_t *rt);
 /* Make the job and its processes known. Reports what fails. */
 ORTE_DECLSPEC int orte_pmix_register_job(struct orte_pmix_server *server, orte_job_t *job);
+/* The job is over everywhere. */
+ORTE_DECLSPEC void orte_pmix_forget_job(const orte_job_t *job);
 /* Take messages of other daemons' servers from rt->oob. */
 ORTE_DECLSPEC void orte_pmix_handle_messages(orte_runtime_t *rt);
 /* What was asked of this daemon will not be answered. */

@@ -14,6 +14,7 @@
 #include "orte/runtime/wire.h"
 #include "orte/util/report.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,6 @@ typedef struct {
     orte_node_t *node;
     bool reported;  /* digest is valid */
     bool asked;     /* for its topology */
-    bool has_part;  /* something of the job may run there */
     bool lost;
     uint8_t digest[OPAL_SHA256_BYTES];
 } daemon_t;
@@ -49,13 +49,28 @@ static void nonsense(orte_daemons_t *daemons, const orte_oob_message_t *message)
 {
     orte_report("a message of kind %d from the daemon on host %s makes no sense; ending the job",
                 message->tag, sender(daemons, message)->node->name);
-    orte_errmgr_step_failed(daemons->rt->job, ORTE_EXIT_HOST_LOST);
+    orte_errmgr_all_failed(daemons->rt, ORTE_EXIT_HOST_LOST);
 }
 
-static orte_proc_t *find_proc(orte_daemons_t *daemons, const orte_oob_message_t *message, int rank)
+/* NULL: it is forgotten, which its daemons may not know yet; or there never was such a job. */
+static orte_job_t *find_job(orte_daemons_t *daemons, const orte_oob_message_t *message, int number)
 {
-    const orte_job_t *job = daemons->rt->job;
+    orte_job_t *job = orte_job_find(daemons->rt, number);
 
+    if (job == NULL && (number < 1 || number > daemons->rt->last_job)) {
+        nonsense(daemons, message);
+    }
+    return job;
+}
+
+static orte_proc_t *find_proc(orte_daemons_t *daemons, const orte_oob_message_t *message, int number,
+                              int rank)
+{
+    const orte_job_t *job = find_job(daemons, message, number);
+
+    if (job == NULL) {
+        return NULL;
+    }
     if (rank < 0 || rank >= job->nprocs || job->procs[rank]->node->daemon != message->from) {
         nonsense(daemons, message);
         return NULL;
@@ -154,10 +169,10 @@ void orte_daemons_start_failed(orte_runtime_t *rt, uint32_t index, const char *t
         orte_follow_start_failed(rt, index, text);
         return;
     }
-    if (text != NULL && !rt->job->failed) {
+    if (text != NULL && !rt->failed) {
         orte_report("%s", text);
     }
-    orte_errmgr_step_failed(rt->job, ORTE_EXIT_USAGE);
+    orte_errmgr_all_failed(rt, ORTE_EXIT_USAGE);
 }
 
 static void take_start_failed(void *arg, orte_oob_message_t *message)
@@ -183,26 +198,39 @@ static void connected(void *arg, uint32_t index, const char *hostname)
     orte_plm_connected(daemons->rt, index);
 }
 
-/* Its processes are dead or out of reach, and nothing more will come from there. */
-static void part_lost(orte_daemons_t *daemons, uint32_t index)
+static bool has_part(const orte_job_t *job, uint32_t index)
 {
-    daemon_t *daemon = &daemons->list[index];
-    orte_job_t *job = daemons->rt->job;
+    return job->has_part != NULL && job->has_part[index];
+}
 
-    daemon->lost = true;
-    orte_plm_forget(daemons->rt, index);
-    orte_iof_daemon_lost(daemons->rt->iof, index);
-    if (!daemon->has_part) {
+/* Nothing more will come from there; `lost`: the processes are dead or out of reach. */
+static void part_over(orte_job_t *job, uint32_t index, bool lost)
+{
+    const orte_runtime_t *rt = job->rt;
+
+    if (!has_part(job, index)) {
         return;
     }
-    daemon->has_part = false;
+    job->has_part[index] = false;
     for (int i = 0; i < job->nprocs; i++) {
-        if (job->procs[i]->node == daemon->node) {
-            orte_errmgr_proc_lost(job->procs[i]);
-            orte_iof_finish(daemons->rt->iof, job->procs[i]);
+        if (job->procs[i]->node == rt->daemons->list[index].node) {
+            if (lost) {
+                orte_errmgr_proc_lost(job->procs[i]);
+            }
+            orte_iof_finish(rt->iof, job->procs[i]);
         }
     }
     orte_job_part_over(job);
+}
+
+static void daemon_lost(orte_daemons_t *daemons, uint32_t index)
+{
+    daemons->list[index].lost = true;
+    orte_plm_forget(daemons->rt, index);
+    orte_iof_daemon_lost(daemons->rt->iof, index);
+    for (orte_job_t *job = daemons->rt->jobs; job != NULL; job = job->next) {
+        part_over(job, index, true);
+    }
 }
 
 static void lost(void *arg, uint32_t index, orte_oob_loss_t why, const char *sentence)
@@ -215,11 +243,11 @@ static void lost(void *arg, uint32_t index, orte_oob_loss_t why, const char *sen
         return;
     }
     orte_grpcomm_lost(rt->grpcomm, index);
-    orte_errmgr_daemon_lost(rt->job, daemons->list[index].node->name, sentence);
+    orte_errmgr_daemon_lost(rt, daemons->list[index].node->name, sentence);
     for (uint32_t i = 1; i < rt->ndaemons; i++) {
         if (!daemons->list[i].lost && orte_oob_is_lost(rt->oob, i)) {
             orte_pmix_daemon_lost(rt, i);
-            part_lost(daemons, i);
+            daemon_lost(daemons, i);
         }
     }
 }
@@ -255,7 +283,7 @@ static void take_exited(void *arg, orte_oob_message_t *message)
         nonsense(daemons, message);
         return;
     }
-    proc = find_proc(daemons, message, exited.rank);
+    proc = find_proc(daemons, message, exited.job, exited.rank);
     if (proc == NULL || proc->state == ORTE_PROC_EXITED) {
         return;
     }
@@ -275,7 +303,7 @@ static void take_aborted(void *arg, orte_oob_message_t *message)
         nonsense(daemons, message);
         return;
     }
-    orte_proc_t *proc = find_proc(daemons, message, notice.number);
+    orte_proc_t *proc = find_proc(daemons, message, notice.job, notice.number);
     if (proc != NULL) {
         proc->pid = notice.pid;
         orte_errmgr_proc_aborted(proc, notice.code, notice.text);
@@ -292,8 +320,24 @@ static void take_failed(void *arg, orte_oob_message_t *message)
         nonsense(daemons, message);
         return;
     }
-    orte_errmgr_start_failed(daemons->rt->job, notice.code, notice.text);
+    orte_job_t *job = find_job(daemons, message, notice.job);
+    if (job != NULL) {
+        orte_errmgr_start_failed(job, notice.code, notice.text);
+    }
     free(notice.text);
+}
+
+static void take_started(void *arg, orte_oob_message_t *message)
+{
+    orte_daemons_t *daemons = arg;
+    orte_job_t *job;
+    int number;
+
+    if (orte_wire_unpack_number(message, 1, INT_MAX, &number) != OPAL_SUCCESS) {
+        nonsense(daemons, message);
+    } else if ((job = find_job(daemons, message, number)) != NULL) {
+        orte_job_started(job);
+    }
 }
 
 static void take_examined(void *arg, orte_oob_message_t *message)
@@ -304,7 +348,7 @@ static void take_examined(void *arg, orte_oob_message_t *message)
     if (orte_wire_unpack_notice(message, &notice) != OPAL_SUCCESS) {
         nonsense(daemons, message);
     } else if (notice.text == NULL) {
-        orte_errmgr_examined(daemons->rt->job);
+        orte_errmgr_examined(daemons->rt);
     } else {
         orte_report("%s", notice.text);
         free(notice.text);
@@ -322,7 +366,7 @@ static void take_output(void *arg, orte_oob_message_t *message)
         nonsense(daemons, message);
         return;
     }
-    orte_proc_t *proc = find_proc(daemons, message, stream.rank);
+    orte_proc_t *proc = find_proc(daemons, message, stream.job, stream.rank);
     if (proc != NULL) {
         orte_iof_remote_output(daemons->rt->iof, proc, stream.is_stderr, data, size);
         orte_iof_remote_owes(daemons->rt->iof, message->from, message->size);
@@ -332,21 +376,16 @@ static void take_output(void *arg, orte_oob_message_t *message)
 static void take_over(void *arg, orte_oob_message_t *message)
 {
     orte_daemons_t *daemons = arg;
-    daemon_t *daemon = sender(daemons, message);
-    orte_job_t *job = daemons->rt->job;
+    orte_job_t *job;
+    int number;
 
     orte_oob_consumed(daemons->rt->oob, message->from, message->size);
-    orte_trace("the job is over on %s", daemon->node->name);
-    if (!daemon->has_part) {
-        return;
+    if (orte_wire_unpack_number(message, 1, INT_MAX, &number) != OPAL_SUCCESS) {
+        nonsense(daemons, message);
+    } else if ((job = find_job(daemons, message, number)) != NULL) {
+        orte_trace("job %d is over on %s", number, sender(daemons, message)->node->name);
+        part_over(job, message->from, false);
     }
-    daemon->has_part = false;
-    for (int i = 0; i < job->nprocs; i++) {
-        if (job->procs[i]->node == daemon->node) {
-            orte_iof_finish(daemons->rt->iof, job->procs[i]);
-        }
-    }
-    orte_job_part_over(job);
 }
 
 static void take_input_lost(void *arg, orte_oob_message_t *message)
@@ -366,6 +405,7 @@ static const struct {
     {ORTE_WIRE_EXITED, take_exited},
     {ORTE_WIRE_ABORTED, take_aborted},
     {ORTE_WIRE_FAILED, take_failed},
+    {ORTE_WIRE_STARTED, take_started},
     {ORTE_WIRE_EXAMINED, take_examined},
     {ORTE_WIRE_OUTPUT, take_output},
     {ORTE_WIRE_OVER, take_over},
@@ -428,6 +468,11 @@ int orte_daemons_launch(orte_job_t *job)
     if (rt->daemons == NULL) {
         return OPAL_SUCCESS;
     }
+    job->has_part = calloc(rt->ndaemons, sizeof(*job->has_part));
+    if (job->has_part == NULL) {
+        orte_report("no memory to start the job on %u hosts", (unsigned)rt->ndaemons);
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
     orte_pack_init(&pack);
     orte_wire_pack_job(&pack, job);
     int rc = orte_oob_send_pack(rt->oob, ORTE_OOB_EVERYBODY, ORTE_WIRE_LAUNCH, ORTE_OOB_CONTROL,
@@ -438,11 +483,21 @@ int orte_daemons_launch(orte_job_t *job)
     }
     for (uint32_t i = 1; i < rt->ndaemons; i++) {
         if (!rt->daemons->list[i].lost) {
-            rt->daemons->list[i].has_part = true;
+            job->has_part[i] = true;
             job->parts++;
+            job->unstarted++;
         }
     }
     return OPAL_SUCCESS;
+}
+
+static void send_to_all(orte_runtime_t *rt, uint16_t tag, orte_pack_t *pack)
+{
+    int rc = orte_oob_send_pack(rt->oob, ORTE_OOB_EVERYBODY, tag, ORTE_OOB_CONTROL, pack);
+
+    if (rc != OPAL_SUCCESS) {
+        orte_trace("message %d could not be sent to all: %s", tag, opal_strerror(rc));
+    }
 }
 
 static void tell_all(orte_runtime_t *rt, uint16_t tag, int number)
@@ -454,41 +509,61 @@ static void tell_all(orte_runtime_t *rt, uint16_t tag, int number)
     }
     orte_pack_init(&pack);
     orte_pack_i32(&pack, number);
-    int rc = orte_oob_send_pack(rt->oob, ORTE_OOB_EVERYBODY, tag, ORTE_OOB_CONTROL, &pack);
-    if (rc != OPAL_SUCCESS) {
-        orte_trace("message %d could not be sent to all: %s", tag, opal_strerror(rc));
-    }
+    send_to_all(rt, tag, &pack);
 }
 
-void orte_daemons_signal(orte_job_t *job, int signal_number)
+void orte_daemons_signal(orte_runtime_t *rt, int signal_number)
 {
-    tell_all(job->rt, ORTE_WIRE_SIGNAL, signal_number);
+    tell_all(rt, ORTE_WIRE_SIGNAL, signal_number);
 }
 
 void orte_daemons_end(orte_job_t *job, bool hard)
 {
+    orte_pack_t pack;
+
     orte_plm_stop_starting(job->rt);
-    tell_all(job->rt, ORTE_WIRE_END, hard);
+    if (job->rt->daemons == NULL) {
+        return;
+    }
+    orte_pack_init(&pack);
+    orte_wire_pack_end(&pack, job->number, hard);
+    send_to_all(job->rt, ORTE_WIRE_END, &pack);
 }
 
-int orte_daemons_examine(orte_job_t *job, bool states, bool stacks)
+void orte_daemons_forget(orte_job_t *job)
 {
-    const orte_runtime_t *rt = job->rt;
+    if (job->has_part != NULL) {
+        tell_all(job->rt, ORTE_WIRE_FORGET, job->number);
+    }
+}
+
+static bool has_any_part(const orte_runtime_t *rt, uint32_t index)
+{
+    const orte_job_t *job = rt->jobs;
+
+    while (job != NULL && !has_part(job, index)) {
+        job = job->next;
+    }
+    return job != NULL;
+}
+
+int orte_daemons_examine(orte_runtime_t *rt, bool states, bool stacks)
+{
     int asked = 0;
 
     if (rt->daemons == NULL) {
         return 0;
     }
-    tell_all(job->rt, ORTE_WIRE_EXAMINE, (states ? 1 : 0) | (stacks ? 2 : 0));
+    tell_all(rt, ORTE_WIRE_EXAMINE, (states ? 1 : 0) | (stacks ? 2 : 0));
     for (uint32_t i = 1; i < rt->ndaemons; i++) {
-        asked += rt->daemons->list[i].has_part;
+        asked += has_any_part(rt, i);
     }
     return asked;
 }
 
 void orte_daemons_output_lost(const orte_proc_t *proc, bool is_stderr)
 {
-    orte_wire_stream_t stream = {.rank = proc->rank, .is_stderr = is_stderr};
+    orte_wire_stream_t stream = {.job = proc->job->number, .rank = proc->rank, .is_stderr = is_stderr};
     orte_pack_t pack;
 
     orte_pack_init(&pack);

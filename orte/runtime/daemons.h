@@ -20,11 +20,14 @@ ORTE_DECLSPEC int orte_daemons_open(orte_runtime_t *rt, const uint8_t key[ORTE_O
 ORTE_DECLSPEC void orte_daemons_start_failed(orte_runtime_t *rt, uint32_t index, const char *text);
 /* Tell all daemons of the job, which they start at once. OPAL_ERR_* after a report. */
 ORTE_DECLSPEC int orte_daemons_launch(orte_job_t *job);
-ORTE_DECLSPEC void orte_daemons_signal(orte_job_t *job, int signal_number);
+/* To the processes of all jobs. */
+ORTE_DECLSPEC void orte_daemons_signal(orte_runtime_t *rt, int signal_number);
 ORTE_DECLSPEC void orte_daemons_end(orte_job_t *job, bool hard);
+/* The job is over on all hosts. */
+ORTE_DECLSPEC void orte_daemons_forget(orte_job_t *job);
 /* Ask all what their processes do; returns how many were asked. Each answer leads to
  * orte_errmgr_examined(). */
-ORTE_DECLSPEC int orte_daemons_examine(orte_job_t *job, bool states, bool stacks);
+ORTE_DECLSPEC int orte_daemons_examine(orte_runtime_t *rt, bool states, bool stacks);
 /* Nobody reads this process's output any more: its daemon closes it. */
 ORTE_DECLSPEC void orte_daemons_output_lost(const orte_proc_t *proc, bool is_stderr);
 /* So many bytes of a daemon's OUTPUT have left us, or will not: more may come. */

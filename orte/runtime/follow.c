@@ -14,6 +14,7 @@
 #include "orte/util/report.h"
 
 #include <event2/event.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,6 @@ typedef struct {
     orte_plm_orders_t orders; /* for the children; given away when they are started */
     const char *contact;      /* ours; NULL: no children */
     bool up;                  /* connected to the parent */
-    bool has_job;
     bool given_up;
     bool leaving;
 } follow_t;
@@ -59,11 +59,17 @@ static void leave_tree(void *arg)
     orte_oob_leave(rt->oob, 1000, leave_loop, rt);
 }
 
-/* The job, if there was one, is over: nothing but children of the tree is left. */
+/* All jobs, if there were any, are over: nothing but children of the tree is left. */
 static void go(orte_runtime_t *rt)
 {
     orte_plm_stop_starting(rt);
     orte_plm_when_ended(rt, 0, leave_loop, rt);
+}
+
+/* The first job's object is there before the job is. */
+static bool has_job(const orte_runtime_t *rt)
+{
+    return rt->job->nspace != NULL;
 }
 
 void orte_follow_give_up(orte_runtime_t *rt, int exit_code)
@@ -73,12 +79,14 @@ void orte_follow_give_up(orte_runtime_t *rt, int exit_code)
     }
     self.given_up = true;
     rt->exit_code = exit_code;
-    if (!self.has_job || rt->job->state == ORTE_JOB_DONE) {
+    if (!has_job(rt) || orte_job_all_reached(rt, ORTE_JOB_DONE)) {
         go(rt);
         return;
     }
-    orte_state_job(rt->job, ORTE_JOB_ENDING);
-    orte_odls_end(rt->odls, rt->job, true);
+    for (orte_job_t *job = rt->jobs; job != NULL; job = job->next) {
+        orte_state_job(job, ORTE_JOB_ENDING);
+        orte_odls_end(rt->odls, job, true);
+    }
 }
 
 void orte_follow_job_over(orte_job_t *job)
@@ -87,29 +95,31 @@ void orte_follow_job_over(orte_job_t *job)
     orte_pack_t pack;
 
     if (self.given_up) {
-        go(rt);
+        if (orte_job_all_reached(rt, ORTE_JOB_DONE)) {
+            go(rt);
+        }
         return;
     }
     orte_pack_init(&pack);
+    orte_pack_i32(&pack, job->number);
     send_pack(rt, ORTE_WIRE_OVER, ORTE_OOB_STREAM, &pack);
 }
 
 /* ---- What is said to mpirun ---- */
 
-static void send_notice(orte_runtime_t *rt, uint16_t tag, int number, pid_t pid, int code,
-                        const char *text)
+static void send_notice(orte_runtime_t *rt, uint16_t tag, const orte_wire_notice_t *notice)
 {
-    orte_wire_notice_t notice = {.number = number, .pid = pid, .code = code, .text = (char *)text};
     orte_pack_t pack;
 
     orte_pack_init(&pack);
-    orte_wire_pack_notice(&pack, &notice);
+    orte_wire_pack_notice(&pack, notice);
     send_pack(rt, tag, ORTE_OOB_CONTROL, &pack);
 }
 
 void orte_follow_proc_exited(const orte_proc_t *proc, bool was_finalized)
 {
-    orte_wire_exited_t exited = {.rank = proc->rank, .pid = proc->pid, .status = proc->exit_status,
+    orte_wire_exited_t exited = {.job = proc->job->number, .rank = proc->rank, .pid = proc->pid,
+                                 .status = proc->exit_status,
                                  .was_connected = proc->was_connected,
                                  .was_finalized = was_finalized};
     orte_pack_t pack;
@@ -121,27 +131,46 @@ void orte_follow_proc_exited(const orte_proc_t *proc, bool was_finalized)
 
 void orte_follow_proc_aborted(const orte_proc_t *proc, int code, const char *text)
 {
-    send_notice(proc->job->rt, ORTE_WIRE_ABORTED, proc->rank, proc->pid, code, text);
+    const orte_wire_notice_t notice = {.job = proc->job->number, .number = proc->rank,
+                                       .pid = proc->pid, .code = code, .text = (char *)text};
+
+    send_notice(proc->job->rt, ORTE_WIRE_ABORTED, &notice);
 }
 
-void orte_follow_failed(orte_runtime_t *rt, int rank, int code, const char *text)
+void orte_follow_failed(const orte_job_t *job, int rank, int code, const char *text)
 {
-    send_notice(rt, ORTE_WIRE_FAILED, rank, 0, code, text);
+    const orte_wire_notice_t notice = {.job = job->number, .number = rank, .code = code,
+                                       .text = (char *)text};
+
+    send_notice(job->rt, ORTE_WIRE_FAILED, &notice);
 }
 
 void orte_follow_examined(orte_runtime_t *rt, const char *text)
 {
-    send_notice(rt, ORTE_WIRE_EXAMINED, 0, 0, 0, text);
+    const orte_wire_notice_t notice = {.text = (char *)text};
+
+    send_notice(rt, ORTE_WIRE_EXAMINED, &notice);
 }
 
 void orte_follow_start_failed(orte_runtime_t *rt, uint32_t index, const char *text)
 {
-    send_notice(rt, ORTE_WIRE_START_FAILED, (int)index, 0, 0, text);
+    const orte_wire_notice_t notice = {.number = (int32_t)index, .text = (char *)text};
+
+    send_notice(rt, ORTE_WIRE_START_FAILED, &notice);
+}
+
+void orte_follow_started(const orte_job_t *job)
+{
+    orte_pack_t pack;
+
+    orte_pack_init(&pack);
+    orte_pack_i32(&pack, job->number);
+    send_pack(job->rt, ORTE_WIRE_STARTED, ORTE_OOB_CONTROL, &pack);
 }
 
 void orte_follow_output(const orte_proc_t *proc, bool is_stderr, const void *data, size_t size)
 {
-    orte_wire_stream_t stream = {.rank = proc->rank, .is_stderr = is_stderr};
+    orte_wire_stream_t stream = {.job = proc->job->number, .rank = proc->rank, .is_stderr = is_stderr};
     orte_pack_t pack;
 
     orte_pack_init(&pack);
@@ -225,19 +254,16 @@ static void change_directory(const orte_job_t *job)
 static void take_launch(void *arg, orte_oob_message_t *message)
 {
     orte_runtime_t *rt = arg;
+    orte_job_t *job;
 
-    if (self.has_job || message->from != 0) {
+    if (message->from != 0 || orte_wire_unpack_job(message, rt, &job) != OPAL_SUCCESS) {
         nonsense(rt, message);
         return;
     }
-    int rc = orte_wire_unpack_job(message, rt);
-    if (rc != OPAL_SUCCESS) {
-        nonsense(rt, message);
-        return;
+    if (job == rt->job) {
+        change_directory(job);
     }
-    self.has_job = true;
-    change_directory(rt->job);
-    orte_state_job(rt->job, ORTE_JOB_REGISTER);
+    orte_state_job(job, self.given_up ? ORTE_JOB_DONE : ORTE_JOB_REGISTER);
 }
 
 static void take_signal(void *arg, orte_oob_message_t *message)
@@ -249,25 +275,44 @@ static void take_signal(void *arg, orte_oob_message_t *message)
         nonsense(rt, message);
         return;
     }
-    orte_odls_signal(rt->odls, rt->job, number);
+    for (orte_job_t *job = rt->jobs; job != NULL; job = job->next) {
+        orte_odls_signal(rt->odls, job, number);
+    }
 }
 
 static void take_end(void *arg, orte_oob_message_t *message)
 {
     orte_runtime_t *rt = arg;
-    int hard;
+    int number;
+    bool hard;
 
-    if (orte_wire_unpack_number(message, 0, 1, &hard) != OPAL_SUCCESS) {
+    if (orte_wire_unpack_end(message, &number, &hard) != OPAL_SUCCESS) {
         nonsense(rt, message);
         return;
     }
     orte_plm_stop_starting(rt);
-    if (!self.has_job) {
+    orte_job_t *job = orte_job_find(rt, number);
+    if (!has_job(rt) || job == NULL) {
         return;
     }
-    orte_state_job(rt->job, ORTE_JOB_ENDING);
+    orte_state_job(job, ORTE_JOB_ENDING);
     if (hard) {
-        orte_odls_end(rt->odls, rt->job, true);
+        orte_odls_end(rt->odls, job, true);
+    }
+}
+
+static void take_forget(void *arg, orte_oob_message_t *message)
+{
+    orte_runtime_t *rt = arg;
+    int number;
+
+    if (orte_wire_unpack_number(message, 1, INT_MAX, &number) != OPAL_SUCCESS) {
+        nonsense(rt, message);
+        return;
+    }
+    orte_job_t *job = orte_job_find(rt, number);
+    if (job != NULL && job->state == ORTE_JOB_DONE) {
+        orte_state_forget(job);
     }
 }
 
@@ -279,8 +324,8 @@ static void take_examine(void *arg, orte_oob_message_t *message)
 
     if (orte_wire_unpack_number(message, 1, 3, &wanted) != OPAL_SUCCESS) {
         nonsense(rt, message);
-    } else if (self.has_job) {
-        orte_errmgr_examine(rt->job, (wanted & 1) != 0, (wanted & 2) != 0);
+    } else if (has_job(rt)) {
+        orte_errmgr_examine(rt, (wanted & 1) != 0, (wanted & 2) != 0);
     }
 }
 
@@ -311,12 +356,14 @@ static void take_output_lost(void *arg, orte_oob_message_t *message)
     const uint8_t *data;
     size_t size;
 
-    if (orte_wire_unpack_stream(message, &stream, &data, &size) != OPAL_SUCCESS ||
-        stream.rank >= rt->job->nprocs) {
+    if (orte_wire_unpack_stream(message, &stream, &data, &size) != OPAL_SUCCESS) {
         nonsense(rt, message);
         return;
     }
-    orte_iof_close_output(rt->iof, rt->job->procs[stream.rank], stream.is_stderr);
+    const orte_job_t *job = orte_job_find(rt, stream.job);
+    if (job != NULL && stream.rank < job->nprocs) {
+        orte_iof_close_output(rt->iof, job->procs[stream.rank], stream.is_stderr);
+    }
 }
 
 /* ---- Neighbours ---- */
@@ -380,6 +427,7 @@ static const struct {
     {ORTE_WIRE_LAUNCH, take_launch},
     {ORTE_WIRE_SIGNAL, take_signal},
     {ORTE_WIRE_END, take_end},
+    {ORTE_WIRE_FORGET, take_forget},
     {ORTE_WIRE_EXAMINE, take_examine},
     {ORTE_WIRE_LEAVE, take_leave},
     {ORTE_WIRE_INPUT, take_input},

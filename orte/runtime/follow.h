@@ -23,7 +23,9 @@ ORTE_DECLSPEC void orte_follow_job_over(orte_job_t *job);
 ORTE_DECLSPEC void orte_follow_proc_exited(const orte_proc_t *proc, bool was_finalized);
 ORTE_DECLSPEC void orte_follow_proc_aborted(const orte_proc_t *proc, int code, const char *text);
 /* A process, or a step (rank -1), could not be started; text NULL: reported already. */
-ORTE_DECLSPEC void orte_follow_failed(orte_runtime_t *rt, int rank, int code, const char *text);
+ORTE_DECLSPEC void orte_follow_failed(const orte_job_t *job, int rank, int code, const char *text);
+/* All processes of a job that a process asked for run, as far as they are on this host. */
+ORTE_DECLSPEC void orte_follow_started(const orte_job_t *job);
 /* A line about this host's processes; NULL: all is told. */
 ORTE_DECLSPEC void orte_follow_examined(orte_runtime_t *rt, const char *text);
 ORTE_DECLSPEC void orte_follow_start_failed(orte_runtime_t *rt, uint32_t index, const char *text);

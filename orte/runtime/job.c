@@ -2,12 +2,17 @@
 /* Making and freeing the objects of the data model. */
 #include "orte/runtime/types.h"
 
+#include "opal/constants.h"
 #include "opal/util/argv.h"
 #include "orte/runtime/runtime.h"
+#include "orte/runtime/session.h"
 #include "orte/runtime/state.h"
 
+#include <event2/event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 /* Room for one more in a vector of `count` pointers; the storage doubles at powers of two.
  * NULL: no memory, the vector is as before. */
@@ -53,11 +58,99 @@ static void app_destroy(orte_app_t *app)
     free(app);
 }
 
+void orte_job_enter(orte_job_t *job)
+{
+    orte_job_t **link = &job->rt->jobs;
+
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *link = job;
+    if (job->number > job->rt->last_job) {
+        job->rt->last_job = job->number;
+    }
+}
+
+int orte_job_make_names(orte_job_t *job)
+{
+    unsigned char bits[32];
+    char *prefix = orte_session_job_prefix(job->rt->session->id);
+
+    if (prefix == NULL || asprintf(&job->nspace, "%s%d", prefix, job->number) < 0) {
+        job->nspace = NULL;
+    }
+    free(prefix);
+    if (job->nspace == NULL || getrandom(bits, sizeof(bits), 0) != (ssize_t)sizeof(bits)) {
+        return OPAL_ERR_IN_ERRNO;
+    }
+    for (size_t i = 0; i < sizeof(bits); i++) {
+        snprintf(job->secret + 2 * i, 3, "%02x", bits[i]);
+    }
+    return OPAL_SUCCESS;
+}
+
+void orte_job_leave(orte_job_t *job)
+{
+    orte_job_t **link = &job->rt->jobs;
+
+    while (*link != NULL && *link != job) {
+        link = &(*link)->next;
+    }
+    if (*link != NULL) {
+        *link = job->next;
+        job->next = NULL;
+    }
+}
+
+orte_job_t *orte_job_find(const orte_runtime_t *rt, int number)
+{
+    orte_job_t *job = rt->jobs;
+
+    while (job != NULL && job->number != number) {
+        job = job->next;
+    }
+    return job;
+}
+
+orte_job_t *orte_job_find_nspace(const orte_runtime_t *rt, const char *nspace)
+{
+    orte_job_t *job = rt->jobs;
+
+    while (job != NULL && (job->nspace == NULL || strcmp(job->nspace, nspace) != 0)) {
+        job = job->next;
+    }
+    return job;
+}
+
+bool orte_job_all_reached(const orte_runtime_t *rt, orte_job_state_t state)
+{
+    for (const orte_job_t *job = rt->jobs; job != NULL; job = job->next) {
+        if (job->state < state) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void orte_job_answer(orte_job_t *job, int exit_code, const char *why)
+{
+    orte_job_asker_t asker = job->asker;
+
+    job->asker = (orte_job_asker_t){0};
+    if (asker.answer != NULL) {
+        asker.answer(asker.arg, job, exit_code, why);
+    }
+}
+
 void orte_job_destroy(orte_job_t *job)
 {
     if (job == NULL) {
         return;
     }
+    if (job->end.grace != NULL) {
+        event_free(job->end.grace);
+    }
+    free(job->has_part);
     for (int i = 0; i < job->nprocs; i++) {
         proc_destroy(job->procs[i]);
     }

@@ -40,6 +40,7 @@ orte_runtime_t *orte_runtime_create(const char *argv0)
         return NULL;
     }
     rt->self->local = true;
+    orte_job_enter(rt->job);
     return rt;
 }
 
@@ -86,7 +87,11 @@ void orte_runtime_destroy(orte_runtime_t *rt)
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
         opal_argv_free(vectors[i]);
     }
-    orte_job_destroy(rt->job);
+    while (rt->jobs != NULL) {
+        orte_job_t *job = rt->jobs;
+        orte_job_leave(job);
+        orte_job_destroy(job);
+    }
     for (int i = 0; i < rt->nnodes; i++) {
         if (rt->nodes[i] != rt->self) {
             orte_node_destroy(rt->nodes[i]);

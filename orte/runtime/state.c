@@ -9,6 +9,7 @@
 #include "orte/mca/plm/plm.h"
 #include "orte/mca/ras/ras.h"
 #include "orte/mca/rmaps/rmaps.h"
+#include "orte/mca/schizo/schizo.h"
 #include "orte/pmix/server.h"
 #include "orte/runtime/daemons.h"
 #include "orte/runtime/follow.h"
@@ -23,10 +24,31 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A job that a process has asked for: on the hosts that there are. */
+static void allocate_further(orte_job_t *job)
+{
+    orte_runtime_t *rt = job->rt;
+    int code = orte_schizo_resolve_programs(&rt->opt, job);
+
+    if (code == 0 && (orte_job_make_names(job) != OPAL_SUCCESS ||
+                      orte_ras_choose(rt, job) != OPAL_SUCCESS)) {
+        code = ORTE_EXIT_USAGE;
+    }
+    if (code == 0) {
+        orte_state_job(job, ORTE_JOB_MAP);
+    } else {
+        orte_errmgr_step_failed(job, code);
+    }
+}
+
 static void step_allocate(orte_job_t *job)
 {
     orte_runtime_t *rt = job->rt;
 
+    if (job->parent > 0) {
+        allocate_further(job);
+        return;
+    }
     if (orte_ras_allocate(rt, job) != OPAL_SUCCESS) {
         orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
         return;
@@ -79,7 +101,7 @@ static void step_map(orte_job_t *job)
 {
     orte_runtime_t *rt = job->rt;
 
-    if (nodes_known(rt, &job->placement) != OPAL_SUCCESS ||
+    if ((job->parent == 0 && nodes_known(rt, &job->placement) != OPAL_SUCCESS) ||
         orte_rmaps_map(job, rt->nodes, rt->nnodes) != OPAL_SUCCESS) {
         orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
         return;
@@ -103,7 +125,7 @@ static void step_map(orte_job_t *job)
 
 static void step_register(orte_job_t *job)
 {
-    if (orte_pmix_server_start(job->rt) != OPAL_SUCCESS ||
+    if ((job->rt->pmix == NULL && orte_pmix_server_start(job->rt) != OPAL_SUCCESS) ||
         orte_pmix_register_job(job->rt->pmix, job) != OPAL_SUCCESS) {
         orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
         return;
@@ -119,7 +141,7 @@ static int prepare_launch(orte_job_t *job)
     if (job->rt->index != 0) {
         return OPAL_SUCCESS;
     }
-    if (getcwd(here, sizeof(here)) != NULL) {
+    if (job->start_dir == NULL && getcwd(here, sizeof(here)) != NULL) {
         job->start_dir = strdup(here);
     }
     job->io.terminal = orte_iof_has_terminal(job);
@@ -140,9 +162,23 @@ static void step_launch(orte_job_t *job)
     if (code != 0) {
         orte_errmgr_step_failed(job, code);
     }
+    if (code == 0) {
+        orte_job_started(job);
+    }
     /* A daemon waits to be told that the job ends. */
     if (code == 0 || job->rt->index != 0) {
         orte_state_job(job, ORTE_JOB_RUNNING);
+    }
+}
+
+void orte_job_started(orte_job_t *job)
+{
+    if (job->rt->index == 0) {
+        if (--job->unstarted <= 0) {
+            orte_job_answer(job, 0, NULL);
+        }
+    } else if (job->parent > 0) {
+        orte_follow_started(job);
     }
 }
 
@@ -162,26 +198,49 @@ static void step_ending(orte_job_t *job)
 
 static void leave_loop(void *arg)
 {
-    orte_job_t *job = arg;
+    orte_runtime_t *rt = arg;
 
-    event_base_loopbreak(job->rt->base);
+    event_base_loopbreak(rt->base);
 }
 
 static void flushed(void *arg)
 {
-    orte_job_t *job = arg;
+    orte_runtime_t *rt = arg;
 
-    orte_daemons_leave(job->rt, leave_loop, job);
+    orte_daemons_leave(rt, leave_loop, rt);
+}
+
+/* Its stacks may still be on their way to the user: then it stays until the end, which is near. */
+void orte_state_forget(orte_job_t *job)
+{
+    orte_runtime_t *rt = job->rt;
+
+    if (rt->errmgr != NULL) {
+        return;
+    }
+    orte_pmix_forget_job(job);
+    orte_rmaps_unmap(job);
+    if (job != rt->job) {
+        orte_job_leave(job);
+        orte_job_destroy(job);
+    }
 }
 
 static void step_done(orte_job_t *job)
 {
-    if (job->rt->index != 0) {
+    orte_runtime_t *rt = job->rt;
+
+    if (rt->index != 0) {
         orte_follow_job_over(job);
         return;
     }
-    job->rt->exit_code = job->exit_code;
-    orte_iof_when_flushed(job->rt->iof, flushed, job);
+    orte_errmgr_job_over(job);
+    if (orte_job_all_reached(rt, ORTE_JOB_DONE)) {
+        orte_iof_when_flushed(rt->iof, flushed, rt);
+        return;
+    }
+    orte_daemons_forget(job);
+    orte_state_forget(job);
 }
 
 static const struct {
@@ -199,22 +258,32 @@ static const struct {
     [ORTE_JOB_DONE] = {"done", step_done},
 };
 
+/* The job by its number: it may be forgotten when the request's turn comes. */
 typedef struct {
-    orte_job_t *job;
+    orte_runtime_t *rt;
+    int job;
     orte_job_state_t state;
 } request_t;
 
 static void enter_state(void *arg)
 {
     request_t request = *(request_t *)arg;
+    orte_job_t *job = orte_job_find(request.rt, request.job);
 
     free(arg);
-    if (request.state <= request.job->state) {
+    if (job == NULL || request.state <= job->state) {
         return;
     }
-    orte_trace("job %d: %s", request.job->number, steps[request.state].name);
-    request.job->state = request.state;
-    steps[request.state].enter(request.job);
+    orte_trace("job %d: %s", job->number, steps[request.state].name);
+    job->state = request.state;
+    bool hold = job->asker.answer != NULL; /* what goes wrong is told to whoever asked */
+    if (hold) {
+        orte_report_hold();
+    }
+    steps[request.state].enter(job);
+    if (hold) {
+        orte_report_release();
+    }
 }
 
 void orte_state_job(orte_job_t *job, orte_job_state_t state)
@@ -224,7 +293,7 @@ void orte_state_job(orte_job_t *job, orte_job_state_t state)
     if (request == NULL) {
         abort(); /* without a few bytes no step of any kind is possible; the reaper cleans up */
     }
-    *request = (request_t){.job = job, .state = state};
+    *request = (request_t){.rt = job->rt, .job = job->number, .state = state};
     if (orte_queue_post(job->rt->queue, enter_state, request) != OPAL_SUCCESS) {
         abort();
     }
@@ -247,7 +316,8 @@ const char *orte_state_proc_name(orte_proc_state_t state)
 
 void orte_state_proc(orte_proc_t *proc, orte_proc_state_t state)
 {
-    orte_trace("rank %d (pid %ld): %s", proc->rank, (long)proc->pid, orte_state_proc_name(state));
+    orte_trace("job %d, rank %d (pid %ld): %s", proc->job->number, proc->rank, (long)proc->pid,
+               orte_state_proc_name(state));
     proc->state = state;
     if (state == ORTE_PROC_CONNECTED) {
         proc->was_connected = true;

@@ -17,6 +17,12 @@
 ORTE_DECLSPEC void orte_state_job(orte_job_t *job, orte_job_state_t state);
 /* A process has reached a state: takes effect at once. */
 ORTE_DECLSPEC void orte_state_proc(orte_proc_t *proc, orte_proc_state_t state);
+/* The processes of one host all run. In mpirun: once all hosts have said so, whoever asked for the job is
+ * told; a daemon tells mpirun. */
+ORTE_DECLSPEC void orte_job_started(orte_job_t *job);
+/* The job is over on all hosts: its object and all that is known of it go. Not from within a function
+ * of the job's. */
+ORTE_DECLSPEC void orte_state_forget(orte_job_t *job);
 ORTE_DECLSPEC const char *orte_state_job_name(orte_job_state_t state);
 ORTE_DECLSPEC const char *orte_state_proc_name(orte_proc_state_t state);
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct event;
 struct event_base;
 typedef struct orte_runtime orte_runtime_t;
 typedef struct orte_job orte_job_t;
@@ -134,6 +135,7 @@ typedef struct {
     char **env;     /* NAME=value to set; applied over the job's environment */
     char **environ; /* complete, but for what is each process's own; set before the launch */
     char *wdir;     /* NULL: where mpirun was started */
+    bool wdir_optional; /* on a host without it, home does */
     int np;         /* 0: not given */
     int first_rank; /* set by the mapper */
 } orte_app_t;
@@ -159,7 +161,8 @@ typedef struct orte_proc {
 } orte_proc_t;
 
 typedef enum { ORTE_STDIN_RANK, ORTE_STDIN_ALL, ORTE_STDIN_NONE } orte_stdin_kind_t;
-/* What stands before each line: nothing, "[rank] ", "[job,rank]<stream>: ". */
+/* What stands before each line: nothing, "[rank] " ("[job,rank] " of further jobs),
+ * "[job,rank]<stream>: ". */
 typedef enum { ORTE_TAG_NONE, ORTE_TAG_RANK, ORTE_TAG_FULL } orte_tag_t;
 
 /* How the job's stdio is to be treated. */
@@ -177,9 +180,30 @@ typedef struct {
     char *out_pattern, *err_pattern;
 } orte_io_options_t;
 
+/* Whoever asked for a job and waits to hear whether its processes run. */
+typedef struct {
+    /* Called once; NULL: nobody waits. `why`: NULL if they run, else a sentence for the user. */
+    void (*answer)(void *arg, const orte_job_t *job, int exit_code, const char *why);
+    void *arg;
+} orte_job_asker_t;
+
+/* A job's end on this host; odls's. */
+typedef struct {
+    int stage;
+    bool given_up;
+    bool over;           /* nothing of the job is left here */
+    struct event *grace; /* between SIGTERM and SIGKILL, and between SIGKILL and giving up */
+} orte_job_end_t;
+
 struct orte_job {
     orte_runtime_t *rt;
-    int number;        /* 1 for the job of the command line */
+    orte_job_t *next;  /* in rt->jobs */
+    int number;        /* 1 for the job of the command line; then as they are asked for */
+    int parent;        /* number of the job of which a process asked for this one; 0: none */
+    int parent_rank;
+    bool separate;     /* no more connected to its parent: neither's failure ends the other */
+    orte_job_asker_t asker;
+    bool refused;      /* whoever asked for it was told that it can't run; nothing else follows */
     char *nspace;      /* PMIx namespace; also the <jobid> in names of files */
     char secret[65];   /* 256 random bits in hex, given to the ranks through PMIx only */
     orte_job_state_t state;
@@ -194,10 +218,11 @@ struct orte_job {
     char *start_dir;     /* where mpirun was started; NULL: here */
     int nrunning;        /* started on this host and not yet waited for */
     int nalive;          /* on all hosts: not known to have ended */
-    int unexamined;      /* hosts whose processes are being looked at, after a time limit */
+    int unstarted;       /* hosts that have not said yet that all of its processes there run */
     int parts;           /* hosts on which something of the job may still run or be on its way */
-    int exit_code;       /* first failure decides */
-    bool failed;         /* exit_code was set by a failure that was reported */
+    bool *has_part;      /* by daemon: it is one of `parts`; in mpirun, NULL: no daemon is */
+    orte_job_end_t end;
+    bool failed;         /* what was reported is why it ends: the rest is no news */
 };
 
 /* Slots of all nodes, or the number of processes if that is more. */
@@ -205,6 +230,18 @@ ORTE_DECLSPEC int orte_job_universe_size(const orte_job_t *job);
 /* Nothing of the job is left on one of its hosts; on the last one its state becomes DONE. */
 ORTE_DECLSPEC void orte_job_part_over(orte_job_t *job);
 ORTE_DECLSPEC orte_job_t *orte_job_create(orte_runtime_t *rt, int number);
+/* Into rt->jobs, at the end, and out of it. */
+ORTE_DECLSPEC void orte_job_enter(orte_job_t *job);
+ORTE_DECLSPEC void orte_job_leave(orte_job_t *job);
+/* Its namespace, by its number and the session's id, and its secret. OPAL_ERR_IN_ERRNO. */
+ORTE_DECLSPEC int orte_job_make_names(orte_job_t *job);
+/* NULL: there is none (any more). */
+ORTE_DECLSPEC orte_job_t *orte_job_find(const orte_runtime_t *rt, int number);
+ORTE_DECLSPEC orte_job_t *orte_job_find_nspace(const orte_runtime_t *rt, const char *nspace);
+/* Have all jobs reached this state? */
+ORTE_DECLSPEC bool orte_job_all_reached(const orte_runtime_t *rt, orte_job_state_t state);
+/* Tell whoever waits for the job; does nothing if nobody does. */
+ORTE_DECLSPEC void orte_job_answer(orte_job_t *job, int exit_code, const char *why);
 ORTE_DECLSPEC void orte_job_destroy(orte_job_t *job);
 ORTE_DECLSPEC orte_app_t *orte_job_add_app(orte_job_t *job);
 /* Append a process in state INIT; its rank is its position until the mapper renumbers. */

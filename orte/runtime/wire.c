@@ -44,6 +44,7 @@ int orte_wire_unpack_report(const orte_oob_message_t *message, orte_wire_report_
 
 void orte_wire_pack_notice(orte_pack_t *pack, const orte_wire_notice_t *notice)
 {
+    orte_pack_i32(pack, notice->job);
     orte_pack_i32(pack, notice->number);
     orte_pack_i32(pack, notice->pid);
     orte_pack_i32(pack, notice->code);
@@ -55,6 +56,7 @@ int orte_wire_unpack_notice(const orte_oob_message_t *message, orte_wire_notice_
     orte_unpack_t unpack;
 
     orte_unpack_init(&unpack, message->data, message->size);
+    notice->job = orte_unpack_i32(&unpack);
     notice->number = orte_unpack_i32(&unpack);
     notice->pid = orte_unpack_i32(&unpack);
     notice->code = orte_unpack_i32(&unpack);
@@ -68,6 +70,7 @@ int orte_wire_unpack_notice(const orte_oob_message_t *message, orte_wire_notice_
 
 void orte_wire_pack_exited(orte_pack_t *pack, const orte_wire_exited_t *exited)
 {
+    orte_pack_i32(pack, exited->job);
     orte_pack_i32(pack, exited->rank);
     orte_pack_i32(pack, exited->pid);
     orte_pack_i32(pack, exited->status);
@@ -80,6 +83,7 @@ int orte_wire_unpack_exited(const orte_oob_message_t *message, orte_wire_exited_
     orte_unpack_t unpack;
 
     orte_unpack_init(&unpack, message->data, message->size);
+    exited->job = orte_unpack_i32(&unpack);
     exited->rank = orte_unpack_i32(&unpack);
     exited->pid = orte_unpack_i32(&unpack);
     exited->status = orte_unpack_i32(&unpack);
@@ -90,6 +94,7 @@ int orte_wire_unpack_exited(const orte_oob_message_t *message, orte_wire_exited_
 
 void orte_wire_pack_stream(orte_pack_t *pack, const orte_wire_stream_t *stream)
 {
+    orte_pack_i32(pack, stream->job);
     orte_pack_i32(pack, stream->rank);
     orte_pack_bool(pack, stream->is_stderr);
 }
@@ -100,6 +105,7 @@ int orte_wire_unpack_stream(const orte_oob_message_t *message, orte_wire_stream_
     orte_unpack_t unpack;
 
     orte_unpack_init(&unpack, message->data, message->size);
+    stream->job = orte_unpack_i32(&unpack);
     stream->rank = orte_unpack_i32(&unpack);
     stream->is_stderr = orte_unpack_bool(&unpack);
     *data = orte_unpack_rest(&unpack, size);
@@ -133,6 +139,22 @@ int orte_wire_unpack_number(const orte_oob_message_t *message, int min, int max,
     return finished(&unpack, *number >= min && *number <= max);
 }
 
+void orte_wire_pack_end(orte_pack_t *pack, int job, bool hard)
+{
+    orte_pack_i32(pack, job);
+    orte_pack_bool(pack, hard);
+}
+
+int orte_wire_unpack_end(const orte_oob_message_t *message, int *job, bool *hard)
+{
+    orte_unpack_t unpack;
+
+    orte_unpack_init(&unpack, message->data, message->size);
+    *job = orte_unpack_i32(&unpack);
+    *hard = orte_unpack_bool(&unpack);
+    return finished(&unpack, *job > 0);
+}
+
 /* ---- The job ---- */
 
 static void pack_node(orte_pack_t *pack, const orte_node_t *node)
@@ -147,6 +169,7 @@ static void pack_app(orte_pack_t *pack, const orte_app_t *app)
     orte_pack_string(pack, app->path);
     orte_pack_strings(pack, app->environ);
     orte_pack_string(pack, app->wdir);
+    orte_pack_bool(pack, app->wdir_optional);
     orte_pack_i32(pack, app->np);
     orte_pack_i32(pack, app->first_rank);
 }
@@ -173,6 +196,8 @@ void orte_wire_pack_job(orte_pack_t *pack, const orte_job_t *job)
     const orte_runtime_t *rt = job->rt;
 
     orte_pack_i32(pack, job->number);
+    orte_pack_i32(pack, job->parent);
+    orte_pack_i32(pack, job->parent_rank);
     orte_pack_string(pack, job->nspace);
     orte_pack_string(pack, job->secret);
     orte_pack_i32(pack, job->universe_size);
@@ -182,8 +207,8 @@ void orte_wire_pack_job(orte_pack_t *pack, const orte_job_t *job)
     orte_pack_i32(pack, job->io.stdin_rank);
     orte_pack_bool(pack, job->io.merge_stderr);
     orte_pack_bool(pack, job->io.terminal);
-    orte_pack_u32(pack, (uint32_t)rt->nnodes);
-    for (int i = 0; i < rt->nnodes; i++) {
+    orte_pack_u32(pack, job == rt->job ? (uint32_t)rt->nnodes : 0);
+    for (int i = 0; i < rt->nnodes && job == rt->job; i++) {
         pack_node(pack, rt->nodes[i]);
     }
     orte_pack_u32(pack, (uint32_t)job->napps);
@@ -214,11 +239,31 @@ static void fail_if(orte_unpack_t *unpack, bool wrong)
     }
 }
 
-static int unpack_options(orte_unpack_t *unpack, orte_runtime_t *rt)
+/* The first job's object is there from the start, without a namespace. */
+static orte_job_t *find_place(orte_unpack_t *unpack, orte_runtime_t *rt)
 {
-    orte_job_t *job = rt->job;
+    int number = orte_unpack_i32(unpack);
+    bool first = rt->job->nspace == NULL;
 
-    job->number = orte_unpack_i32(unpack);
+    fail_if(unpack, first ? number != rt->job->number : number <= rt->last_job);
+    if (unpack->rc != OPAL_SUCCESS) {
+        return NULL;
+    }
+    orte_job_t *job = first ? rt->job : orte_job_create(rt, number);
+    if (job == NULL) {
+        unpack->rc = OPAL_ERR_OUT_OF_RESOURCE;
+    } else if (!first) {
+        orte_job_enter(job);
+    }
+    return job;
+}
+
+static int unpack_options(orte_unpack_t *unpack, orte_job_t *job)
+{
+    orte_runtime_t *rt = job->rt;
+
+    job->parent = orte_unpack_i32(unpack);
+    job->parent_rank = orte_unpack_i32(unpack);
     job->nspace = orte_unpack_string(unpack);
     char *secret = orte_unpack_string(unpack);
     fail_if(unpack, secret == NULL || strlen(secret) + 1 != sizeof(job->secret) ||
@@ -231,7 +276,8 @@ static int unpack_options(orte_unpack_t *unpack, orte_runtime_t *rt)
     job->start_dir = orte_unpack_string(unpack);
     rt->opt.continuous = orte_unpack_bool(unpack);
     uint8_t kind = orte_unpack_u8(unpack);
-    fail_if(unpack, kind > ORTE_STDIN_NONE || job->universe_size < 0);
+    fail_if(unpack, kind > ORTE_STDIN_NONE || job->universe_size < 0 || job->parent < 0 ||
+                        job->parent_rank < 0);
     job->io.stdin_kind = (orte_stdin_kind_t)kind;
     job->io.stdin_rank = orte_unpack_i32(unpack);
     job->io.merge_stderr = orte_unpack_bool(unpack);
@@ -273,8 +319,8 @@ static int unpack_nodes(orte_unpack_t *unpack, orte_runtime_t *rt)
 {
     int count = unpack_count(unpack, 12);
 
-    fail_if(unpack, rt->nnodes != 0);
-    if (unpack->rc != OPAL_SUCCESS) {
+    fail_if(unpack, count > 0 && rt->nnodes != 0);
+    if (unpack->rc != OPAL_SUCCESS || rt->nnodes != 0) {
         return unpack->rc;
     }
     rt->nodes = calloc(count > 0 ? (size_t)count : 1, sizeof(*rt->nodes));
@@ -298,6 +344,7 @@ static int unpack_app(orte_unpack_t *unpack, orte_job_t *job)
     app->path = orte_unpack_string(unpack);
     app->environ = orte_unpack_strings(unpack);
     app->wdir = orte_unpack_string(unpack);
+    app->wdir_optional = orte_unpack_bool(unpack);
     app->np = orte_unpack_i32(unpack);
     app->first_rank = orte_unpack_i32(unpack);
     fail_if(unpack, app->argv == NULL || app->argv[0] == NULL || app->path == NULL ||
@@ -340,16 +387,13 @@ static int unpack_proc(orte_unpack_t *unpack, orte_job_t *job)
     return OPAL_SUCCESS;
 }
 
-int orte_wire_unpack_job(const orte_oob_message_t *message, orte_runtime_t *rt)
+int orte_wire_unpack_job(const orte_oob_message_t *message, orte_runtime_t *rt, orte_job_t **result)
 {
-    orte_job_t *job = rt->job;
     orte_unpack_t unpack;
 
-    if (job->nspace != NULL) {
-        return OPAL_ERR_EXISTS; /* a daemon has one job */
-    }
     orte_unpack_init(&unpack, message->data, message->size);
-    if (unpack_options(&unpack, rt) != OPAL_SUCCESS ||
+    orte_job_t *job = *result = find_place(&unpack, rt);
+    if (job == NULL || unpack_options(&unpack, job) != OPAL_SUCCESS ||
         unpack_nodes(&unpack, rt) != OPAL_SUCCESS) {
         return unpack.rc;
     }

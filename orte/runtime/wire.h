@@ -6,20 +6,23 @@
  *     down, from mpirun (0) to everybody          up, from a daemon to mpirun
  *     ----------------------------------          ---------------------------
  *     ASK_TOPOLOGY (to one)                       REPORT     the daemon is up; what its host is like
- *     LAUNCH   the job, complete                  TOPOLOGY   the answer to ASK_TOPOLOGY
+ *     LAUNCH   a job, complete                    TOPOLOGY   the answer to ASK_TOPOLOGY
  *     SIGNAL   to all processes                   START_FAILED  of a daemon below it in the tree
- *     END      the job                            EXITED     a process was waited for
- *     EXAMINE  what is each process doing?        EXAMINED   a line about that; without text: all told
- *     LEAVE    all is over: daemons exit          ABORTED    a process called abort
- *     INPUT    (to one) a piece of stdin;         FAILED     a process or a step could not be started
- *              none: its end                      OUTPUT     a piece of a process's stdout or stderr
- *     OUTPUT_LOST (to one) nobody reads           OVER       nothing of the job is left on the host;
- *              a process's output any more                   comes after all OUTPUT
+ *     END      a job                              STARTED    all processes of a job that was asked for
+ *     FORGET   a job that is over everywhere                 run, as far as they are on this host
+ *     EXAMINE  what is each process doing?        EXITED     a process was waited for
+ *     LEAVE    all is over: daemons exit          EXAMINED   a line about that; without text: all told
+ *     INPUT    (to one) a piece of stdin;         ABORTED    a process called abort
+ *              none: its end                      FAILED     a process or a step could not be started
+ *     OUTPUT_LOST (to one) nobody reads           OUTPUT     a piece of a process's stdout or stderr
+ *              a process's output any more        OVER       nothing of a job is left on the host;
+ *                                                            comes after all its OUTPUT
  *                                                 INPUT_LOST no process there reads stdin any more
  *     between any two
  *     ---------------
  *     MODEX, MODEX_REPLY  what a process has put into PMIx
  *     DATA, DATA_REPLY    publish, lookup, unpublish; mpirun keeps what was published
+ *     SPAWN, SPAWN_REPLY  a process asks for a job; mpirun starts it
  *
  * INPUT, OUTPUT and OVER are STREAM messages (orte/oob/oob.h), all others CONTROL. Every unpack
  * function checks all that it reads; on OPAL_ERR_* nothing is to be freed.
@@ -54,6 +57,10 @@ enum {
     ORTE_WIRE_MODEX_REPLY,
     ORTE_WIRE_DATA,
     ORTE_WIRE_DATA_REPLY,
+    ORTE_WIRE_STARTED,
+    ORTE_WIRE_FORGET,
+    ORTE_WIRE_SPAWN,
+    ORTE_WIRE_SPAWN_REPLY,
 };
 
 /* REPORT. Machines of one kind have equal digests, and only one of them sends its topology. */
@@ -63,9 +70,10 @@ typedef struct {
     int cpu_limit;
 } orte_wire_report_t;
 
-/* START_FAILED: daemon `index` could not be started. ABORTED, FAILED: `rank` (-1: none) with an exit
- * code; the text may be NULL. */
+/* START_FAILED: daemon `index` could not be started. ABORTED, FAILED: `rank` (-1: none) of `job` with an
+ * exit code; the text may be NULL. */
 typedef struct {
+    int32_t job;
     int32_t number; /* index of a daemon, or rank */
     int32_t pid;    /* of the process; 0: none */
     int32_t code;
@@ -73,6 +81,7 @@ typedef struct {
 } orte_wire_notice_t;
 
 typedef struct {
+    int32_t job;
     int32_t rank;
     int32_t pid;
     int32_t status; /* as from waitpid */
@@ -81,14 +90,16 @@ typedef struct {
 
 /* OUTPUT begins with this, and the rest are the process's bytes; all of OUTPUT_LOST. */
 typedef struct {
+    int32_t job;
     int32_t rank;
     bool is_stderr;
 } orte_wire_stream_t;
 
-#define ORTE_WIRE_STREAM_HEADER 5 /* bytes of orte_wire_stream_t as packed */
+#define ORTE_WIRE_STREAM_HEADER 9 /* bytes of orte_wire_stream_t as packed */
 
-/* MODEX: rank, no data. MODEX_REPLY and DATA_REPLY: a PMIx status and what was asked for. DATA: what
- * is to be done, and for whom, as orte/pmix/data.c packs it. `id` is the asker's. */
+/* MODEX: rank; the data are its job's namespace. Replies: a PMIx status and what was asked for. DATA:
+ * what is to be done, and for whom, as orte/pmix/data.c packs it; SPAWN: the asker's rank, and as
+ * orte/pmix/spawn.c packs it. `id` is the asker's. */
 typedef struct {
     uint64_t id;
     int32_t number; /* rank, kind of DATA, or status */
@@ -113,14 +124,20 @@ ORTE_DECLSPEC int orte_wire_unpack_stream(const orte_oob_message_t *message,
 ORTE_DECLSPEC void orte_wire_pack_request(orte_pack_t *pack, const orte_wire_request_t *request);
 ORTE_DECLSPEC int orte_wire_unpack_request(const orte_oob_message_t *message,
                                            orte_wire_request_t *request);
-/* SIGNAL, END, EXAMINE (1: states, 2: stacks, 3: both): a number between min and max. */
+/* SIGNAL, EXAMINE (1: states, 2: stacks, 3: both), and the number of a job, OVER, STARTED, FORGET: a
+ * number between min and max. */
 ORTE_DECLSPEC int orte_wire_unpack_number(const orte_oob_message_t *message, int min, int max,
                                           int *number);
+/* END: a job, and whether the hard way. */
+ORTE_DECLSPEC void orte_wire_pack_end(orte_pack_t *pack, int job, bool hard);
+ORTE_DECLSPEC int orte_wire_unpack_end(const orte_oob_message_t *message, int *job, bool *hard);
 
-/* LAUNCH: the mapped job with its nodes, programs and processes. */
+/* LAUNCH: the mapped job with its programs and processes; the first one with all nodes. */
 ORTE_DECLSPEC void orte_wire_pack_job(orte_pack_t *pack, const orte_job_t *job);
-/* Fill rt->job (empty until now) and rt->nodes; rt->self becomes the node whose daemon we are, with
- * the name that mpirun has for it. On an error both are as far as they came, to be freed as ever. */
-ORTE_DECLSPEC int orte_wire_unpack_job(const orte_oob_message_t *message, orte_runtime_t *rt);
+/* The first job fills rt->job (empty until now) and rt->nodes; rt->self becomes the node whose daemon we
+ * are, with the name that mpirun has for it. Others are new in rt->jobs. On an error what there is of
+ * the job, *job or NULL, and the nodes are as far as they came, to be freed as ever. */
+ORTE_DECLSPEC int orte_wire_unpack_job(const orte_oob_message_t *message, orte_runtime_t *rt,
+                                       orte_job_t **job);
 
 #endif

@@ -12,6 +12,8 @@ static struct {
     const char *name;
     bool quiet, trace;
     struct timespec start;
+    bool hold;
+    char held[2048];
 } report = {.name = "mpirun"};
 
 void orte_report_setup(const char *name, bool quiet, bool trace)
@@ -53,12 +55,44 @@ static void emit_named(const char *kind, const char *format, va_list args)
     emit(prefix, format, args);
 }
 
+void orte_report_hold(void)
+{
+    report.hold = true;
+    report.held[0] = '\0';
+}
+
+const char *orte_report_held(void)
+{
+    return report.hold && report.held[0] != '\0' ? report.held : NULL;
+}
+
+void orte_report_release(void)
+{
+    report.hold = false;
+}
+
+static void keep(const char *format, va_list args)
+{
+    size_t used = strlen(report.held);
+
+    if (used > 0) {
+        used += (size_t)snprintf(report.held + used, sizeof(report.held) - used, "; ");
+    }
+    if (used < sizeof(report.held)) {
+        vsnprintf(report.held + used, sizeof(report.held) - used, format, args);
+    }
+}
+
 void orte_report(const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    emit_named("", format, args);
+    if (report.hold) {
+        keep(format, args);
+    } else {
+        emit_named("", format, args);
+    }
     va_end(args);
 }
 

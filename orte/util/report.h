@@ -12,6 +12,11 @@
 ORTE_DECLSPEC void orte_report_setup(const char *name, bool quiet, bool trace);
 /* An error: shown even when quiet, because nothing else tells what went wrong. */
 ORTE_DECLSPEC void orte_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* From here on errors are not shown but kept, for whoever asked for what is being tried; as one
+ * sentence, NULL if there were none. Until released. */
+ORTE_DECLSPEC void orte_report_hold(void);
+ORTE_DECLSPEC const char *orte_report_held(void);
+ORTE_DECLSPEC void orte_report_release(void);
 /* A warning: not shown when quiet. */
 ORTE_DECLSPEC void orte_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A step of the launch: shown when verbose, with the time since start. */

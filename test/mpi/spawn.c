@@ -1,5 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Jobs that start jobs: MPI_Comm_spawn, MPI_Comm_spawn_multiple, and what joins both sides. */
+#include <signal.h>
+
 #include "support/mpi_test.h"
 
 static char self[PATH_MAX];
@@ -41,6 +43,44 @@ static void check_family(MPI_Comm inter, int high)
     MPI_Comm_free(&all);
 }
 
+static void wait_for_end(int pid)
+{
+    while (kill(pid, 0) == 0) {
+        usleep(1000);
+    }
+}
+
+/* Children that do not do what families do. */
+static int other_child(const char *kind, int rank, MPI_Comm parent)
+{
+    char text[PATH_MAX], here[PATH_MAX];
+    int pid;
+    if (strcmp(kind, "look") == 0) {
+        const char *a = getenv("SPAWN_TEST_A"), *b = getenv("SPAWN_TEST_B");
+        snprintf(text, sizeof text, "%.*s %s %s", PATH_MAX / 2, getcwd(here, sizeof here),
+                 a ? a : "no", b ? b : "no");
+        MPI_Send(text, (int) strlen(text) + 1, MPI_CHAR, 0, 0, parent);
+    } else if (strcmp(kind, "outlive") == 0) {
+        MPI_Recv(&pid, 1, MPI_INT, 0, 0, parent, MPI_STATUS_IGNORE);
+        MPI_Comm_disconnect(&parent);
+        wait_for_end(pid);
+        printf("the parents are gone\n");
+    } else if (strcmp(kind, "abort") == 0 && rank == 1) {
+        MPI_Abort(MPI_COMM_WORLD, 6);
+    } else if (strcmp(kind, "killed") == 0 && rank == 0) {
+        raise(SIGKILL);
+    } else {
+        for (;;) {
+            pause();
+        }
+    }
+    if (parent != MPI_COMM_NULL) {
+        MPI_Comm_disconnect(&parent);
+    }
+    MPI_Finalize();
+    return mpi_test_failures ? MPI_TEST_FAILED : 0;
+}
+
 /* What a child does: "child KIND ARGUMENT", its argument back to the parents' root. */
 static int child(const char *kind, const char *argument)
 {
@@ -51,6 +91,9 @@ static int child(const char *kind, const char *argument)
     MPI_Comm_get_parent(&parent);
     if (!MPI_CHECK(parent != MPI_COMM_NULL)) {
         MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    if (strcmp(kind, "one") != 0 && strcmp(kind, "many") != 0 && strcmp(kind, "grand") != 0) {
+        return other_child(kind, rank, parent);
     }
     if (strcmp(kind, "many") == 0) {
         MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &appnum, &flag);
@@ -197,33 +240,129 @@ static void test_alone(void)
     MPI_Finalize();
 }
 
-/* Under mpirun, which starts one job only: an error everywhere, and life goes on. */
-static void test_refused(void)
+/* What the info says reaches the child: it looks, and its message is how it is. */
+static void test_info(void)
 {
-    int rank, size, sum = 0;
+    char *args[] = {"child", "look", "x", NULL}, got[PATH_MAX] = "";
+    int rank, size;
     MPI_Comm inter;
+    MPI_Info info;
     begin(&rank, &size);
-    int rc = MPI_Comm_spawn(self, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
-                            MPI_ERRCODES_IGNORE);
-    MPI_CHECK(class_of(rc) == MPI_ERR_SPAWN);
-    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    MPI_CHECK(sum == size * (size - 1) / 2);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "wdir", "/usr");
+    MPI_Info_set(info, "env", "SPAWN_TEST_A=1\nSPAWN_TEST_B=two words");
+    MPI_Info_set(info, "bind_to", "none");
+    int rc = MPI_Comm_spawn(self, args, 1, info, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+    if (MPI_CHECK(rc == MPI_SUCCESS) && rank == 0) {
+        MPI_Recv(got, sizeof got, MPI_CHAR, 0, 0, inter, MPI_STATUS_IGNORE);
+        MPI_CHECK(strcmp(got, "/usr 1 two words") == 0);
+    }
+    MPI_Comm_disconnect(&inter);
+    MPI_Info_free(&info);
     MPI_Finalize();
 }
 
-static const mpi_test_t tests[] = {
-    {.name = "refused", .np = 3, .fn = test_refused},
-    {.name = "alone", .np = 0, .fn = test_alone},
-};
+/* Two ranks have children of their own at the same time, in other jobs. */
+static void test_apart(void)
+{
+    char *args[] = {"child", "one", "mine", NULL}, got[16] = "";
+    int rank, size;
+    MPI_Comm inter;
+    begin(&rank, &size);
+    MPI_CHECK(MPI_Comm_spawn(self, args, 2, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter,
+                             MPI_ERRCODES_IGNORE) == MPI_SUCCESS);
+    check_family(inter, 0);
+    MPI_Recv(got, sizeof got, MPI_CHAR, 0, 0, inter, MPI_STATUS_IGNORE);
+    MPI_CHECK(strcmp(got, "mine") == 0);
+    MPI_Comm_disconnect(&inter);
+    MPI_Finalize();
+}
 
-/* Run by name under a launcher that starts jobs for jobs (system/prterun.sh). */
-static const mpi_test_t families[] = {
-    {.name = "one", .fn = test_one},
-    {.name = "three", .fn = test_three},
-    {.name = "grandchildren", .fn = test_grand},
-    {.name = "multiple", .fn = test_multiple},
-    {.name = "often", .fn = test_often},
-    {.name = "errors", .fn = test_errors},
+/* Parents that have ended are not missed: the child speaks when its parent is gone. */
+static void test_outlive(void)
+{
+    char *args[] = {"child", "outlive", "x", NULL};
+    int rank, size, pid = (int) getpid();
+    MPI_Comm inter;
+    begin(&rank, &size);
+    MPI_CHECK(MPI_Comm_spawn(self, args, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
+                             MPI_ERRCODES_IGNORE) == MPI_SUCCESS);
+    if (rank == 0) {
+        MPI_Send(&pid, 1, MPI_INT, 0, 0, inter);
+    }
+    MPI_Comm_disconnect(&inter);
+    MPI_Finalize();
+}
+
+/* The child aborts, or is killed, and its parents go with it. */
+static void test_fate(const char *kind)
+{
+    char *args[] = {"child", (char *) kind, "x", NULL};
+    int rank, size;
+    MPI_Comm inter;
+    begin(&rank, &size);
+    MPI_Comm_spawn(self, args, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+    for (;;) {
+        pause();
+    }
+}
+
+static void test_abort(void)
+{
+    test_fate("abort");
+}
+
+static void test_killed(void)
+{
+    test_fate("killed");
+}
+
+/* And the reverse: the children wait for ever. */
+static void test_orphans(void)
+{
+    char *args[] = {"child", "wait", "x", NULL};
+    int rank, size;
+    MPI_Comm inter;
+    begin(&rank, &size);
+    MPI_Comm_spawn(self, args, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+    if (rank == 1) {
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    }
+    for (;;) {
+        pause();
+    }
+}
+
+/* Not an MPI program: whoever waits for it would wait for ever. */
+static void test_stranger(void)
+{
+    int rank, size;
+    MPI_Comm inter;
+    begin(&rank, &size);
+    MPI_Comm_spawn("true", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
+                   MPI_ERRCODES_IGNORE);
+    MPI_Finalize();
+}
+
+/* The first six are run by system/prterun.sh as well. */
+static const mpi_test_t tests[] = {
+    {.name = "one", .np = 2, .fn = test_one},
+    {.name = "three", .np = 2, .fn = test_three},
+    {.name = "grandchildren", .np = 2, .fn = test_grand},
+    {.name = "multiple", .np = 2, .fn = test_multiple},
+    {.name = "often", .np = 2, .fn = test_often},
+    {.name = "errors", .np = 2, .fn = test_errors},
+    {.name = "alone", .np = 0, .fn = test_alone},
+    {.name = "info", .np = 2, .fn = test_info},
+    {.name = "apart", .np = 3, .fn = test_apart},
+    {.name = "outlive", .np = 2, .fn = test_outlive, .says = "the parents are gone\n"},
+    {.name = "abort", .np = 2, .fn = test_abort, .exit_code = 6,
+     .says = "rank 1 of job 2"},
+    {.name = "killed", .np = 2, .fn = test_killed, .exit_code = 137,
+     .says = "rank 0 of job 2"},
+    {.name = "orphans", .np = 2, .fn = test_orphans, .exit_code = 7, .says = "rank 1 ("},
+    {.name = "stranger", .np = 2, .fn = test_stranger, .exit_code = 1,
+     .says = "has ended without calling MPI_Init"},
 };
 
 int main(int argc, char **argv)
@@ -233,11 +372,6 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "child") == 0) {
         alarm(60);
         return child(argv[2], argv[3]);
-    }
-    for (size_t i = 0; argc == 2 && i < sizeof families / sizeof *families; i++) {
-        if (strcmp(argv[1], families[i].name) == 0) {
-            return mpi_test_main(argc, argv, families, sizeof families / sizeof *families);
-        }
     }
     return mpi_test_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

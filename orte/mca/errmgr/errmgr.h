@@ -1,9 +1,13 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * errmgr: decides what the end of a process, an abort, a signal or a time limit means for the
- * job, says so in one message, and fixes mpirun's exit code. The first failure counts; what
+ * jobs, says so in one message, and fixes mpirun's exit code. The first failure counts; what
  * happens to a job that is already being ended is not reported. All of this is mpirun's; in a daemon
  * the same functions tell mpirun.
+ *
+ * Jobs that are connected fail together: a job with those that its processes have asked for
+ * (MPI_Comm_spawn) and the one that has asked for it, until one of both has ended well or they have
+ * parted (MPI_Comm_disconnect).
  */
 #ifndef ORTE_MCA_ERRMGR_ERRMGR_H
 #define ORTE_MCA_ERRMGR_ERRMGR_H
@@ -17,22 +21,28 @@ ORTE_DECLSPEC void orte_errmgr_proc_exited(orte_proc_t *proc);
 /* The process called abort; text may be NULL or empty. */
 ORTE_DECLSPEC void orte_errmgr_proc_aborted(orte_proc_t *proc, int code, const char *text);
 /* mpirun was told to end (SIGINT, SIGTERM, SIGHUP); the second time it ends the hard way. */
-ORTE_DECLSPEC void orte_errmgr_interrupted(orte_job_t *job, int signal_number);
-/* The time limit is over. The job is ended after what the user asked for has been shown: states of
- * its processes, stacks of those on this host. */
-ORTE_DECLSPEC void orte_errmgr_timeout(orte_job_t *job);
+ORTE_DECLSPEC void orte_errmgr_interrupted(orte_runtime_t *rt, int signal_number);
+/* The time limit is over. All jobs are ended after what the user asked for has been shown: states of
+ * their processes, stacks of those on this host. */
+ORTE_DECLSPEC void orte_errmgr_timeout(orte_runtime_t *rt);
 /* Tell in which state, and where in their programs, the processes of this host are. Ends with
  * orte_errmgr_examined(). */
-ORTE_DECLSPEC void orte_errmgr_examine(orte_job_t *job, bool states, bool stacks);
+ORTE_DECLSPEC void orte_errmgr_examine(orte_runtime_t *rt, bool states, bool stacks);
 /* All is told of the processes of one host. */
-ORTE_DECLSPEC void orte_errmgr_examined(orte_job_t *job);
+ORTE_DECLSPEC void orte_errmgr_examined(orte_runtime_t *rt);
 /* A step of the launch failed and was reported. */
 ORTE_DECLSPEC void orte_errmgr_step_failed(orte_job_t *job, int exit_code);
-/* A process could not be started; text says why (NULL: it was reported). */
+/* The same of what all jobs need. */
+ORTE_DECLSPEC void orte_errmgr_all_failed(orte_runtime_t *rt, int exit_code);
+/* A process could not be started; text says why (NULL: it was reported). Whoever asked for the job is
+ * told, and nothing else comes of it. */
 ORTE_DECLSPEC void orte_errmgr_start_failed(orte_job_t *job, int exit_code, const char *text);
 /* The daemon on a host, or the host itself, is lost; `sentence` is oob's. */
-ORTE_DECLSPEC void orte_errmgr_daemon_lost(orte_job_t *job, const char *host, const char *sentence);
+ORTE_DECLSPEC void orte_errmgr_daemon_lost(orte_runtime_t *rt, const char *host,
+                                           const char *sentence);
 /* The process was on such a host. */
 ORTE_DECLSPEC void orte_errmgr_proc_lost(orte_proc_t *proc);
+/* Nothing of the job is left on any host. */
+ORTE_DECLSPEC void orte_errmgr_job_over(orte_job_t *job);
 
 #endif

@@ -17,8 +17,8 @@ typedef enum { ORTE_CLI_RUN, ORTE_CLI_EXIT } orte_cli_action_t;
  * --help and --version have been printed then. OPAL_ERR_*: reported. */
 ORTE_DECLSPEC int orte_schizo_parse(orte_runtime_t *rt, int argc, char **argv,
                                     orte_cli_action_t *action);
-/* Find the programs and check working directories. Returns 0 or the exit code, after a report. */
-ORTE_DECLSPEC int orte_schizo_resolve_programs(orte_runtime_t *rt);
+/* Find a job's programs and check working directories. Returns 0 or the exit code, after a report. */
+ORTE_DECLSPEC int orte_schizo_resolve_programs(const orte_options_t *opt, orte_job_t *job);
 /* Put parameters of the command line and of --tune files into our environment, which ours and the
  * processes' parameter systems read. */
 ORTE_DECLSPEC int orte_schizo_export_params(orte_runtime_t *rt);

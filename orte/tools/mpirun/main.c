@@ -26,7 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -36,11 +35,13 @@ enum { NSIGNALS = sizeof(signals) / sizeof(signals[0]) };
 
 enum { FILES_MIN = 48 }; /* open files with which mpirun starts a few processes */
 
-/* To the job's processes on all hosts. */
+/* To all jobs' processes on all hosts. */
 static void pass_on(orte_runtime_t *rt, int number)
 {
-    orte_odls_signal(rt->odls, rt->job, number);
-    orte_daemons_signal(rt->job, number);
+    for (orte_job_t *job = rt->jobs; job != NULL; job = job->next) {
+        orte_odls_signal(rt->odls, job, number);
+    }
+    orte_daemons_signal(rt, number);
 }
 
 /* Stop ourselves as soon as the daemons' messages are out. */
@@ -81,7 +82,7 @@ static void got_signal(evutil_socket_t number, short what, void *arg)
         pass_on(rt, (int)number);
         break;
     default:
-        orte_errmgr_interrupted(rt->job, (int)number);
+        orte_errmgr_interrupted(rt, (int)number);
     }
 }
 
@@ -91,7 +92,7 @@ static void timed_out(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    orte_errmgr_timeout(rt->job);
+    orte_errmgr_timeout(rt);
 }
 
 /* A signal ignored by whoever started us (nohup) stays ignored. */
@@ -125,23 +126,6 @@ static int watch_start(orte_runtime_t *rt)
     struct event *timeout = evtimer_new(rt->base, timed_out, rt);
     return timeout != NULL && event_add(timeout, &time) == 0 ? OPAL_SUCCESS
                                                             : OPAL_ERR_OUT_OF_RESOURCE;
-}
-
-static int make_names(orte_runtime_t *rt)
-{
-    unsigned char bits[32];
-    char *prefix = orte_session_job_prefix(rt->session->id);
-
-    if (prefix == NULL || asprintf(&rt->job->nspace, "%s%d", prefix, rt->job->number) < 0 ||
-        getrandom(bits, sizeof(bits), 0) != (ssize_t)sizeof(bits)) {
-        free(prefix);
-        return OPAL_ERROR;
-    }
-    free(prefix);
-    for (size_t i = 0; i < sizeof(bits); i++) {
-        snprintf(rt->job->secret + 2 * i, 3, "%02x", bits[i]);
-    }
-    return OPAL_SUCCESS;
 }
 
 /* The environment also has a say; the command line's is the last. */
@@ -190,7 +174,7 @@ static int start_parts(orte_runtime_t *rt)
     if (orte_runtime_start_loop(rt) != OPAL_SUCCESS) {
         return OPAL_ERROR;
     }
-    if (make_names(rt) != OPAL_SUCCESS) {
+    if (orte_job_make_names(rt->job) != OPAL_SUCCESS) {
         orte_report("can't start: %s", strerror(errno));
         return OPAL_ERROR;
     }
@@ -240,7 +224,7 @@ static int prepare(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t 
         return ORTE_EXIT_USAGE;
     }
     read_environment(rt);
-    return orte_schizo_resolve_programs(rt);
+    return orte_schizo_resolve_programs(&rt->opt, rt->job);
 }
 
 int main(int argc, char **argv)

@@ -47,6 +47,14 @@ static int read_exited(const orte_oob_message_t *message)
     return orte_wire_unpack_exited(message, &exited);
 }
 
+static int read_end(const orte_oob_message_t *message)
+{
+    int job;
+    bool hard;
+
+    return orte_wire_unpack_end(message, &job, &hard);
+}
+
 static int read_stream(const orte_oob_message_t *message)
 {
     orte_wire_stream_t stream;
@@ -79,7 +87,8 @@ static orte_runtime_t *daemon_runtime(void)
 static int read_job(const orte_oob_message_t *message)
 {
     orte_runtime_t *rt = daemon_runtime();
-    int rc = orte_wire_unpack_job(message, rt);
+    orte_job_t *job;
+    int rc = orte_wire_unpack_job(message, rt, &job);
 
     orte_runtime_destroy(rt);
     return rc;
@@ -167,6 +176,8 @@ static void test_small(void)
     hurt("a notice", read_notice, &pack, SIZE_MAX);
     orte_wire_pack_exited(&pack, &exited);
     hurt("an exit", read_exited, &pack, SIZE_MAX);
+    orte_wire_pack_end(&pack, 2, true);
+    hurt("an end", read_end, &pack, SIZE_MAX);
     orte_wire_pack_stream(&pack, &stream);
     TAP_OK(pack.size == ORTE_WIRE_STREAM_HEADER, "the header of output has its size");
     orte_pack_raw(&pack, "output", 6);
@@ -177,8 +188,8 @@ static void test_small(void)
 
 static void test_values(void)
 {
-    orte_wire_notice_t notice = {.number = 3, .pid = 77, .code = 9}, notice_back;
-    orte_wire_stream_t stream = {.rank = 6, .is_stderr = true}, stream_back;
+    orte_wire_notice_t notice = {.job = 2, .number = 3, .pid = 77, .code = 9}, notice_back;
+    orte_wire_stream_t stream = {.job = 2, .rank = 6, .is_stderr = true}, stream_back;
     const uint8_t *data;
     size_t size;
     int number;
@@ -188,14 +199,14 @@ static void test_values(void)
     orte_wire_pack_notice(&pack, &notice);
     orte_oob_message_t message = as_message(&pack);
     TAP_OK(orte_wire_unpack_notice(&message, &notice_back) == OPAL_SUCCESS &&
-               notice_back.number == 3 && notice_back.pid == 77 && notice_back.code == 9 &&
+               notice_back.job == 2 && notice_back.number == 3 && notice_back.pid == 77 && notice_back.code == 9 &&
                notice_back.text == NULL, "a notice without text");
     free(message.data);
     orte_wire_pack_stream(&pack, &stream);
     orte_pack_raw(&pack, "xyz", 3);
     message = as_message(&pack);
     TAP_OK(orte_wire_unpack_stream(&message, &stream_back, &data, &size) == OPAL_SUCCESS &&
-               stream_back.rank == 6 && stream_back.is_stderr && size == 3 &&
+               stream_back.job == 2 && stream_back.rank == 6 && stream_back.is_stderr && size == 3 &&
                memcmp(data, "xyz", 3) == 0, "output with its bytes");
     free(message.data);
     orte_pack_i32(&pack, SIGUSR1);
@@ -269,6 +280,37 @@ static void check_job(const orte_runtime_t *rt)
     free(cpus);
 }
 
+/* One that a process of the first has asked for: on the nodes that are known. */
+static void check_further_job(orte_runtime_t *world, orte_runtime_t *rt)
+{
+    orte_job_t *job = orte_job_create(world, 2), *back;
+    orte_app_t *app = orte_job_add_app(job);
+    orte_pack_t pack;
+
+    orte_job_enter(job);
+    job->nspace = strdup("mpirun-1-2.2");
+    job->parent = 1;
+    job->parent_rank = 3;
+    memset(job->secret, 'b', sizeof(job->secret) - 1);
+    opal_argv_append(&app->argv, "third");
+    opal_argv_append(&app->environ, "A=1");
+    app->path = strdup("/bin/true");
+    app->wdir = strdup("/tmp");
+    app->wdir_optional = true;
+    app->np = 1;
+    orte_job_add_proc(job, app, world->nodes[2]);
+    orte_pack_init(&pack);
+    orte_wire_pack_job(&pack, job);
+    orte_oob_message_t message = as_message(&pack);
+    TAP_REQUIRE(orte_wire_unpack_job(&message, rt, &back) == OPAL_SUCCESS, "a further job");
+    TAP_OK(back == orte_job_find(rt, 2) && back == orte_job_find_nspace(rt, "mpirun-1-2.2") &&
+               back->parent == 1 && back->parent_rank == 3 && rt->nnodes == 3 &&
+               back->procs[0]->node == rt->self && back->apps[0]->wdir_optional,
+           "has its parent and its hosts");
+    TAP_OK(orte_wire_unpack_job(&message, rt, &back) != OPAL_SUCCESS, "but not a second time");
+    free(message.data);
+}
+
 static void test_job(void)
 {
     orte_runtime_t *world = make_world(), *rt = daemon_runtime();
@@ -277,10 +319,13 @@ static void test_job(void)
     orte_pack_init(&pack);
     orte_wire_pack_job(&pack, world->job);
     orte_oob_message_t message = as_message(&pack);
-    TAP_REQUIRE(orte_wire_unpack_job(&message, rt) == OPAL_SUCCESS, "a job is understood");
+    orte_job_t *job;
+    TAP_REQUIRE(orte_wire_unpack_job(&message, rt, &job) == OPAL_SUCCESS && job == rt->job,
+                "a job is understood");
     check_job(rt);
-    TAP_OK(orte_wire_unpack_job(&message, rt) != OPAL_SUCCESS, "but not a second one");
+    TAP_OK(orte_wire_unpack_job(&message, rt, &job) != OPAL_SUCCESS, "but not a second time");
     free(message.data);
+    check_further_job(world, rt);
     orte_runtime_destroy(rt);
     orte_wire_pack_job(&pack, world->job);
     hurt("a job", read_job, &pack, SIZE_MAX);

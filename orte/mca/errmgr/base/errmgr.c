@@ -1,5 +1,5 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* The rules of failure for one job. */
+/* The rules of failure. */
 #include "orte/mca/errmgr/errmgr.h"
 
 #include "opal/mca/base/var.h"
@@ -40,16 +40,45 @@ int orte_errmgr_register_params(void)
     return mca_base_var_register(&limit, &stack_limit_ms);
 }
 
+static bool are_connected(const orte_job_t *a, const orte_job_t *b)
+{
+    return (a->parent == b->number && !a->separate) || (b->parent == a->number && !b->separate);
+}
+
+static bool has_ended(const orte_job_t *job)
+{
+    return job->state == ORTE_JOB_DONE || (job->state >= ORTE_JOB_RUNNING && job->nalive == 0);
+}
+
+/* The job and all that it is connected with, directly or not. */
+static void end_family(orte_job_t *job)
+{
+    job->failed = true;
+    orte_state_job(job, ORTE_JOB_ENDING);
+    for (orte_job_t *other = job->rt->jobs; other != NULL; other = other->next) {
+        if (!other->failed && are_connected(job, other) && !has_ended(other)) {
+            orte_trace("job %d ends with job %d", other->number, job->number);
+            end_family(other);
+        }
+    }
+}
+
 /* The first failure decides the exit code and, unless the job may go on without the process,
  * ends it. */
 static void fail(orte_job_t *job, int exit_code, bool end)
 {
-    if (!job->failed) {
-        job->failed = true;
-        job->exit_code = exit_code;
+    orte_runtime_t *rt = job->rt;
+
+    if (job->refused) {
+        return;
     }
+    if (!rt->failed) {
+        rt->failed = true;
+        rt->exit_code = exit_code;
+    }
+    job->failed = true;
     if (end) {
-        orte_state_job(job, ORTE_JOB_ENDING);
+        end_family(job);
     }
 }
 
@@ -69,7 +98,12 @@ static const char *consequence(const orte_job_t *job)
 
 static void describe(const orte_proc_t *proc, char *text, size_t size)
 {
-    snprintf(text, size, "rank %d (%s, pid %ld on %s)", proc->rank, proc->app->argv[0],
+    char job[32] = "";
+
+    if (proc->job->number > 1) {
+        snprintf(job, sizeof(job), " of job %d", proc->job->number);
+    }
+    snprintf(text, size, "rank %d%s (%s, pid %ld on %s)", proc->rank, job, proc->app->argv[0],
              (long)proc->pid, proc->node->name);
 }
 
@@ -114,11 +148,19 @@ static void left_without_finalize(orte_proc_t *proc)
     fail(job, 1, !job->rt->opt.continuous);
 }
 
+/* "job 2, "; nothing for the first. */
+static const char *job_name(const orte_job_t *job, char *text, size_t size)
+{
+    snprintf(text, size, job->number > 1 ? "job %d, " : "", job->number);
+    return text;
+}
+
 void orte_errmgr_proc_exited(orte_proc_t *proc)
 {
     orte_job_t *job = proc->job;
     int status = proc->exit_status;
     bool was_finalized = proc->state == ORTE_PROC_FINALIZED;
+    char text[32];
 
     orte_state_proc(proc, ORTE_PROC_EXITED);
     job->nalive--;
@@ -127,7 +169,8 @@ void orte_errmgr_proc_exited(orte_proc_t *proc)
         return;
     }
     if (job->rt->opt.print_exit_codes) {
-        orte_report("rank %d: %s %d", proc->rank, WIFSIGNALED(status) ? "signal" : "exit code",
+        orte_report("%srank %d: %s %d", job_name(job, text, sizeof(text)), proc->rank,
+                    WIFSIGNALED(status) ? "signal" : "exit code",
                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     }
     if (job->state >= ORTE_JOB_ENDING) {
@@ -162,23 +205,41 @@ void orte_errmgr_proc_aborted(orte_proc_t *proc, int code, const char *text)
     fail(job, clamp_code(code), true);
 }
 
-void orte_errmgr_interrupted(orte_job_t *job, int signal_number)
+static void fail_all(orte_runtime_t *rt, int exit_code)
 {
-    if (job->state == ORTE_JOB_DONE) {
+    for (orte_job_t *job = rt->jobs; job != NULL; job = job->next) {
+        if (job->state < ORTE_JOB_DONE) {
+            fail(job, exit_code, true);
+        }
+    }
+}
+
+static void end_all_hard(orte_runtime_t *rt)
+{
+    for (orte_job_t *job = rt->jobs; job != NULL; job = job->next) {
+        if (job->state < ORTE_JOB_DONE) {
+            orte_daemons_end(job, true);
+            orte_odls_end(rt->odls, job, true);
+        }
+    }
+}
+
+void orte_errmgr_interrupted(orte_runtime_t *rt, int signal_number)
+{
+    if (orte_job_all_reached(rt, ORTE_JOB_DONE)) {
         /* Only output is left, and whoever should read it does not. */
-        event_base_loopbreak(job->rt->base);
+        event_base_loopbreak(rt->base);
         return;
     }
-    if (job->state == ORTE_JOB_ENDING) {
-        orte_daemons_end(job, true);
-        orte_odls_end(job->rt->odls, job, true);
+    if (orte_job_all_reached(rt, ORTE_JOB_ENDING)) {
+        end_all_hard(rt);
         return;
     }
-    if (!job->rt->opt.quiet) {
+    if (!rt->opt.quiet) {
         orte_report("got signal %d (%s); ending the job (once more: at once)", signal_number,
                     strsignal(signal_number));
     }
-    fail(job, ORTE_EXIT_SIGNAL_BASE + signal_number, true);
+    fail_all(rt, ORTE_EXIT_SIGNAL_BASE + signal_number);
 }
 
 /* ---- The time limit ---- */
@@ -198,7 +259,7 @@ static const char *state_name(const orte_proc_t *proc)
 }
 
 /* A line for the user, from any host. */
-__attribute__((format(printf, 2, 3))) static void say(const orte_job_t *job, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void say(orte_runtime_t *rt, const char *format, ...)
 {
     char text[4096];
     va_list args;
@@ -206,8 +267,8 @@ __attribute__((format(printf, 2, 3))) static void say(const orte_job_t *job, con
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (job->rt->index != 0) {
-        orte_follow_examined(job->rt, text);
+    if (rt->index != 0) {
+        orte_follow_examined(rt, text);
     } else {
         orte_report("%s", text);
     }
@@ -220,14 +281,14 @@ static void report_states(const orte_job_t *job)
     for (int i = 0; i < job->nprocs; i++) {
         if (job->procs[i]->node->local) {
             describe(job->procs[i], who, sizeof(who));
-            say(job, "%s %s", who, state_name(job->procs[i]));
+            say(job->rt, "%s %s", who, state_name(job->procs[i]));
         }
     }
 }
 
 /* Stacks that are being collected. */
 struct orte_errmgr {
-    orte_job_t *job;
+    orte_runtime_t *rt;
     orte_stacks_t *stacks;
     orte_proc_t **procs; /* by the place of their groups in the list of those looked at */
 };
@@ -238,53 +299,68 @@ static void show_stack(void *arg, size_t which, pid_t pid, const char *text)
     char who[512];
 
     describe(errmgr->procs[which], who, sizeof(who));
-    say(errmgr->job, "stack trace of %s, process %ld:", who, (long)pid);
+    say(errmgr->rt, "stack trace of %s, process %ld:", who, (long)pid);
     for (size_t len; *text != '\0'; text += len + (text[len] == '\n')) {
         len = strcspn(text, "\n");
-        say(errmgr->job, "    %.*s", (int)len, text);
+        say(errmgr->rt, "    %.*s", (int)len, text);
     }
 }
 
-/* The job waits for this before it is ended; the daemons' own limits bound it. */
-void orte_errmgr_examined(orte_job_t *job)
+/* The jobs wait for this before they are ended; the daemons' own limits bound it. */
+void orte_errmgr_examined(orte_runtime_t *rt)
 {
-    if (job->rt->index != 0) {
-        orte_follow_examined(job->rt, NULL);
-    } else if (--job->unexamined == 0 && job->state < ORTE_JOB_ENDING) {
-        fail(job, ORTE_EXIT_TIMEOUT, true);
+    if (rt->index != 0) {
+        orte_follow_examined(rt, NULL);
+    } else if (--rt->unexamined == 0) {
+        fail_all(rt, ORTE_EXIT_TIMEOUT);
     }
 }
 
 static void stacks_shown(void *arg)
 {
     struct orte_errmgr *errmgr = arg;
-    orte_job_t *job = errmgr->job;
+    orte_runtime_t *rt = errmgr->rt;
 
-    job->rt->errmgr = NULL;
+    rt->errmgr = NULL;
     orte_stacks_destroy(errmgr->stacks);
     free(errmgr->procs);
     free(errmgr);
-    orte_errmgr_examined(job);
+    orte_errmgr_examined(rt);
+}
+
+/* Processes of all jobs that live on this host; with NULL, how many there are. */
+static size_t find_alive(const orte_runtime_t *rt, orte_proc_t **procs, pid_t *groups)
+{
+    size_t count = 0;
+
+    for (const orte_job_t *job = rt->jobs; job != NULL; job = job->next) {
+        for (int i = 0; i < job->nprocs; i++) {
+            orte_proc_t *proc = job->procs[i];
+            if (proc->pid <= 0 || !proc->node->local || proc->state == ORTE_PROC_EXITED) {
+                continue;
+            }
+            if (procs != NULL) {
+                groups[count] = proc->pid;
+                procs[count] = proc;
+            }
+            count++;
+        }
+    }
+    return count;
 }
 
 /* Of the processes on this host. False: it can't be done; then the end does not wait for it. */
-static bool collect_stacks(orte_job_t *job)
+static bool collect_stacks(orte_runtime_t *rt)
 {
+    size_t count = find_alive(rt, NULL, NULL);
     struct orte_errmgr *errmgr = calloc(1, sizeof(*errmgr));
-    pid_t *groups = calloc((size_t)job->nprocs + 1, sizeof(*groups));
-    orte_proc_t **procs = calloc((size_t)job->nprocs + 1, sizeof(orte_proc_t *));
-    size_t count = 0;
+    pid_t *groups = calloc(count + 1, sizeof(*groups));
+    orte_proc_t **procs = calloc(count + 1, sizeof(orte_proc_t *));
 
     if (errmgr != NULL && groups != NULL && procs != NULL) {
-        for (int i = 0; i < job->nprocs; i++) {
-            orte_proc_t *proc = job->procs[i];
-            if (proc->pid > 0 && proc->node->local && proc->state != ORTE_PROC_EXITED) {
-                groups[count] = proc->pid;
-                procs[count++] = proc;
-            }
-        }
-        *errmgr = (struct orte_errmgr){.job = job, .procs = procs};
-        errmgr->stacks = orte_stacks_collect(job->rt->base, groups, count, (int)stack_limit_ms,
+        find_alive(rt, procs, groups);
+        *errmgr = (struct orte_errmgr){.rt = rt, .procs = procs};
+        errmgr->stacks = orte_stacks_collect(rt->base, groups, count, (int)stack_limit_ms,
                                              show_stack, stacks_shown, errmgr);
     }
     free(groups);
@@ -293,31 +369,31 @@ static bool collect_stacks(orte_job_t *job)
         free(errmgr);
         return false;
     }
-    job->rt->errmgr = errmgr;
+    rt->errmgr = errmgr;
     return true;
 }
 
-void orte_errmgr_examine(orte_job_t *job, bool states, bool stacks)
+void orte_errmgr_examine(orte_runtime_t *rt, bool states, bool stacks)
 {
-    if (states) {
+    for (const orte_job_t *job = rt->jobs; states && job != NULL; job = job->next) {
         report_states(job);
     }
-    if (!stacks || job->rt->errmgr != NULL || !collect_stacks(job)) {
-        orte_errmgr_examined(job);
+    if (!stacks || rt->errmgr != NULL || !collect_stacks(rt)) {
+        orte_errmgr_examined(rt);
     }
 }
 
-void orte_errmgr_timeout(orte_job_t *job)
+void orte_errmgr_timeout(orte_runtime_t *rt)
 {
-    bool states = job->rt->opt.report_state, stacks = job->rt->opt.stack_traces;
+    bool states = rt->opt.report_state, stacks = rt->opt.stack_traces;
 
-    if (job->state >= ORTE_JOB_ENDING) {
+    if (orte_job_all_reached(rt, ORTE_JOB_ENDING)) {
         return;
     }
     orte_report("the job did not end within the time limit of %g s (--timeout); ending it",
-                job->rt->opt.timeout);
-    job->unexamined = 1 + (states || stacks ? orte_daemons_examine(job, states, stacks) : 0);
-    orte_errmgr_examine(job, states, stacks);
+                rt->opt.timeout);
+    rt->unexamined = 1 + (states || stacks ? orte_daemons_examine(rt, states, stacks) : 0);
+    orte_errmgr_examine(rt, states, stacks);
 }
 
 void orte_errmgr_step_failed(orte_job_t *job, int exit_code)
@@ -325,10 +401,23 @@ void orte_errmgr_step_failed(orte_job_t *job, int exit_code)
     orte_errmgr_start_failed(job, exit_code, NULL);
 }
 
+/* It never ran: nobody else's fate depends on it. */
+static void refuse(orte_job_t *job, int exit_code, const char *text)
+{
+    orte_job_answer(job, clamp_code(exit_code), text != NULL ? text : "mpirun could not start it");
+    job->refused = true;
+    job->failed = true;
+    orte_state_job(job, ORTE_JOB_ENDING);
+}
+
 void orte_errmgr_start_failed(orte_job_t *job, int exit_code, const char *text)
 {
     if (job->rt->index != 0) {
-        orte_follow_failed(job->rt, -1, exit_code, text);
+        orte_follow_failed(job, -1, exit_code, text);
+        return;
+    }
+    if (job->asker.answer != NULL) {
+        refuse(job, exit_code, text != NULL ? text : orte_report_held());
         return;
     }
     if (text != NULL && !job->failed) {
@@ -337,13 +426,18 @@ void orte_errmgr_start_failed(orte_job_t *job, int exit_code, const char *text)
     fail(job, clamp_code(exit_code), true);
 }
 
-void orte_errmgr_daemon_lost(orte_job_t *job, const char *host, const char *sentence)
+void orte_errmgr_all_failed(orte_runtime_t *rt, int exit_code)
 {
-    if (!job->failed && job->state < ORTE_JOB_DONE) {
+    fail_all(rt, clamp_code(exit_code));
+}
+
+void orte_errmgr_daemon_lost(orte_runtime_t *rt, const char *host, const char *sentence)
+{
+    if (!rt->failed && !orte_job_all_reached(rt, ORTE_JOB_DONE)) {
         orte_report("the daemon on host %s is lost: %s%s", host, sentence,
-                    job->state < ORTE_JOB_ENDING ? "; ending the job" : "");
+                    orte_job_all_reached(rt, ORTE_JOB_ENDING) ? "" : "; ending the job");
     }
-    fail(job, ORTE_EXIT_HOST_LOST, true);
+    fail_all(rt, ORTE_EXIT_HOST_LOST);
 }
 
 void orte_errmgr_proc_lost(orte_proc_t *proc)
@@ -352,4 +446,36 @@ void orte_errmgr_proc_lost(orte_proc_t *proc)
         orte_state_proc(proc, ORTE_PROC_EXITED);
         proc->job->nalive--;
     }
+}
+
+/* Nobody waits any more for what never called MPI_Init: MPI_Comm_spawn would, for ever. */
+static bool left_parents_waiting(const orte_job_t *job)
+{
+    const orte_job_t *parent = orte_job_find(job->rt, job->parent);
+
+    if (job->failed || parent == NULL || has_ended(parent)) {
+        return false;
+    }
+    for (int i = 0; i < job->nprocs; i++) {
+        if (job->procs[i]->was_connected) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void orte_errmgr_job_over(orte_job_t *job)
+{
+    orte_job_t *parent = orte_job_find(job->rt, job->parent);
+
+    orte_job_answer(job, ORTE_EXIT_USAGE, "it was ended before all of its processes ran");
+    if (!left_parents_waiting(job)) {
+        return;
+    }
+    if (!parent->failed) {
+        orte_report("%s, which rank %d%s has spawned as job %d, has ended without calling MPI_Init, "
+                    "and MPI_Comm_spawn waits for that; ending the job", job->apps[0]->argv[0],
+                    job->parent_rank, parent->number > 1 ? " of another" : "", job->number);
+    }
+    fail(parent, 1, true);
 }

@@ -38,16 +38,21 @@ int orte_iof_register_params(void)
     return mca_base_var_register(&terminal, &use_terminal);
 }
 
-static void resume_all(orte_iof_t *iof)
+static void resume_job(orte_job_t *job)
 {
-    orte_job_t *job = iof->rt->job;
-
     for (int i = 0; i < job->nprocs; i++) {
         orte_iof_proc_t *io = job->procs[i]->iof;
         if (io != NULL) {
             orte_iof_channel_resume(&io->out);
             orte_iof_channel_resume(&io->err);
         }
+    }
+}
+
+static void resume_all(orte_iof_t *iof)
+{
+    for (orte_job_t *job = iof->rt->jobs; job != NULL; job = job->next) {
+        resume_job(job);
     }
 }
 
@@ -136,11 +141,14 @@ static const char *pattern_of(const orte_io_options_t *options, bool is_stderr)
     return is_stderr ? options->err_pattern : options->out_pattern;
 }
 
-/* The pattern with its %r, %h and %g replaced; the command line has checked it. Returns the length. */
+/* The pattern with its %r, %h and %g replaced; the command line has checked it. One without %g gets the
+ * number of a further job at its end: its files are not to overwrite those of the first. Returns the
+ * length. */
 static int expand_pattern(const orte_proc_t *proc, const char *pattern, char *path, size_t size)
 {
     FILE *out = fmemopen(path, size, "w");
     int length = 0;
+    bool has_job = proc->job->number == 1;
 
     if (out == NULL) {
         return (int)size;
@@ -153,12 +161,16 @@ static int expand_pattern(const orte_proc_t *proc, const char *pattern, char *pa
             more = fprintf(out, "%d", proc->rank);
         } else if (*at == 'g') {
             more = fprintf(out, "%d", proc->job->number);
+            has_job = true;
         } else if (*at == 'h') {
             more = fprintf(out, "%s", proc->node->name);
         } else {
             putc(*at, out);
         }
         length += more;
+    }
+    if (!has_job) {
+        length += fprintf(out, ".%d", proc->job->number);
     }
     fclose(out);
     return length;

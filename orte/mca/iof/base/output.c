@@ -57,7 +57,10 @@ static int format_prefix(const orte_iof_channel_t *channel, char *text, size_t s
         used = strftime(text, size, "%Y-%m-%dT%H:%M:%S", &local);
         used += (size_t)snprintf(text + used, size - used, ".%06ld ", now.tv_nsec / 1000);
     }
-    if (job->io.tag == ORTE_TAG_RANK) {
+    if (job->io.tag == ORTE_TAG_RANK && job->number > 1) {
+        used += (size_t)snprintf(text + used, size - used, "[%d,%d] ", job->number,
+                                 channel->proc->rank);
+    } else if (job->io.tag == ORTE_TAG_RANK) {
         used += (size_t)snprintf(text + used, size - used, "[%d] ", channel->proc->rank);
     } else if (job->io.tag == ORTE_TAG_FULL) {
         used += (size_t)snprintf(text + used, size - used, "[%d,%d]<%s>: ", job->number,

@@ -44,11 +44,7 @@ struct orte_odls {
     orte_runtime_t *rt;
     struct event *sigchld;
     struct event *farewell; /* while some process's is waited for */
-    struct event *grace; /* between SIGTERM and SIGKILL, and between SIGKILL and giving up */
     struct rlimit nofile;
-    end_stage_t stage;
-    bool given_up;
-    bool over; /* nothing of the job is left here */
 };
 
 int orte_odls_register_params(void)
@@ -84,30 +80,74 @@ int orte_odls_register_params(void)
     return rc == OPAL_SUCCESS ? mca_base_var_register(&farewell, &farewell_timeout_ms) : rc;
 }
 
-static orte_proc_t *find_proc(const orte_job_t *job, pid_t pid)
+/* Numbers of processes come again: the latest that had it is meant. */
+static orte_proc_t *find_proc(const orte_odls_t *odls, pid_t pid)
 {
-    for (int i = 0; i < job->nprocs; i++) {
-        if (job->procs[i]->node->local && job->procs[i]->pid == pid) {
-            return job->procs[i];
+    orte_proc_t *found = NULL;
+
+    for (const orte_job_t *job = odls->rt->jobs; job != NULL; job = job->next) {
+        for (int i = 0; i < job->nprocs; i++) {
+            orte_proc_t *proc = job->procs[i];
+            if (proc->node->local && proc->pid == pid &&
+                (found == NULL || found->state == ORTE_PROC_EXITED)) {
+                found = proc;
+            }
         }
     }
-    return NULL;
+    return found;
 }
 
-static void arm_grace(orte_odls_t *odls, int64_t ms)
+static void grace_over(evutil_socket_t fd, short what, void *arg);
+
+/* Without a timer (no memory) there is no grace. */
+static void arm_grace(orte_job_t *job, int64_t ms)
 {
     struct timeval time = {.tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000};
 
-    event_add(odls->grace, &time);
+    if (job->end.grace == NULL) {
+        job->end.grace = evtimer_new(job->rt->base, grace_over, job);
+    }
+    if (job->end.grace == NULL || event_add(job->end.grace, &time) != 0) {
+        orte_warn("no memory for a timer: the processes of job %d get no time to end", job->number);
+        orte_odls_signal(job->rt->odls, job, SIGKILL);
+    }
 }
 
-/* Children that are neither the reaper, an agent, nor a rank: adopted from ranks. */
-static int adopted(const orte_odls_t *odls, pid_t *pids)
+/* Does another job run on this host? */
+static bool has_company(const orte_job_t *job)
 {
+    for (const orte_job_t *other = job->rt->jobs; other != NULL; other = other->next) {
+        if (other != job && other->nrunning > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Was the adopted process left behind by this job? What has left its rank's process group is everybody's
+ * and goes with the last job on this host. */
+static bool is_left_by(const orte_job_t *job, pid_t pid)
+{
+    pid_t group = getpgid(pid);
+
+    for (int i = 0; i < job->nprocs; i++) {
+        if (job->procs[i]->node->local && job->procs[i]->pid == group) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Children that are neither the reaper, an agent, nor a rank: adopted from ranks of this job. */
+static int adopted(const orte_job_t *job, pid_t *pids)
+{
+    const orte_runtime_t *rt = job->rt;
     int count = orte_proctree_children(pids, ADOPTED_MAX), kept = 0;
+    bool company = has_company(job);
 
     for (int i = 0; i < count; i++) {
-        if (pids[i] != orte_reaper_pid(odls->rt->reaper) && !orte_plm_is_agent(odls->rt, pids[i])) {
+        if (pids[i] != orte_reaper_pid(rt->reaper) && !orte_plm_is_agent(rt, pids[i]) &&
+            (!company || is_left_by(job, pids[i]))) {
             pids[kept++] = pids[i];
         }
     }
@@ -124,12 +164,12 @@ static void signal_group(pid_t group, int signal_number)
 }
 
 /* Signal what is left when the ranks are gone: their groups and whatever we adopted. */
-static void signal_leftovers(const orte_odls_t *odls, const orte_job_t *job, int signal_number)
+static void signal_leftovers(orte_job_t *job, int signal_number)
 {
     pid_t pids[ADOPTED_MAX];
-    int count = adopted(odls, pids);
+    int count = adopted(job, pids);
 
-    orte_odls_signal((orte_odls_t *)odls, (orte_job_t *)job, signal_number);
+    orte_odls_signal(job->rt->odls, job, signal_number);
     for (int i = 0; i < count; i++) {
         kill(pids[i], signal_number);
         if (signal_number == SIGTERM) {
@@ -140,8 +180,10 @@ static void signal_leftovers(const orte_odls_t *odls, const orte_job_t *job, int
 
 static void part_over(orte_odls_t *odls, orte_job_t *job)
 {
-    odls->over = true;
-    event_del(odls->grace);
+    job->end.over = true;
+    if (job->end.grace != NULL) {
+        event_del(job->end.grace);
+    }
     for (int i = 0; i < job->nprocs; i++) {
         orte_proc_t *proc = job->procs[i];
         if (!proc->node->local) {
@@ -160,49 +202,49 @@ void orte_odls_check(orte_odls_t *odls, orte_job_t *job)
 {
     pid_t pids[ADOPTED_MAX];
 
-    if (job->nrunning > 0 || job->state < ORTE_JOB_RUNNING || odls->over) {
+    if (job->nrunning > 0 || job->state < ORTE_JOB_RUNNING || job->end.over) {
         return;
     }
-    int left = adopted(odls, pids);
-    if (left == 0 || odls->given_up) {
+    int left = adopted(job, pids);
+    if (left == 0 || job->end.given_up) {
         part_over(odls, job);
         return;
     }
-    if (odls->stage == END_KILL) {
-        signal_leftovers(odls, job, SIGKILL); /* new ones may have come to us */
-    } else if (odls->stage == END_NOT) {
+    if (job->end.stage == END_KILL) {
+        signal_leftovers(job, SIGKILL); /* new ones may have come to us */
+    } else if (job->end.stage == END_NOT) {
         orte_trace("%d process(es) left behind: ending them", left);
-        odls->stage = END_TERM;
-        signal_leftovers(odls, job, SIGTERM);
-        arm_grace(odls, kill_grace_ms);
+        job->end.stage = END_TERM;
+        signal_leftovers(job, SIGTERM);
+        arm_grace(job, kill_grace_ms);
     } else {
-        signal_leftovers(odls, job, SIGTERM);
+        signal_leftovers(job, SIGTERM);
     }
 }
 
-static void kill_now(orte_odls_t *odls)
+static void kill_now(orte_job_t *job)
 {
-    odls->stage = END_KILL;
-    signal_leftovers(odls, odls->rt->job, SIGKILL);
+    job->end.stage = END_KILL;
+    signal_leftovers(job, SIGKILL);
     /* SIGKILL is not waited for longer than this: a process may hang in the kernel. */
-    arm_grace(odls, 10000);
+    arm_grace(job, 10000);
 }
 
 static void grace_over(evutil_socket_t fd, short what, void *arg)
 {
-    orte_odls_t *odls = arg;
+    orte_job_t *job = arg;
 
     (void)fd;
     (void)what;
-    if (odls->stage != END_KILL) {
+    if (job->end.stage != END_KILL) {
         orte_trace("grace time over: SIGKILL");
-        kill_now(odls);
+        kill_now(job);
         return;
     }
     orte_warn("some processes do not die even of SIGKILL (hanging in the kernel?); they are left");
-    odls->given_up = true;
-    odls->rt->job->nrunning = 0;
-    orte_odls_check(odls, odls->rt->job);
+    job->end.given_up = true;
+    job->nrunning = 0;
+    orte_odls_check(job->rt->odls, job);
 }
 
 static void proc_over(orte_odls_t *odls, orte_proc_t *proc)
@@ -223,14 +265,14 @@ static void reaper_over(orte_odls_t *odls)
 }
 
 /* Wait for all that have ended. What each said through PMIx before comes first. */
-static void wait_for_children(orte_odls_t *odls, orte_job_t *job)
+static void wait_for_children(orte_odls_t *odls)
 {
     int status;
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         orte_queue_drain(odls->rt->queue);
-        orte_proc_t *proc = find_proc(job, pid);
+        orte_proc_t *proc = find_proc(odls, pid);
         if (orte_plm_child_ended(odls->rt, pid, status)) {
             continue;
         }
@@ -262,22 +304,29 @@ static bool waits_for_farewell(orte_odls_t *odls, orte_proc_t *proc)
     return true;
 }
 
+static void deal_with_ended_of(orte_odls_t *odls, orte_job_t *job, bool all)
+{
+    for (int i = 0; i < job->nprocs; i++) {
+        orte_proc_t *proc = job->procs[i];
+        if (proc->waited && (all || WIFSIGNALED(proc->exit_status)) &&
+            !waits_for_farewell(odls, proc)) {
+            proc_over(odls, proc);
+        }
+    }
+}
+
 /* Of those that ended since the last look, one that was killed is more likely the cause of the
  * others' end than its effect: waitpid does not tell the order. */
 static void deal_with_ended(orte_odls_t *odls)
 {
-    orte_job_t *job = odls->rt->job;
-
     for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < job->nprocs; i++) {
-            orte_proc_t *proc = job->procs[i];
-            if (proc->waited && (pass == 1 || WIFSIGNALED(proc->exit_status)) &&
-                !waits_for_farewell(odls, proc)) {
-                proc_over(odls, proc);
-            }
+        for (orte_job_t *job = odls->rt->jobs; job != NULL; job = job->next) {
+            deal_with_ended_of(odls, job, pass == 1);
         }
     }
-    orte_odls_check(odls, job);
+    for (orte_job_t *job = odls->rt->jobs; job != NULL; job = job->next) {
+        orte_odls_check(odls, job);
+    }
 }
 
 void orte_odls_no_farewell(orte_proc_t *proc)
@@ -294,19 +343,20 @@ static void sigchld(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    wait_for_children(odls, odls->rt->job);
+    wait_for_children(odls);
     deal_with_ended(odls);
 }
 
 static void look_for_farewells(evutil_socket_t fd, short what, void *arg)
 {
     orte_odls_t *odls = arg;
-    orte_job_t *job = odls->rt->job;
 
     (void)fd;
     (void)what;
-    for (int i = 0; i < job->nprocs; i++) {
-        job->procs[i]->farewell_ms += job->procs[i]->waited ? FAREWELL_POLL_MS : 0;
+    for (orte_job_t *job = odls->rt->jobs; job != NULL; job = job->next) {
+        for (int i = 0; i < job->nprocs; i++) {
+            job->procs[i]->farewell_ms += job->procs[i]->waited ? FAREWELL_POLL_MS : 0;
+        }
     }
     orte_queue_drain(odls->rt->queue);
     deal_with_ended(odls);
@@ -321,9 +371,8 @@ orte_odls_t *orte_odls_create(orte_runtime_t *rt)
     }
     odls->rt = rt;
     odls->sigchld = evsignal_new(rt->base, SIGCHLD, sigchld, odls);
-    odls->grace = evtimer_new(rt->base, grace_over, odls);
     odls->farewell = evtimer_new(rt->base, look_for_farewells, odls);
-    if (odls->sigchld == NULL || odls->grace == NULL || odls->farewell == NULL || event_add(odls->sigchld, NULL) != 0) {
+    if (odls->sigchld == NULL || odls->farewell == NULL || event_add(odls->sigchld, NULL) != 0) {
         orte_odls_destroy(odls);
         return NULL;
     }
@@ -344,9 +393,6 @@ void orte_odls_destroy(orte_odls_t *odls)
     }
     if (odls->sigchld != NULL) {
         event_free(odls->sigchld);
-    }
-    if (odls->grace != NULL) {
-        event_free(odls->grace);
     }
     if (odls->farewell != NULL) {
         event_free(odls->farewell);
@@ -395,6 +441,12 @@ static int tell_start_failure(const orte_proc_t *proc, const orte_spawn_t *spawn
     return code;
 }
 
+/* NULL: where we are. */
+static const char *find_wdir(const orte_app_t *app)
+{
+    return app->wdir_optional && access(app->wdir, X_OK) != 0 ? getenv("HOME") : app->wdir;
+}
+
 static int start_proc(orte_odls_t *odls, orte_proc_t *proc, char **app_env)
 {
     int stdio[3];
@@ -405,7 +457,7 @@ static int start_proc(orte_odls_t *odls, orte_proc_t *proc, char **app_env)
 
     if (orte_iof_prepare(odls->rt->iof, proc, stdio) == OPAL_SUCCESS && env != NULL) {
         orte_spawn_t spawn = {.path = proc->app->path, .argv = proc->app->argv, .env = env,
-                              .wdir = proc->app->wdir, .stdio = stdio, .cpu_mask = mask,
+                              .wdir = find_wdir(proc->app), .stdio = stdio, .cpu_mask = mask,
                               .cpu_mask_size = mask_size, .nofile = &odls->nofile};
         pid_t pid = orte_spawn(&spawn);
         if (pid > 0) {
@@ -495,7 +547,7 @@ int orte_odls_launch(orte_odls_t *odls, orte_job_t *job)
 void orte_odls_signal(orte_odls_t *odls, orte_job_t *job, int signal_number)
 {
     (void)odls;
-    for (int i = 0; i < job->nprocs; i++) {
+    for (int i = 0; i < job->nprocs && !job->end.over; i++) {
         const orte_proc_t *proc = job->procs[i];
         if (!proc->node->local) {
             continue;
@@ -509,12 +561,15 @@ void orte_odls_signal(orte_odls_t *odls, orte_job_t *job, int signal_number)
 
 void orte_odls_end(orte_odls_t *odls, orte_job_t *job, bool hard)
 {
+    if (job->end.over) {
+        return;
+    }
     if (hard) {
-        kill_now(odls);
-    } else if (odls->stage == END_NOT) {
-        odls->stage = END_TERM;
-        signal_leftovers(odls, job, SIGTERM);
-        arm_grace(odls, kill_grace_ms);
+        kill_now(job);
+    } else if (job->end.stage == END_NOT) {
+        job->end.stage = END_TERM;
+        signal_leftovers(job, SIGTERM);
+        arm_grace(job, kill_grace_ms);
     }
     orte_odls_check(odls, job);
 }

@@ -103,6 +103,9 @@ static int check_wdir(orte_app_t *app, const char *here)
         free(app->wdir);
         app->wdir = absolute;
     }
+    if (app->wdir_optional) {
+        return 0;
+    }
     if (stat(app->wdir, &st) != 0 || (!S_ISDIR(st.st_mode) && (errno = ENOTDIR) != 0) ||
         access(app->wdir, X_OK) != 0) {
         orte_report("working directory %s: %s", app->wdir, strerror(errno));
@@ -111,7 +114,7 @@ static int check_wdir(orte_app_t *app, const char *here)
     return 0;
 }
 
-int orte_schizo_resolve_programs(orte_runtime_t *rt)
+int orte_schizo_resolve_programs(const orte_options_t *opt, orte_job_t *job)
 {
     char here[PATH_MAX];
 
@@ -119,13 +122,13 @@ int orte_schizo_resolve_programs(orte_runtime_t *rt)
         orte_report("can't find out the working directory: %s", strerror(errno));
         return ORTE_EXIT_USAGE;
     }
-    for (int i = 0; i < rt->job->napps; i++) {
-        orte_app_t *app = rt->job->apps[i];
+    for (int i = 0; i < job->napps; i++) {
+        orte_app_t *app = job->apps[i];
         int code = check_wdir(app, here);
         if (code != 0) {
             return code;
         }
-        code = locate(&rt->opt, app, here);
+        code = locate(opt, app, here);
         if (code == ORTE_EXIT_NOT_FOUND) {
             bool searched = strchr(app->argv[0], '/') == NULL;
             orte_report("program not found: %s%s", app->argv[0],
