@@ -1,6 +1,7 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 libmpi_abi_la_SOURCES += mca/pml/pml.h mca/coll/coll.h mca/topo/topo.h
 libmpi_abi_la_SOURCES += mca/coll/base/coll_base.c mpi/coll/coll.c \
+    mpi/coll/nonblocking.c mpi/coll/persistent.c mpi/coll/neighbor.c \
     mca/topo/base/topo_base.h mca/topo/base/topo_base.c mca/topo/base/topo_base_cart.c \
     mca/topo/base/topo_base_graph.c mca/topo/base/topo_base_dist_graph.c \
     mca/topo/base/topo_base_place.c mca/topo/base/topo_base_dims.c \

@@ -25,10 +25,12 @@ typedef enum {
     OMPI_REQUEST_DONE, /* ompi_request_send_done: complete for ever, never freed */
 } ompi_request_type_t;
 
-/* Whichever of completion and MPI_Request_free comes second gives the memory back. */
+/* Whichever of completion and MPI_Request_free comes second gives the memory back; whichever of completion and
+ * ompi_request_watch() comes second tells the watcher. */
 enum {
     OMPI_REQUEST_COMPLETE = 1, /* status is valid; also set while a persistent request is inactive */
     OMPI_REQUEST_FREED = 2,    /* MPI_Request_free was called: nobody waits */
+    OMPI_REQUEST_WATCHED = 4,  /* on_complete is to be called */
 };
 
 typedef struct ompi_request_ops {
@@ -46,7 +48,7 @@ struct ompi_request_t {
     const ompi_request_ops_t *ops;
     ompi_communicator_t *comm; /* whose error handler hears of failures; NULL: the default */
     MPI_Status status;             /* MPI_ERROR holds the outcome (class or code) */
-    void (*on_complete)(ompi_request_t *request, void *context); /* called once at completion; may be NULL */
+    void (*on_complete)(ompi_request_t *request, void *context); /* if OMPI_REQUEST_WATCHED */
     void *on_complete_context;
 };
 
@@ -97,7 +99,6 @@ static inline void ompi_request_init(ompi_request_t *request, ompi_request_type_
     request->active = true;
     request->ops = ops;
     request->comm = NULL;
-    request->on_complete = NULL;
 }
 
 static inline bool ompi_request_is_complete(const ompi_request_t *request)
@@ -105,27 +106,41 @@ static inline bool ompi_request_is_complete(const ompi_request_t *request)
     return atomic_load_explicit(&request->complete, memory_order_acquire) & OMPI_REQUEST_COMPLETE;
 }
 
-/* Set a bit of `complete`; true: the other one was set before. */
-static inline bool ompi_request_mark(ompi_request_t *request, int32_t bit)
+/* Set a bit of `complete`; returns the bits that were set before. */
+static inline int32_t ompi_request_mark(ompi_request_t *request, int32_t bit)
 {
     if (OPAL_UNLIKELY(opal_progress_threads)) {
-        return atomic_fetch_or_explicit(&request->complete, bit, memory_order_acq_rel) != 0;
+        return atomic_fetch_or_explicit(&request->complete, bit, memory_order_acq_rel);
     }
     int32_t old = atomic_load_explicit(&request->complete, memory_order_relaxed);
     atomic_store_explicit(&request->complete, old | bit, memory_order_release);
-    return old != 0;
+    return old;
 }
 
-/* Status is set; say that it is done. Calls on_complete first; frees the request if the user has freed it. After this the
- * request may be gone. */
+/* Status is set; say that it is done. Tells the watcher; frees the request if the user has freed it. After this the request
+ * may be gone. */
 static inline void ompi_request_complete(ompi_request_t *request)
 {
-    if (OPAL_UNLIKELY(request->on_complete != NULL)) {
+    int32_t before = ompi_request_mark(request, OMPI_REQUEST_COMPLETE);
+    if (OPAL_UNLIKELY(before & OMPI_REQUEST_WATCHED)) {
         request->on_complete(request, request->on_complete_context);
-    }
-    if (OPAL_UNLIKELY(ompi_request_mark(request, OMPI_REQUEST_COMPLETE))) {
+    } else if (OPAL_UNLIKELY(before & OMPI_REQUEST_FREED)) {
         request->ops->free(request);
     }
+}
+
+/*
+ * Have fn(request, context) called once when an active request completes; false: it is complete already, and fn will not be
+ * called. A watched request is the watcher's alone: nobody else waits for it or frees it, and it may be freed from
+ * fn on. fn runs wherever the request completes, without locks: it must be short, and neither wait nor drive progress.
+ * Not for ompi_request_send_done and its like, which are shared.
+ */
+static inline bool ompi_request_watch(ompi_request_t *request, void (*fn)(ompi_request_t *request, void *context),
+                                      void *context)
+{
+    request->on_complete = fn;
+    request->on_complete_context = context;
+    return !(ompi_request_mark(request, OMPI_REQUEST_WATCHED) & OMPI_REQUEST_COMPLETE);
 }
 
 /* Wait, copy the status unless NULL, free or deactivate; *request becomes NULL unless persistent. Returns the request's MPI error. */

@@ -12,14 +12,21 @@
 #include "ompi/datatype/datatype.h"
 #include "ompi/mpi/c/counts.h"
 #include "ompi/op/op.h"
+#include "ompi/request/request.h"
 #include "opal/mca/base/framework.h"
 
 #pragma GCC visibility push(default) /* components use these */
 
 #define MCA_COLL_CONTRACT_MAJOR 1
-#define MCA_COLL_CONTRACT_MINOR 0
+#define MCA_COLL_CONTRACT_MINOR 1
 
 #define MCA_COLL_ARGS ompi_communicator_t *comm, void *module
+/*
+ * Of an operation that hands back a request: a started one, or a persistent one, which keeps no pointer to arrays of counts,
+ * displacements and datatypes that it was given. Neither needs another call into the component before it is complete, nor
+ * a thread: the progress engine drives it. Any number of them may be under way on a communicator, beside blocking ones.
+ */
+#define MCA_COLL_REQUEST_ARGS bool persistent, ompi_request_t **request, MCA_COLL_ARGS
 
 typedef struct mca_coll_table {
     struct { int (*fn)(MCA_COLL_ARGS); void *module; } barrier;
@@ -46,6 +53,39 @@ typedef struct mca_coll_table {
     struct { int (*fn)(const void *sbuf, ompi_counts_t scounts, ompi_counts_t sdispls, const MPI_Datatype stypes[],
                        void *rbuf, ompi_counts_t rcounts, ompi_counts_t rdispls, const MPI_Datatype rtypes[],
                        MCA_COLL_ARGS); void *module; } alltoallw;
+
+    /* The same without waiting: see MCA_COLL_REQUEST_ARGS; and with the neighbours of the communicator's topology, where blocking
+     * ones wait for these. */
+    struct { int (*fn)(MCA_COLL_REQUEST_ARGS); void *module; } ibarrier;
+    struct { int (*fn)(void *buf, size_t count, ompi_datatype_t *type, int root,
+                       MCA_COLL_REQUEST_ARGS); void *module; } ibcast;
+    struct { int (*fn)(const void *sbuf, size_t scount, ompi_datatype_t *stype, void *rbuf, size_t rcount,
+                       ompi_datatype_t *rtype, int root, MCA_COLL_REQUEST_ARGS); void *module; } igather, iscatter;
+    struct { int (*fn)(const void *sbuf, size_t scount, ompi_datatype_t *stype, void *rbuf, ompi_counts_t rcounts,
+                       ompi_counts_t displs, ompi_datatype_t *rtype, int root,
+                       MCA_COLL_REQUEST_ARGS); void *module; } igatherv;
+    struct { int (*fn)(const void *sbuf, ompi_counts_t scounts, ompi_counts_t displs, ompi_datatype_t *stype,
+                       void *rbuf, size_t rcount, ompi_datatype_t *rtype, int root,
+                       MCA_COLL_REQUEST_ARGS); void *module; } iscatterv;
+    struct { int (*fn)(const void *sbuf, size_t scount, ompi_datatype_t *stype, void *rbuf, size_t rcount,
+                       ompi_datatype_t *rtype, MCA_COLL_REQUEST_ARGS); void *module; } iallgather, ialltoall,
+                       ineighbor_allgather, ineighbor_alltoall;
+    struct { int (*fn)(const void *sbuf, size_t scount, ompi_datatype_t *stype, void *rbuf, ompi_counts_t rcounts,
+                       ompi_counts_t displs, ompi_datatype_t *rtype,
+                       MCA_COLL_REQUEST_ARGS); void *module; } iallgatherv, ineighbor_allgatherv;
+    struct { int (*fn)(const void *sbuf, ompi_counts_t scounts, ompi_counts_t sdispls, ompi_datatype_t *stype,
+                       void *rbuf, ompi_counts_t rcounts, ompi_counts_t rdispls, ompi_datatype_t *rtype,
+                       MCA_COLL_REQUEST_ARGS); void *module; } ialltoallv, ineighbor_alltoallv;
+    struct { int (*fn)(const void *sbuf, ompi_counts_t scounts, ompi_counts_t sdispls, const MPI_Datatype stypes[],
+                       void *rbuf, ompi_counts_t rcounts, ompi_counts_t rdispls, const MPI_Datatype rtypes[],
+                       MCA_COLL_REQUEST_ARGS); void *module; } ialltoallw, ineighbor_alltoallw;
+    struct { int (*fn)(const void *sbuf, void *rbuf, size_t count, ompi_datatype_t *type, ompi_op_t *op, int root,
+                       MCA_COLL_REQUEST_ARGS); void *module; } ireduce;
+    struct { int (*fn)(const void *sbuf, void *rbuf, size_t count, ompi_datatype_t *type, ompi_op_t *op,
+                       MCA_COLL_REQUEST_ARGS); void *module; } iallreduce, ireduce_scatter_block, iscan, iexscan;
+    struct { int (*fn)(const void *sbuf, void *rbuf, ompi_counts_t rcounts, ompi_datatype_t *type, ompi_op_t *op,
+                       MCA_COLL_REQUEST_ARGS); void *module; } ireduce_scatter;
+
     void *private_state; /* of coll/base: modules to release */
 } mca_coll_table_t;
 

@@ -1,6 +1,5 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Isendrecv and MPI_Isendrecv_replace: one request over a send and a receive. The two are made as
- * persistent requests, so that they can be told whom to call before either can complete. */
+/* MPI_Isendrecv and MPI_Isendrecv_replace: one request over a send and a receive, which it watches. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -12,7 +11,7 @@
 
 typedef struct isendrecv {
     ompi_request_t super;
-    ompi_request_t *part[2]; /* receive, send; NULL: not made */
+    ompi_request_t *part[2]; /* receive, send */
     _Atomic int pending;     /* parts not complete yet */
     _Atomic int error;       /* of the send */
     void *copy;              /* of the data, where the receive replaces it; else NULL */
@@ -30,11 +29,6 @@ static void isendrecv_free(ompi_request_t *request)
 {
     isendrecv_t *both = (isendrecv_t *) request;
 
-    for (int i = 0; i < PARTS; i++) {
-        if (both->part[i] != NULL) {
-            ompi_mpi_request_free(&both->part[i]);
-        }
-    }
     ompi_handle_fini(&request->base);
     free(both->copy);
     free(both);
@@ -42,6 +36,16 @@ static void isendrecv_free(ompi_request_t *request)
 
 static const ompi_request_ops_t isendrecv_ops = { .cancel = isendrecv_cancel,
                                                   .free = isendrecv_free };
+
+static void count_down(isendrecv_t *both)
+{
+    if (atomic_fetch_sub(&both->pending, 1) == 1) {
+        if (both->super.status.MPI_ERROR == MPI_SUCCESS) {
+            both->super.status.MPI_ERROR = atomic_load(&both->error);
+        }
+        ompi_request_complete(&both->super);
+    }
+}
 
 /* One part is complete. The status is that of the receive; an error of the send counts, too. */
 static void part_complete(ompi_request_t *part, void *context)
@@ -53,11 +57,18 @@ static void part_complete(ompi_request_t *part, void *context)
     } else {
         atomic_store(&both->error, part->status.MPI_ERROR);
     }
-    if (atomic_fetch_sub(&both->pending, 1) == 1) {
-        if (both->super.status.MPI_ERROR == MPI_SUCCESS) {
-            both->super.status.MPI_ERROR = atomic_load(&both->error);
-        }
-        ompi_request_complete(&both->super);
+    if (part->type != OMPI_REQUEST_DONE) {
+        part->ops->free(part);
+    }
+    count_down(both);
+}
+
+static void watch_part(isendrecv_t *both, int i)
+{
+    ompi_request_t *part = both->part[i];
+
+    if (part->type == OMPI_REQUEST_DONE || !ompi_request_watch(part, part_complete, both)) {
+        part_complete(part, both);
     }
 }
 
@@ -73,25 +84,6 @@ static isendrecv_t *isendrecv_new(ompi_communicator_t *comm)
     return both;
 }
 
-/* The parts are made: start them. A part that cannot start counts as complete with its error, as the
- * other one may be under way. */
-static void isendrecv_start(isendrecv_t *both)
-{
-    ompi_request_t *part[PARTS] = { both->part[RECEIVE], both->part[SEND] };
-
-    for (int i = 0; i < PARTS; i++) {
-        part[i]->on_complete = part_complete;
-        part[i]->on_complete_context = both;
-    }
-    for (int i = 0; i < PARTS; i++) {
-        int rc = part[i]->ops->start(part[i]);
-        if (rc != MPI_SUCCESS && !ompi_request_is_complete(part[i])) {
-            part[i]->status.MPI_ERROR = rc;
-            ompi_request_complete(part[i]);
-        }
-    }
-}
-
 int ompi_mpi_isendrecv(const void *sendbuf, MPI_Count sendcount, ompi_datatype_t *sendtype, int dest,
                        int sendtag, void *recvbuf, MPI_Count recvcount, ompi_datatype_t *recvtype,
                        int source, int recvtag, ompi_communicator_t *comm, ompi_request_t **request)
@@ -102,18 +94,22 @@ int ompi_mpi_isendrecv(const void *sendbuf, MPI_Count sendcount, ompi_datatype_t
     if (both == NULL) {
         return MPI_ERR_NO_MEM;
     }
-    rc = mca_pml.recv_init(recvbuf, (size_t) recvcount, recvtype, source, recvtag, comm,
-                           &both->part[RECEIVE]);
-    if (rc == MPI_SUCCESS) {
-        rc = mca_pml.send_init(sendbuf, (size_t) sendcount, sendtype, dest, sendtag,
-                               MCA_PML_STANDARD, comm, &both->part[SEND]);
-    }
+    rc = mca_pml.irecv(recvbuf, (size_t) recvcount, recvtype, source, recvtag, comm,
+                       &both->part[RECEIVE]);
     if (rc != MPI_SUCCESS) {
         isendrecv_free(&both->super);
         return rc;
     }
     *request = &both->super;
-    isendrecv_start(both);
+    rc = mca_pml.isend(sendbuf, (size_t) sendcount, sendtype, dest, sendtag, MCA_PML_STANDARD, comm,
+                       &both->part[SEND]);
+    watch_part(both, RECEIVE);
+    if (rc == MPI_SUCCESS) {
+        watch_part(both, SEND);
+    } else { /* the receive is under way: the error is that of the request */
+        atomic_store(&both->error, rc);
+        count_down(both);
+    }
     return MPI_SUCCESS;
 }
 

@@ -84,7 +84,7 @@ int mca_coll_base_comm_select(ompi_communicator_t *comm)
     for (size_t s = 0; rc == OPAL_SUCCESS && s < SLOTS; s++) {
         if (!((slot_t *) table)[s].fn) {
             opal_show_help("coll:incomplete", "No component offers all collective operations: the parameter \"coll\" "
-                                              "(now \"%s\") must leave \"basic\" in.",
+                                              "(now \"%s\") must leave \"nbc\" in.",
                            mca_coll_base_framework.selection ? mca_coll_base_framework.selection : "");
             rc = OPAL_ERR_NOT_AVAILABLE;
         }
