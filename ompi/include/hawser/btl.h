@@ -39,6 +39,16 @@
  * repair itself without loss or repetition (a connection made again) need not be told down for that: it answers
  * MCA_ERR_AGAIN meanwhile, for a time that is bounded and a parameter.
  *
+ * Letting go (MCA_BTL_CAP_LET_GO, since 1.3). A link can stand still long before it is known to have failed, and its
+ * user has other links. What it holds goes over those as well, and the user's memory must then be out of its reach:
+ *   state(SILENT)  the link says that for some time nothing it sent has reached the peer's machine; it says so again
+ *                  from time to time while that lasts. It is up all the same, and keeps what it holds;
+ *   recall         takes a descriptor's memory back, whatever became of the fragment;
+ *   displace       ends the writing of arriving payload to where place() said;
+ *   fail           makes the link a failed one: down, everything handed back, up again when it works.
+ * recall and displace are for one message whose bytes went another way, and leave the link as it is; fail is for a
+ * link that does nothing.
+ *
  * Threads. Pollers and event callbacks are called by one thread at a time. If services->threads is true, all other functions may
  * be called by several threads at once, also while a poller runs; locks are per endpoint or module. Upcalls must be made
  * without holding a lock that a send function takes.
@@ -54,7 +64,7 @@ extern "C" {
 #endif
 
 #define MCA_BTL_CONTRACT_MAJOR 1
-#define MCA_BTL_CONTRACT_MINOR 2 /* 1: services->rejected; 2: ops->next_store */
+#define MCA_BTL_CONTRACT_MINOR 3 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO */
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -84,6 +94,7 @@ enum {
     MCA_BTL_CAP_CAN_FAIL = 1u << 8,    /* may go down while the peer lives */
     MCA_BTL_CAP_PLACE = 1u << 9,       /* uses upcalls->place() for payload */
     MCA_BTL_CAP_SELF = 1u << 10,       /* reaches the process itself */
+    MCA_BTL_CAP_LET_GO = 1u << 11,     /* has recall, displace and fail; a link that CAN_FAIL should */
 };
 
 /* Constant after init(), but for get_min, get_try and bandwidth, which may change with the first peers. */
@@ -147,7 +158,8 @@ typedef struct mca_btl_place {
     void *token;                        /* given back with the arrival, or to place_cancel() */
 } mca_btl_place_t;
 
-typedef enum { MCA_BTL_STATE_UP, MCA_BTL_STATE_DOWN } mca_btl_state_t;
+/* SILENT, from links with MCA_BTL_CAP_LET_GO, is no end: the endpoint stays up. */
+typedef enum { MCA_BTL_STATE_UP, MCA_BTL_STATE_DOWN, MCA_BTL_STATE_SILENT } mca_btl_state_t;
 
 /* Given to a module by its user before anything else; `peer` is the cookie of add_peer() or incoming(). */
 typedef struct mca_btl_upcalls {
@@ -270,6 +282,21 @@ typedef struct mca_btl_module_ops {
      * once, after add_peer(). Since 1.2. The user may fetch that cache line before it builds the header. NULL: not known; the
      * function may be NULL, too. */
     const void *const *(*next_store)(mca_btl_endpoint_t *endpoint);
+
+    /* The three below, since 1.3, are there if the module has MCA_BTL_CAP_LET_GO, and only then. */
+
+    /* A descriptor that send() queued and that has not had its last event: when this returns, neither its header nor its
+     * payload is looked at any more. Its last event follows from progress, MCA_BTL_UNCONFIRMED with MCA_ERR_NOT_AVAILABLE; the
+     * peer has the fragment whole or not at all. The link goes on with what it needs of it from memory of its own.
+     * MCA_ERR_OUT_OF_RESOURCE: there is none; nothing has changed. */
+    int (*recall)(mca_btl_endpoint_t *endpoint, mca_btl_descriptor_t *desc);
+    /* Payload that is on its way to the place with this token of place(): when this returns, nothing is written there
+     * any more. The rest is read and dropped, there is no arrive() nor place_cancel(), and to the sender the fragment counts as
+     * handed up. How many fragments that were. To be called where upcalls are made: in one, or in a timer or an event. */
+    unsigned (*displace)(mca_btl_endpoint_t *endpoint, void *token);
+    /* The link fails, for this reason (copied), as soon as progress is made: state(DOWN) and all that follows from it.
+     * Nothing happens if it is down already. */
+    void (*fail)(mca_btl_endpoint_t *endpoint, const char *why);
 } mca_btl_module_ops_t;
 
 /* The public head of a module; a BTL puts its own fields behind it. */

@@ -20,7 +20,11 @@ static void check_limits(const mca_btl_module_t *m)
     REQUIRE(!(l->caps & MCA_BTL_CAP_SINGLE_COPY) || l->caps & (MCA_BTL_CAP_PUT | MCA_BTL_CAP_GET),
             "single copy without put or get");
     void *const *op = (void *const *)(const void *)m->ops;
-    for (size_t i = 0; i < sizeof(*m->ops) / sizeof(*op); i++) {
+    bool lets_go = l->caps & MCA_BTL_CAP_LET_GO;
+    REQUIRE(lets_go || !(l->caps & MCA_BTL_CAP_PLACE) || m->component->contract_minor < 3,
+            "it places payload, and can not let go of it");
+    REQUIRE(!lets_go || (m->ops->recall && m->ops->displace && m->ops->fail), "recall, displace or fail is NULL");
+    for (size_t i = 0; i < offsetof(mca_btl_module_ops_t, next_store) / sizeof(*op); i++) {
         REQUIRE(op[i], "operation %zu is NULL", i);
     }
 }

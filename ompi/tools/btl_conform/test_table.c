@@ -45,6 +45,9 @@ const conform_test_t conform_tests[] = {
     {"many", "all to all among many processes", 0, test_many},
     {"again", "del_peer and add_peer once more", 2, test_again},
     {"leak", "init and finalize leave nothing open, mapped or on disk", 1, test_leak},
+    {"recall", "descriptors taken back: their memory is read no more, the stream stays whole", 2, test_recall},
+    {"displace", "payload on its way to a place is kept from it", 2, test_displace},
+    {"fail", "a link that is given up goes down, hands all back, and comes up again", 2, test_fail},
     {"death", "the peer is killed: the endpoint goes down, and all that was queued comes back", 2, test_death},
     {0},
 };

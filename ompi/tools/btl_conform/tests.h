@@ -29,5 +29,8 @@ void test_many(void);
 void test_again(void);
 void test_leak(void);
 void test_death(void);
+void test_recall(void);
+void test_displace(void);
+void test_fail(void);
 
 #endif

@@ -75,11 +75,17 @@ typedef struct btl_tcp_rbuf {
     uint8_t data[];
 } btl_tcp_rbuf_t;
 
+typedef enum {
+    BTL_TCP_ENTRY_KEPT,     /* of send_short or commit */
+    BTL_TCP_ENTRY_DESC,
+    BTL_TCP_ENTRY_RECALLED, /* what was a descriptor: a copy, of no interest to the user */
+} btl_tcp_entry_kind_t;
+
 /* A frame in an endpoint's queue. */
 typedef struct btl_tcp_entry {
     struct btl_tcp_entry *next;
     uint32_t len;                /* in the stream: header, bytes, padding */
-    uint32_t is_desc;
+    uint32_t kind;               /* btl_tcp_entry_kind_t */
     union {
         btl_tcp_chunk_t *chunk;
         mca_btl_descriptor_t *desc;
@@ -118,6 +124,7 @@ typedef enum {
     BTL_TCP_KICK_BLOCKED = 1u << 2, /* the socket is full */
     BTL_TCP_KICK_FAILED = 1u << 3,
     BTL_TCP_KICK_DELETE = 1u << 4,
+    BTL_TCP_KICK_LET_GO = 1u << 5,  /* recalled descriptors, or the user gives the link up */
 } btl_tcp_kick_t;
 
 enum { BTL_TCP_WANT_CONFIRM = 1u << 0, BTL_TCP_WANT_ASK = 1u << 1, BTL_TCP_WANT_GOODBYE = 1u << 2 };
@@ -127,6 +134,7 @@ typedef struct btl_tcp_attempt btl_tcp_attempt_t; /* btl_tcp_connect.c */
 /* A payload on its way to where place() said. */
 typedef struct btl_tcp_placing {
     bool active;
+    bool displaced;              /* the rest goes nowhere */
     uint8_t flags;               /* of the frame */
     uint32_t header_len;
     uint32_t next;               /* piece being filled */
@@ -168,6 +176,9 @@ struct mca_btl_endpoint {
     uint8_t ctl[BTL_TCP_FRAME_HEADER];
     uint64_t bytes_out;
     uint64_t frames_out;             /* queued in this session */
+    btl_tcp_entry_t *recalled;       /* descriptors that are owed their last event */
+    bool give_up;                    /* fail() was called */
+    char *give_up_why;
 
     /* Written by the polling thread. */
     _Atomic uint64_t handed;         /* DATA frames handed up in this session */
@@ -180,6 +191,7 @@ struct mca_btl_endpoint {
     uint64_t up_ns, up_mark;         /* when it came up, and how much had been exchanged by then */
     uint64_t serial, peer_serial;    /* of our last attempt; the peer's up to here are given up */
     bool was_silent;                 /* the watchdog had its doubts already */
+    uint64_t still_since_ns, still_at; /* nothing acknowledged since, but so many bytes */
     btl_tcp_rbuf_t *rbuf;
     size_t rpos, rend;               /* unparsed bytes in it */
     size_t rskip;                    /* padding behind a placed payload, to pass over */
@@ -207,8 +219,8 @@ struct mca_btl_endpoint {
 typedef struct btl_tcp_params {
     char *if_include, *if_exclude, *congestion;
     int64_t family, links, port_min, port_range, latency_ns, exclusivity;
-    int64_t keepalive_s, user_timeout_ms, stall_timeout_ms, connect_timeout_ms,
-        handshake_timeout_ms;
+    int64_t keepalive_s, user_timeout_ms, stall_timeout_ms, silence_timeout_ms,
+        connect_timeout_ms, handshake_timeout_ms;
     int64_t reconnect_attempts, reconnect_max_ms, resume_timeout_ms;
     uint64_t sndbuf, rcvbuf, eager_limit, max_frag, min_frag, send_min, window, keep_limit;
     uint64_t bandwidth, loopback_bandwidth;
@@ -226,6 +238,7 @@ typedef struct btl_tcp_component {
 
     int epoll_fd;
     void *epoll_event, *poller, *watchdog;
+    uint64_t stall_look_ns;          /* when the watchdog looked for stalls last */
     bool active;
     bool armed;                      /* the process sleeps, or is about to */
     uint64_t tick;
@@ -263,6 +276,12 @@ static inline void btl_tcp_unlock(pthread_mutex_t *lock)
     if (mca_btl_tcp.threads) {
         pthread_mutex_unlock(lock);
     }
+}
+
+/* What a frame of so many bytes takes of a chunk. */
+static inline size_t btl_tcp_entry_size(size_t bytes)
+{
+    return sizeof(btl_tcp_entry_t) + bytes + btl_tcp_padding(bytes);
 }
 
 /* btl_tcp_params.c */
@@ -350,10 +369,19 @@ void btl_tcp_rewind(mca_btl_endpoint_t *ep);
 /* Hand back a queue that was taken from an endpoint. */
 void btl_tcp_hand_back(mca_btl_endpoint_t *ep, btl_tcp_entry_t *list, int status);
 
+/* btl_tcp_let_go.c */
+int btl_tcp_recall(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc);
+void btl_tcp_fail(mca_btl_endpoint_t *ep, const char *why);
+/* The events that recall and fail owe. */
+void btl_tcp_let_go(mca_btl_endpoint_t *ep);
+/* Does anything reach the peer? To be called often. */
+void btl_tcp_watch_silence(mca_btl_endpoint_t *ep);
+
 /* btl_tcp_recv.c */
 /* Read and hand up; number of things done. May end the endpoint's connection. */
 int btl_tcp_receive(mca_btl_endpoint_t *ep);
 void btl_tcp_receive_reset(mca_btl_endpoint_t *ep);
+unsigned btl_tcp_displace(mca_btl_endpoint_t *ep, void *token);
 int btl_tcp_keep(mca_btl_arrival_t *arrival);
 void btl_tcp_release(mca_btl_arrival_t *arrival);
 

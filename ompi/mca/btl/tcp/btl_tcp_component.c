@@ -75,9 +75,7 @@ void btl_tcp_heat(mca_btl_endpoint_t *ep)
     c->hot[c->hot_count++] = ep;
     atomic_store_explicit(&ep->hot, true, memory_order_relaxed);
     set_active(c, true);
-    if (c->armed) {
-        btl_tcp_watchdog_start(); /* too late for poller_arm() to see to it */
-    }
+    btl_tcp_watchdog_start();
 }
 
 void btl_tcp_cool(mca_btl_endpoint_t *ep)
@@ -144,6 +142,9 @@ static void kick_handle(mca_btl_endpoint_t *ep)
     if (kicks & BTL_TCP_KICK_DELETE) {
         btl_tcp_endpoint_delete(ep);
         return;
+    }
+    if (kicks & BTL_TCP_KICK_LET_GO) {
+        btl_tcp_let_go(ep);
     }
     if (kicks & BTL_TCP_KICK_FAILED && ep->state == BTL_TCP_UP && error) {
         uint64_t generation = ep->generation;

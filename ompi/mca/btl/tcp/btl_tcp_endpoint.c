@@ -13,6 +13,7 @@
 enum {
     FIRST_PAUSE_MS = 50,
     WATCHDOG_US = 500 * 1000,
+    SILENCE_LOOKS = 8, /* in the time after which a connection is called silent */
     FAREWELL_READS = 64,
 };
 
@@ -310,6 +311,7 @@ void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd, uint64_t session, uint6
     ep->up_ns = mca_btl_tcp.services->now_ns();
     ep->up_mark = exchanged(ep);
     ep->was_silent = false;
+    ep->still_since_ns = 0;
     opal_list_append(&mca_btl_tcp.up, &ep->up_item);
     btl_tcp_receive_reset(ep);
     btl_tcp_lock(&ep->lock);
@@ -471,6 +473,7 @@ void btl_tcp_endpoint_delete(mca_btl_endpoint_t *ep)
     farewell(ep);
     connection_close(ep, BTL_TCP_DOWN);
     btl_tcp_hand_back(ep, session_end(ep), MCA_ERR_UNREACHABLE);
+    btl_tcp_let_go(ep);
     ep->chain = mca_btl_tcp.dead;
     mca_btl_tcp.dead = ep;
 }
@@ -562,15 +565,29 @@ static bool watch_over(mca_btl_endpoint_t *ep)
     return true;
 }
 
+static bool has_queue(mca_btl_endpoint_t *ep)
+{
+    btl_tcp_lock(&ep->lock);
+    bool any = ep->head != NULL;
+    btl_tcp_unlock(&ep->lock);
+    return any;
+}
+
+/* Silence is looked for often, stalls twice a second. */
 static void watchdog_fired(void *context)
 {
     btl_tcp_component_t *c = context;
     opal_list_item_t *item, *tmp;
-    bool again = false;
+    uint64_t now = c->services->now_ns();
+    bool stalls = now - c->stall_look_ns >= (uint64_t) WATCHDOG_US * 1000;
+    bool again = c->hot_count > 0 && !c->armed; /* who is awake may send at any time */
     c->services->timer_del(c->watchdog);
     c->watchdog = NULL;
+    c->stall_look_ns = stalls ? now : c->stall_look_ns;
     OPAL_LIST_FOREACH (item, tmp, &c->up) {
-        again |= watch_over(OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, up_item));
+        mca_btl_endpoint_t *ep = OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, up_item);
+        btl_tcp_watch_silence(ep);
+        again |= stalls ? watch_over(ep) : has_queue(ep);
     }
     if (again) {
         btl_tcp_watchdog_start();
@@ -580,8 +597,9 @@ static void watchdog_fired(void *context)
 void btl_tcp_watchdog_start(void)
 {
     btl_tcp_component_t *c = &mca_btl_tcp;
-    if (!c->watchdog &&
-        c->services->timer_add(WATCHDOG_US, watchdog_fired, c, &c->watchdog) != MCA_SUCCESS) {
+    uint64_t us = (uint64_t) c->params.silence_timeout_ms * 1000 / SILENCE_LOOKS;
+    us = us > 0 && us < WATCHDOG_US ? us : WATCHDOG_US;
+    if (!c->watchdog && c->services->timer_add(us, watchdog_fired, c, &c->watchdog) != MCA_SUCCESS) {
         c->watchdog = NULL;
     }
 }
@@ -632,4 +650,7 @@ const mca_btl_module_ops_t btl_tcp_ops = {
     .deregister_mem = no_deregister,
     .keep = btl_tcp_keep,
     .release = btl_tcp_release,
+    .recall = btl_tcp_recall,
+    .displace = btl_tcp_displace,
+    .fail = btl_tcp_fail,
 };

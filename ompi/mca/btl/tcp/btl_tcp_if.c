@@ -26,7 +26,8 @@ static void limits(mca_btl_limits_t *l, const opal_net_card_if_t *nif)
     l->latency_ns = nif->loopback ? 4000 : (uint32_t) p->latency_ns;
     l->exclusivity = (int32_t) p->exclusivity;
     l->caps = MCA_BTL_CAP_RELIABLE | MCA_BTL_CAP_ORDERED | MCA_BTL_CAP_CAN_FAIL |
-              MCA_BTL_CAP_PLACE | (nif->loopback ? MCA_BTL_CAP_LOCAL : 0);
+              MCA_BTL_CAP_PLACE | MCA_BTL_CAP_LET_GO |
+              (nif->loopback ? MCA_BTL_CAP_LOCAL : 0);
 }
 
 static void module_init(btl_tcp_module_t *m, unsigned nif, unsigned link)

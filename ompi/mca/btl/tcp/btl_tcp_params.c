@@ -68,6 +68,12 @@ static const param_t table[] = {
       .help = "A connection is lost when its peer's kernel acknowledges nothing for so long, looked "
               "at twice a second (0: never)"},
      AT(stall_timeout_ms)},
+    {{TUNER, .name = "silence_timeout", .type = MCA_VAR_INT, .unit = "ms", .def.i = 250, .min = 0,
+      .max = 1 << 30,
+      .help = "A connection over which nothing was acknowledged for so long and two round trips, "
+              "though something waits for it, is given up if other links lead to the peer (0: wait "
+              "for stall_timeout)"},
+     AT(silence_timeout_ms)},
     {{TUNER, .name = "connect_timeout", .type = MCA_VAR_INT, .unit = "ms", .def.i = 4000, .min = 10,
       .max = 1 << 30, .help = "Time for reaching one address of a peer, then the next is tried"},
      AT(connect_timeout_ms)},

@@ -80,7 +80,7 @@ void btl_tcp_receive_reset(mca_btl_endpoint_t *ep)
     ep->owe_confirm = false;
     if (ep->placing.active) {
         ep->placing.active = false;
-        if (!ep->deleted) {
+        if (!ep->deleted && !ep->placing.displaced) {
             ep->module->super.upcalls->place_cancel(ep->cookie, ep->placing.token);
         }
     }
@@ -151,13 +151,18 @@ static void hand_up_placed(mca_btl_endpoint_t *ep)
     placing->active = false;
     ep->read_size = BTL_TCP_READ_AHEAD; /* more of the kind is likely: copy little of it */
     count_handed(ep, placing->flags);
-    ep->module->super.upcalls->arrive(ep->cookie, &arrival);
+    if (OPAL_LIKELY(!placing->displaced)) {
+        ep->module->super.upcalls->arrive(ep->cookie, &arrival);
+    }
 }
 
 /* `n` bytes of payload are in place; the iov then describes what is missing. */
 static void placing_advance(btl_tcp_placing_t *placing, size_t n)
 {
     placing->left -= n;
+    if (OPAL_UNLIKELY(placing->displaced)) {
+        return;
+    }
     while (placing->next < placing->count && n >= placing->iov[placing->next].iov_len) {
         n -= placing->iov[placing->next++].iov_len;
     }
@@ -216,11 +221,22 @@ static bool try_place(mca_btl_endpoint_t *ep, const btl_tcp_frame_t *frame)
     placing->count = place.iov_count;
     placing->next = 0;
     placing->token = place.token;
+    placing->displaced = false;
     placing->flags = frame->flags;
     placing->payload = placing->left = frame->len - place.header_len;
     copy_to_place(placing, head + place.header_len, head_len - place.header_len);
     placing->active = true;
     return true;
+}
+
+unsigned btl_tcp_displace(mca_btl_endpoint_t *ep, void *token)
+{
+    btl_tcp_placing_t *placing = &ep->placing;
+    if (!placing->active || placing->displaced || placing->token != token) {
+        return 0;
+    }
+    placing->displaced = true;
+    return 1;
 }
 
 /* From here on the buffer takes what follows the payload: its padding first, so that the next frame
@@ -307,12 +323,23 @@ static parse_t parse(mca_btl_endpoint_t *ep, int *frames, size_t *need)
 
 /* ---- Reading ---- */
 
+/* Payload whose place is gone: into the buffer's unused part, over and over. */
+static ssize_t read_displaced(mca_btl_endpoint_t *ep, size_t room)
+{
+    size_t left = ep->placing.left;
+    return recv(ep->fd, ep->rbuf->data + ep->rend, left > 0 && left < room ? left : room,
+                MSG_DONTWAIT);
+}
+
 /* One read: the rest of a placed payload first, then the buffer. */
 static ssize_t read_socket(mca_btl_endpoint_t *ep, size_t room)
 {
     btl_tcp_placing_t *placing = &ep->placing;
     if (OPAL_LIKELY(!placing->active)) {
         return recv(ep->fd, ep->rbuf->data + ep->rend, room, MSG_DONTWAIT);
+    }
+    if (OPAL_UNLIKELY(placing->displaced)) {
+        return read_displaced(ep, room);
     }
     struct iovec iov[MCA_BTL_IOV_MAX + 1];
     unsigned count = placing->count - placing->next;
@@ -367,7 +394,8 @@ static void confirm(mca_btl_endpoint_t *ep)
 static bool visit(mca_btl_endpoint_t *ep, size_t *need, int *done)
 {
     size_t have = ep->rbuf ? ep->rend - ep->rpos : 0;
-    size_t room = ep->placing.active ? BTL_TCP_READ_AHEAD : ep->read_size;
+    bool placing = ep->placing.active && !ep->placing.displaced;
+    size_t room = placing ? BTL_TCP_READ_AHEAD : ep->read_size;
     if (*need > have && room < *need - have) {
         room = *need - have;
     }
@@ -378,7 +406,7 @@ static bool visit(mca_btl_endpoint_t *ep, size_t *need, int *done)
     if (room > ep->rbuf->size - ep->rend) {
         room = ep->rbuf->size - ep->rend;
     }
-    size_t most = room + (ep->placing.active ? ep->placing.left : 0);
+    size_t most = room + (placing ? ep->placing.left : 0);
     ssize_t n = read_socket(ep, room);
     if (OPAL_UNLIKELY(n <= 0)) {
         int error = n < 0 ? errno : 0;

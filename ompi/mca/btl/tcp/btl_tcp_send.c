@@ -33,11 +33,6 @@ static OPAL_COLD int not_up(mca_btl_endpoint_t *ep)
     return MCA_ERR_AGAIN;
 }
 
-static inline size_t entry_size(size_t bytes)
-{
-    return sizeof(btl_tcp_entry_t) + bytes + btl_tcp_padding(bytes);
-}
-
 /* A chunk with room for `size` bytes at its end becomes the current one. */
 static OPAL_COLD bool chunk_renew(mca_btl_endpoint_t *ep, size_t size)
 {
@@ -56,7 +51,7 @@ static OPAL_COLD bool chunk_renew(mca_btl_endpoint_t *ep, size_t size)
  */
 static inline btl_tcp_entry_t *entry_room(mca_btl_endpoint_t *ep, size_t bytes)
 {
-    size_t size = entry_size(bytes);
+    size_t size = btl_tcp_entry_size(bytes);
     if (OPAL_UNLIKELY(ep->kept > 0 && ep->kept + size > mca_btl_tcp.params.keep_limit)) {
         return NULL;
     }
@@ -99,13 +94,13 @@ static inline uint8_t frame_flags(mca_btl_endpoint_t *ep, size_t size, bool desc
 /* Take the room of entry_room() and queue a frame of `bytes` bytes that stand in it. */
 static inline void entry_queue(mca_btl_endpoint_t *ep, btl_tcp_entry_t *entry, size_t bytes)
 {
-    size_t size = entry_size(bytes);
+    size_t size = btl_tcp_entry_size(bytes);
     btl_tcp_frame_t frame = {.len = (uint32_t) bytes, .type = BTL_TCP_DATA};
     frame.flags = frame_flags(ep, size, false);
     btl_tcp_frame_write(entry->wire, &frame);
     memset(entry->wire + BTL_TCP_FRAME_HEADER + bytes, 0, btl_tcp_padding(bytes));
     entry->len = (uint32_t) btl_tcp_frame_size(bytes);
-    entry->is_desc = 0;
+    entry->kind = BTL_TCP_ENTRY_KEPT;
     entry->chunk = ep->chunk;
     ep->chunk->fill += (uint32_t) size;
     ep->chunk->live++;
@@ -132,7 +127,7 @@ static inline void entry_free(mca_btl_endpoint_t *ep, btl_tcp_entry_t *entry)
 static unsigned entry_pieces(btl_tcp_entry_t *entry, size_t skip, struct iovec *iov)
 {
     static uint8_t zeros[8];
-    if (!entry->is_desc) {
+    if (entry->kind != BTL_TCP_ENTRY_DESC) {
         iov[0] = (struct iovec){entry->wire + skip, entry->len - skip};
         return 1;
     }
@@ -416,7 +411,7 @@ int btl_tcp_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
     ep->lent += len;
     btl_tcp_frame_write(entry->wire, &frame);
     entry->len = (uint32_t) btl_tcp_frame_size(len);
-    entry->is_desc = 1;
+    entry->kind = BTL_TCP_ENTRY_DESC;
     entry->desc = desc;
     append(ep, entry);
     push(ep);
@@ -456,12 +451,12 @@ static btl_tcp_entry_t *pop_confirmed(mca_btl_endpoint_t *ep, uint64_t count, bo
         }
         ep->head = entry->next;
         ep->confirmed++;
-        if (entry->is_desc) {
+        if (entry->kind == BTL_TCP_ENTRY_DESC) {
             ep->lent -= opal_le_get32(entry->wire);
             *end = entry;
             end = &entry->next;
         } else {
-            ep->kept -= entry_size(opal_le_get32(entry->wire));
+            ep->kept -= btl_tcp_entry_size(opal_le_get32(entry->wire));
             entry_free(ep, entry);
         }
     }
@@ -516,11 +511,11 @@ void btl_tcp_hand_back(mca_btl_endpoint_t *ep, btl_tcp_entry_t *list, int status
 {
     for (btl_tcp_entry_t *entry = list, *next; entry; entry = next) {
         next = entry->next;
-        if (entry->is_desc) {
+        if (entry->kind == BTL_TCP_ENTRY_DESC) {
             entry->desc->event(entry->desc, MCA_BTL_UNCONFIRMED, status);
             continue;
         }
-        if (!ep->deleted) {
+        if (entry->kind == BTL_TCP_ENTRY_KEPT && !ep->deleted) {
             ep->module->super.upcalls->returned(ep->cookie, ep, entry->wire + BTL_TCP_FRAME_HEADER,
                                                 opal_le_get32(entry->wire), status);
         }

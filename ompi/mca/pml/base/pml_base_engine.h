@@ -8,6 +8,7 @@
  *   int  policy_reserve(peer, link, min, want, room)          as reserve
  *   void policy_commit(peer, link, room, len)                 as commit
  *   int  policy_send(peer, link, desc)                        as send of a descriptor
+ *   int  policy_recall(peer, link, desc)                      as recall of one that policy_send took
  *   bool policy_arrive(peer, arrival)                         look at what arrived; false: it is not for the engine (yet)
  *   bool policy_is_idle(void)                                 it holds nothing back
  *   POLICY_ROOM                                               bytes that the policy puts in front of a header

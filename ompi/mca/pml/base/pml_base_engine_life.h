@@ -264,8 +264,22 @@ static void engine_link_back(mca_pml_peer_t *peer, mca_pml_link_t *link)
     }
 }
 
+/* Nothing gets through. With another link to go on with, what it holds is wanted back now; without, it is waited for. */
+static void engine_link_silent(mca_pml_peer_t *peer, mca_pml_link_t *link, const char *why)
+{
+    bool other = false;
+    for (int i = 0; i < peer->link_count; i++) {
+        other |= &peer->links[i] != link && peer->links[i].up && !peer->links[i].suspect;
+    }
+    if (other && link->up && (link->module->limits.caps & MCA_BTL_CAP_LET_GO)) {
+        link->module->ops->fail(link->endpoint, why);
+    }
+}
+
 static void engine_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_state_t state, const char *why)
 {
+    static const char *const names[] = {
+        [MCA_BTL_STATE_UP] = "up", [MCA_BTL_STATE_DOWN] = "down", [MCA_BTL_STATE_SILENT] = "silent"};
     mca_pml_peer_t *peer = cookie;
     mca_pml_link_t *link = mca_pml_base_link_of(peer, endpoint);
     if (!link) {
@@ -274,13 +288,15 @@ static void engine_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_sta
     mca_pml_peer_lock(peer);
     if (state == MCA_BTL_STATE_UP) {
         engine_link_back(peer, link);
+    } else if (state == MCA_BTL_STATE_SILENT) {
+        engine_link_silent(peer, link, why);
     } else {
         engine_link_lost(peer, link, why);
     }
     bool any = peer->latency_count > 0;
     mca_pml_peer_unlock(peer);
     mca_base_log("pml", "base", MCA_LOG_DEBUG, "rank %u: link %s is %s: %s", peer->proc->rank, link->module->name,
-                 state == MCA_BTL_STATE_UP ? "up" : "down", why ? why : "no reason given");
+                 names[state], why ? why : "no reason given");
     if (any) {
         engine_flush(peer);
     }

@@ -62,6 +62,47 @@ static inline void engine_recv_done(mca_pml_recv_t *recv)
  * found by its id, or from finding it, until engine_recv_leave(); the last one to leave a full receive completes it.
  */
 
+/*
+ * All bytes of a receive are here, and links are still writing into it: they write, or stand still and wait for, what came
+ * over another link meanwhile. They must let go before the user has the buffer back. Deferred to the owner of progress.
+ */
+static void engine_recv_leave(mca_pml_recv_t *recv, uint64_t offset, size_t len);
+
+static mca_pml_recv_t *engine_displace_next(mca_pml_peer_t *peer, uint32_t *at, bool *more)
+{
+    mca_pml_recv_t *recv = NULL;
+    mca_pml_peer_lock(peer);
+    ompi_request_t *request = mca_pml_base_id_next(peer, at);
+    *more = request != NULL;
+    if (request && request->type == OMPI_REQUEST_RECV) {
+        recv = (mca_pml_recv_t *) request;
+        recv = recv->received >= recv->expected ? recv : NULL;
+    }
+    for (int i = 0; recv && i < peer->link_count; i++) {
+        const mca_pml_link_t *link = &peer->links[i];
+        if (link->module->limits.caps & MCA_BTL_CAP_LET_GO) {
+            recv->placements -= (int32_t) link->module->ops->displace(link->endpoint, recv);
+        }
+    }
+    if (recv) {
+        recv->placements++; /* we */
+    }
+    mca_pml_peer_unlock(peer);
+    return recv;
+}
+
+static void engine_displace(void *context)
+{
+    uint32_t at = 0;
+    bool more = true;
+    while (more) {
+        mca_pml_recv_t *recv = engine_displace_next(context, &at, &more);
+        if (recv) {
+            engine_recv_leave(recv, 0, 0);
+        }
+    }
+}
+
 /* Note that [offset, offset + len) is in place (len 0: nothing), and leave. */
 static void engine_recv_leave(mca_pml_recv_t *recv, uint64_t offset, size_t len)
 {
@@ -73,7 +114,8 @@ static void engine_recv_leave(mca_pml_recv_t *recv, uint64_t offset, size_t len)
     }
     recv->received += fresh;
     recv->placements--;
-    bool done = recv->received >= recv->expected && recv->placements == 0;
+    bool full = recv->received >= recv->expected, done = full && recv->placements == 0;
+    bool doubled = full && fresh > 0 && !done;
     if (done && recv->timed) {
         mca_pml_pace_t *pace = engine_pace(recv->timed, recv->expected);
         engine_note_pace(&pace->frags_ns, &pace->frags, opal_now_ns() - recv->started_ns, recv->expected);
@@ -86,6 +128,8 @@ static void engine_recv_leave(mca_pml_recv_t *recv, uint64_t offset, size_t len)
     mca_pml_peer_unlock(peer);
     if (done) {
         ompi_request_complete(&recv->super);
+    } else if (OPAL_UNLIKELY(doubled) && opal_progress_defer(engine_displace, peer) != OPAL_SUCCESS) {
+        mca_pml_base_out_of_memory("a message that came twice");
     }
 }
 

@@ -361,7 +361,7 @@ static ssize_t engine_piece_in_place(mca_pml_peer_t *peer, mca_pml_link_t *link,
     frag->link = link;
     frag->len = len;
     frag->twin = twin;
-    frag->covered = false;
+    frag->covered = frag->recalled = false;
     frag->traced = OPAL_UNLIKELY(mca_pml_base_trace_on) ? opal_now_ns() : 0;
     send->unconfirmed += len;
     mca_pml_flow_handed(&link->flow, len, now);
@@ -705,6 +705,15 @@ static void engine_flush(mca_pml_peer_t *peer)
 /* Times the expected time after which a link is taken to be stuck; how often that is looked for. */
 enum { ENGINE_STUCK_TIMES = 4, ENGINE_WATCH_US = 10000 };
 
+/* A silent link holds what has arrived another way: have it back, so that its message can complete. */
+static void engine_recall(mca_pml_peer_t *peer, mca_pml_frag_t *frag)
+{
+    mca_pml_link_t *link = frag->link;
+    if (!frag->recalled && link->suspect && (link->module->limits.caps & MCA_BTL_CAP_LET_GO)) {
+        frag->recalled = policy_recall(peer, link, &frag->desc) == MCA_SUCCESS;
+    }
+}
+
 /* What a silent link holds goes over another as well; the receiver drops what it has already. */
 static void engine_double(mca_pml_peer_t *peer, mca_pml_link_t *silent, uint64_t now)
 {
@@ -712,10 +721,14 @@ static void engine_double(mca_pml_peer_t *peer, mca_pml_link_t *silent, uint64_t
     OPAL_LIST_FOREACH (i, tmp, &silent->flight) {
         mca_pml_frag_t *frag = OPAL_CONTAINER_OF(i, mca_pml_frag_t, item);
         mca_pml_link_t *link = engine_soonest_link(peer, silent, now);
+        if (frag->covered) {
+            engine_recall(peer, frag);
+            continue;
+        }
         if (!link || link->suspect) {
             return;
         }
-        if (frag->twin || frag->covered || !frag->send->ptr || frag->len > link->flow.max_frag) {
+        if (frag->twin || frag->len > link->flow.max_frag) {
             continue;
         }
         ssize_t sent = engine_piece_in_place(peer, link, frag->send, le64toh(frag->hdr.offset), frag->len, now, frag);
@@ -822,6 +835,9 @@ static void engine_frag_event(mca_btl_descriptor_t *desc, mca_btl_event_t event,
     if (frag->twin) { /* the other one has the bytes in its care now */
         frag->twin->covered |= arrived;
         frag->twin->twin = NULL;
+        if (arrived) {
+            engine_recall(peer, frag->twin);
+        }
     }
     if (again) {
         opal_list_append(&peer->again, &frag->item);

@@ -95,6 +95,7 @@ typedef struct mca_pml_frag {
     opal_list_item_t item;       /* in its link's `flight` list, or in the peer's `again` list */
     struct mca_pml_frag *twin;   /* the same bytes under way over another link; NULL: none */
     bool covered;                /* ... which are known to have arrived */
+    bool recalled;               /* the link has been asked for it back */
     uint64_t traced;             /* ns: when it was handed over, if there is a trace */
     mca_pml_hdr_frag_t hdr;
     mca_pml_send_t *send;

@@ -30,6 +30,12 @@ static inline int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_bt
     return link->module->ops->send(link->endpoint, desc);
 }
 
+static inline int policy_recall(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc)
+{
+    (void) peer;
+    return link->module->ops->recall(link->endpoint, desc);
+}
+
 static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
 {
     (void) peer;
