@@ -60,6 +60,20 @@ static int start_pml(void)
     return rc;
 }
 
+static void proc_lost(const char *nspace, uint32_t rank)
+{
+    ompi_proc_t *proc = ompi_proc_of_name((mca_btl_name_t) ompi_rte_hash(nspace) << 32 | rank);
+    if (proc && proc != ompi_proc_self()) {
+        mca_pml.lost(proc);
+    }
+}
+
+static int watch_procs(void)
+{
+    ompi_rte_watch(proc_lost);
+    return OPAL_SUCCESS;
+}
+
 /* All components have registered what they know. */
 static int check_parameters(void)
 {
@@ -99,6 +113,7 @@ static const struct {
     {"collectives", mca_coll_base_open, mca_coll_base_close},
     {"communicators", ompi_comm_init, ompi_comm_finalize},
     {"the publication of addresses", ompi_rte_commit, NULL},
+    {"the watch over other processes", watch_procs, NULL},
     {"parameters", check_parameters, NULL},
     {"traffic", NULL, quiesce},
     {"the progress thread", opal_progress_thread_start, opal_progress_thread_stop},

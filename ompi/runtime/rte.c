@@ -766,6 +766,72 @@ int ompi_rte_commit(void)
     return start_fence(collect_cards, start_done, &start);
 }
 
+/* ---- Processes that are lost ---- */
+
+typedef struct loss {
+    pmix_nspace_t nspace;
+    uint32_t rank;
+} loss_t;
+
+static ompi_rte_lost_fn_t lost_fn;
+
+/* In progress. */
+static void deliver_loss(void *arg)
+{
+    loss_t *loss = arg;
+    if (!closed) {
+        lost_fn(loss->nspace, loss->rank);
+    }
+    free(loss);
+}
+
+/* In libpmix's thread. Without memory the links to the process tell the same, later. */
+static void loss_event(size_t id, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
+                       size_t ninfo, pmix_info_t results[], size_t nresults,
+                       pmix_event_notification_cbfunc_fn_t done, void *context)
+{
+    (void) id;
+    (void) status;
+    (void) results;
+    (void) nresults;
+    for (size_t i = 0; i < ninfo; i++) {
+        if (PMIX_CHECK_KEY(&info[i], PMIX_EVENT_AFFECTED_PROC) && info[i].value.type == PMIX_PROC) {
+            source = info[i].value.data.proc;
+        }
+    }
+    loss_t *loss = source ? malloc(sizeof *loss) : NULL;
+    if (loss) {
+        PMIX_LOAD_NSPACE(loss->nspace, source->nspace);
+        loss->rank = source->rank;
+        if (opal_progress_defer(deliver_loss, loss) != OPAL_SUCCESS) {
+            free(loss);
+        }
+        opal_progress_wake();
+    }
+    if (done) {
+        done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, context);
+    }
+}
+
+/* A launcher that knows no events: nothing is lost by that. */
+static void loss_watched(pmix_status_t status, size_t id, void *context)
+{
+    (void) status;
+    (void) id;
+    (void) context;
+}
+
+void ompi_rte_watch(ompi_rte_lost_fn_t fn)
+{
+    static pmix_status_t events[] = {PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_ERR_PROC_ABORTED_BY_SIG,
+                                     PMIX_ERR_PROC_KILLED_BY_CMD};
+    lost_fn = fn;
+    if (!ompi_rte.singleton) {
+        PMIx_Register_event_handler(events, sizeof events / sizeof *events, NULL, 0, loss_event,
+                                    loss_watched, NULL);
+    }
+}
+
 /* ---- Where the others are ---- */
 
 bool ompi_rte_is_local(uint32_t rank, uint32_t *local_rank)

@@ -56,6 +56,11 @@ int ompi_rte_get(const char *nspace, uint32_t rank, const char *key, ompi_rte_ge
 /* Upper half of the names of a job's processes. */
 uint32_t ompi_rte_hash(const char *nspace);
 
+/* From now on fn runs, from progress, when the launcher tells that a process of this job (or of another
+ * one: its name) has ended without MPI_Finalize. Not all launchers do. */
+typedef void (*ompi_rte_lost_fn_t)(const char *nspace, uint32_t rank);
+void ompi_rte_watch(ompi_rte_lost_fn_t fn);
+
 /* Is this rank on our node? O(log local_size). `local_rank` may be NULL. */
 bool ompi_rte_is_local(uint32_t rank, uint32_t *local_rank);
 /* Host name of a rank; "unknown" if nobody tells. Valid until finalize. */

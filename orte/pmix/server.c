@@ -245,6 +245,37 @@ int orte_pmix_server_start(orte_runtime_t *rt)
     return OPAL_SUCCESS;
 }
 
+typedef struct {
+    pmix_proc_t id;
+    pmix_info_t info;
+} loss_t;
+
+/* In libpmix's thread, or from inside the call. */
+static void loss_told(pmix_status_t status, void *arg)
+{
+    loss_t *loss = arg;
+
+    (void)status;
+    PMIX_INFO_DESTRUCT(&loss->info);
+    free(loss);
+}
+
+void orte_pmix_proc_lost(orte_runtime_t *rt, const char *nspace, int rank)
+{
+    loss_t *loss = rt->pmix == NULL ? NULL : calloc(1, sizeof(*loss));
+
+    if (loss == NULL) {
+        return; /* their links to it will tell them, later */
+    }
+    PMIX_LOAD_PROCID(&loss->id, nspace, (pmix_rank_t)rank);
+    PMIX_INFO_LOAD(&loss->info, PMIX_EVENT_AFFECTED_PROC, &loss->id, PMIX_PROC);
+    pmix_status_t rc = PMIx_Notify_event(PMIX_ERR_PROC_TERM_WO_SYNC, &loss->id, PMIX_RANGE_LOCAL,
+                                         &loss->info, 1, loss_told, loss);
+    if (rc != PMIX_SUCCESS) {
+        loss_told(rc, loss);
+    }
+}
+
 int orte_pmix_setup_fork(const orte_proc_t *proc, char ***env)
 {
     pmix_proc_t id;

@@ -572,6 +572,21 @@ void orte_daemons_output_lost(const orte_proc_t *proc, bool is_stderr)
                        ORTE_OOB_CONTROL, &pack);
 }
 
+void orte_daemons_proc_lost(const orte_proc_t *proc)
+{
+    orte_wire_lost_t lost = {.rank = proc->rank, .nspace = proc->job->nspace};
+    orte_runtime_t *rt = proc->job->rt;
+    orte_pack_t pack;
+
+    orte_pmix_proc_lost(rt, lost.nspace, lost.rank);
+    if (rt->daemons == NULL) {
+        return;
+    }
+    orte_pack_init(&pack);
+    orte_wire_pack_lost(&pack, &lost);
+    orte_oob_send_pack(rt->oob, ORTE_OOB_EVERYBODY, ORTE_WIRE_LOST, ORTE_OOB_CONTROL, &pack);
+}
+
 void orte_daemons_consumed(orte_runtime_t *rt, uint32_t index, size_t size)
 {
     orte_oob_consumed(rt->oob, index, size);

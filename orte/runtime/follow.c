@@ -342,6 +342,19 @@ static void take_leave(void *arg, orte_oob_message_t *message)
     orte_plm_when_ended(rt, LEAVE_LIMIT_MS, leave_tree, rt);
 }
 
+static void take_lost(void *arg, orte_oob_message_t *message)
+{
+    orte_runtime_t *rt = arg;
+    orte_wire_lost_t lost;
+
+    if (orte_wire_unpack_lost(message, &lost) != OPAL_SUCCESS) {
+        nonsense(rt, message);
+        return;
+    }
+    orte_pmix_proc_lost(rt, lost.nspace, lost.rank);
+    free(lost.nspace);
+}
+
 static void take_input(void *arg, orte_oob_message_t *message)
 {
     orte_runtime_t *rt = arg;
@@ -430,6 +443,7 @@ static const struct {
     {ORTE_WIRE_FORGET, take_forget},
     {ORTE_WIRE_EXAMINE, take_examine},
     {ORTE_WIRE_LEAVE, take_leave},
+    {ORTE_WIRE_LOST, take_lost},
     {ORTE_WIRE_INPUT, take_input},
     {ORTE_WIRE_OUTPUT_LOST, take_output_lost},
 };

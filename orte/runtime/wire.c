@@ -92,6 +92,26 @@ int orte_wire_unpack_exited(const orte_oob_message_t *message, orte_wire_exited_
     return finished(&unpack, exited->rank >= 0 && exited->pid > 0);
 }
 
+void orte_wire_pack_lost(orte_pack_t *pack, const orte_wire_lost_t *lost)
+{
+    orte_pack_i32(pack, lost->rank);
+    orte_pack_string(pack, lost->nspace);
+}
+
+int orte_wire_unpack_lost(const orte_oob_message_t *message, orte_wire_lost_t *lost)
+{
+    orte_unpack_t unpack;
+
+    orte_unpack_init(&unpack, message->data, message->size);
+    lost->rank = orte_unpack_i32(&unpack);
+    lost->nspace = orte_unpack_string(&unpack);
+    int rc = finished(&unpack, lost->rank >= 0 && lost->nspace != NULL);
+    if (rc != OPAL_SUCCESS) {
+        free(lost->nspace);
+    }
+    return rc;
+}
+
 void orte_wire_pack_stream(orte_pack_t *pack, const orte_wire_stream_t *stream)
 {
     orte_pack_i32(pack, stream->job);

@@ -17,7 +17,8 @@
  *     OUTPUT_LOST (to one) nobody reads           OUTPUT     a piece of a process's stdout or stderr
  *              a process's output any more        OVER       nothing of a job is left on the host;
  *                                                            comes after all its OUTPUT
- *                                                 INPUT_LOST no process there reads stdin any more
+ *     LOST     a process has failed, and          INPUT_LOST no process there reads stdin any more
+ *              its job goes on without it
  *     between any two
  *     ---------------
  *     MODEX, MODEX_REPLY  what a process has put into PMIx
@@ -61,6 +62,7 @@ enum {
     ORTE_WIRE_FORGET,
     ORTE_WIRE_SPAWN,
     ORTE_WIRE_SPAWN_REPLY,
+    ORTE_WIRE_LOST,
 };
 
 /* REPORT. Machines of one kind have equal digests, and only one of them sends its topology. */
@@ -87,6 +89,12 @@ typedef struct {
     int32_t status; /* as from waitpid */
     bool was_connected, was_finalized;
 } orte_wire_exited_t;
+
+/* LOST */
+typedef struct {
+    int32_t rank;
+    char *nspace; /* of its job */
+} orte_wire_lost_t;
 
 /* OUTPUT begins with this, and the rest are the process's bytes; all of OUTPUT_LOST. */
 typedef struct {
@@ -116,6 +124,8 @@ ORTE_DECLSPEC int orte_wire_unpack_notice(const orte_oob_message_t *message,
 ORTE_DECLSPEC void orte_wire_pack_exited(orte_pack_t *pack, const orte_wire_exited_t *exited);
 ORTE_DECLSPEC int orte_wire_unpack_exited(const orte_oob_message_t *message,
                                           orte_wire_exited_t *exited);
+ORTE_DECLSPEC void orte_wire_pack_lost(orte_pack_t *pack, const orte_wire_lost_t *lost);
+ORTE_DECLSPEC int orte_wire_unpack_lost(const orte_oob_message_t *message, orte_wire_lost_t *lost);
 ORTE_DECLSPEC void orte_wire_pack_stream(orte_pack_t *pack, const orte_wire_stream_t *stream);
 /* *data: the bytes behind the header, in the message. */
 ORTE_DECLSPEC int orte_wire_unpack_stream(const orte_oob_message_t *message,

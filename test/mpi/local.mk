@@ -32,6 +32,10 @@ check_PROGRAMS += mpi/coll
 mpi_coll_SOURCES = mpi/coll.c
 mpi_coll_LDADD = $(ompi_lib) -lpthread
 
+# A process is killed; the default links here, others in matrix.sh.
+check_PROGRAMS += mpi/lost
+mpi_lost_LDADD = $(ompi_lib)
+
 # A random mix of messages over links that fail and come back (btl/strand.c, built as outside the tree).
 EXTRA_PROGRAMS += mpi/strands
 mpi_strands_SOURCES = mpi/strands.c

@@ -22,4 +22,6 @@ datatype --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 5
 comm --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 6
 intercomm --mca btl tcp,self
 topo --mca btl tcp,self
+lost --mca btl tcp,self
+lost --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 7
 LIST

@@ -5,7 +5,8 @@
  *   ring           messages of 1 B .. 1 MiB go round; rank 0 prints "SIZE ranks: all well"
  *   code N         the last rank ends with this code after MPI_Finalize
  *   abort N        the last rank calls MPI_Abort, while the others wait
- *   kill           the last rank is killed by SIGKILL, while the others wait */
+ *   kill           the last rank is killed by SIGKILL, while the others wait
+ *   awaited        the same, while the others only receive from it */
 #include <mpi.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -75,6 +76,13 @@ static void wait_for_ever(void)
     }
 }
 
+/* Without having talked to it. */
+static void wait_for_last(void)
+{
+    int word;
+    MPI_Recv(&word, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "where";
@@ -95,6 +103,10 @@ int main(int argc, char **argv)
             raise(SIGKILL);
         }
         wait_for_ever();
+    } else if (strcmp(what, "awaited") == 0 && last) {
+        raise(SIGKILL);
+    } else if (strcmp(what, "awaited") == 0) {
+        wait_for_last();
     }
     MPI_Finalize();
     return strcmp(what, "code") == 0 && last ? code : 0;

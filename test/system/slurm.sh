@@ -58,6 +58,10 @@ run --mpi=pmix -K -N 2 -n 4 "$probe" kill
 tap_ok "srun -K, a rank killed: the job ends" test $code != 0 -a $code != 124
 tap_ok "srun -K, a rank killed: nothing runs on" gone
 
+OMPI_MCA_pml_base_path_timeout=2 run --mpi=pmix -N 3 -n 3 "$probe" awaited
+tap_ok "without -K, who only receives from the killed rank: the job ends" test $code != 0 -a $code != 124
+tap_ok "... and a message says whom it waited for" says "Rank 2 on host h3 can't be reached any more" err
+
 for mpi in none pmi2; do
     run --mpi=$mpi -N 2 -n 4 "$probe" where
     tap_ok "srun --mpi=$mpi: an error" test $code != 0

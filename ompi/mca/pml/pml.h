@@ -66,6 +66,10 @@ typedef struct mca_pml {
                   ompi_request_t **request);
     int (*mrecv)(void *buf, size_t count, ompi_datatype_t *type, ompi_message_t *message, MPI_Status *status);
 
+    /* The process has ended without a farewell: after what it sent has been taken, requests that need it fail. From
+     * progress. */
+    void (*lost)(ompi_proc_t *proc);
+
     /* All that was sent has left us and been confirmed; part of MPI_Finalize, before the fence. */
     int (*drain)(void);
 } mca_pml_t;

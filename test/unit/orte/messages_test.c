@@ -64,6 +64,17 @@ static int read_stream(const orte_oob_message_t *message)
     return orte_wire_unpack_stream(message, &stream, &data, &size);
 }
 
+static int read_lost(const orte_oob_message_t *message)
+{
+    orte_wire_lost_t lost;
+    int rc = orte_wire_unpack_lost(message, &lost);
+
+    if (rc == OPAL_SUCCESS) {
+        free(lost.nspace);
+    }
+    return rc;
+}
+
 static int read_request(const orte_oob_message_t *message)
 {
     orte_wire_request_t request;
@@ -165,6 +176,7 @@ static void test_small(void)
     orte_wire_notice_t notice = {.number = 3, .pid = 77, .code = 9, .text = "because"};
     orte_wire_exited_t exited = {.rank = 4, .pid = 5, .status = 0x700, .was_connected = true};
     orte_wire_stream_t stream = {.rank = 6, .is_stderr = true};
+    orte_wire_lost_t lost = {.rank = 7, .nspace = "mpirun-1"};
     orte_wire_request_t request = {.id = 1ull << 40, .number = -3, .data = (const uint8_t *)"abc",
                                    .size = 3};
     orte_pack_t pack;
@@ -178,6 +190,8 @@ static void test_small(void)
     hurt("an exit", read_exited, &pack, SIZE_MAX);
     orte_wire_pack_end(&pack, 2, true);
     hurt("an end", read_end, &pack, SIZE_MAX);
+    orte_wire_pack_lost(&pack, &lost);
+    hurt("a loss", read_lost, &pack, SIZE_MAX);
     orte_wire_pack_stream(&pack, &stream);
     TAP_OK(pack.size == ORTE_WIRE_STREAM_HEADER, "the header of output has its size");
     orte_pack_raw(&pack, "output", 6);

@@ -66,17 +66,31 @@ static void engine_del_comm(ompi_communicator_t *comm)
 
 /* ---- Links ---- */
 
-/* Take the posted receives that name the peer out of matching. */
+static bool engine_comm_has(const ompi_communicator_t *comm, const ompi_proc_t *proc)
+{
+    for (uint32_t r = 0; r < comm->pml->size; r++) {
+        if (ompi_comm_peer(comm, (int32_t) r) == proc) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Take the posted receives that need the peer out of matching: those that name it, and of those from any source the ones
+ * that are there when the communicator is first told of the loss. Later ones may be served by the others. */
 static void engine_unpost_from(ompi_communicator_t *comm, const mca_pml_peer_t *peer, opal_list_t *failed)
 {
     mca_pml_comm_t *pc = comm->pml;
     mca_pml_comm_lock(pc);
+    bool any = pc->match.wild_posted > 0 && peer->loss > pc->losses_told && engine_comm_has(comm, peer->proc);
     for (uint32_t b = 0; b <= pc->match.bucket_mask; b++) {
         for (mca_pml_key_t *key = pc->match.buckets[b]; key; key = key->next) {
-            ompi_proc_t *proc = key->src >= 0 && !opal_list_is_empty(&key->posted) ? ompi_comm_peer(comm, key->src)
-                                                                                   : NULL;
+            bool concerned = key->src == MCA_PML_ANY ? any && key->tag >= 0
+                             : key->src >= 0 && !opal_list_is_empty(&key->posted) &&
+                                   atomic_load(&ompi_comm_peer(comm, key->src)->pml) == peer;
             opal_list_item_t *i;
-            while (proc && atomic_load(&proc->pml) == peer && (i = opal_list_first(&key->posted))) {
+            while (concerned && (i = opal_list_first(&key->posted))) {
+                pc->losses_told = key->src == MCA_PML_ANY ? peer->loss : pc->losses_told;
                 mca_pml_posted_t *posted = OPAL_CONTAINER_OF(i, mca_pml_posted_t, item);
                 OPAL_CONTAINER_OF(posted, mca_pml_recv_t, posted)->is_posted = false;
                 mca_pml_match_unpost(&pc->match, posted, mca_pml_match_is_wild(key->src, key->tag));
@@ -96,9 +110,12 @@ static void engine_fail_recvs(mca_pml_peer_t *peer)
         engine_unpost_from(OPAL_CONTAINER_OF(i, mca_pml_comm_t, item)->comm, peer, &failed);
     }
     pthread_mutex_unlock(&engine_comms_lock);
+    if (!opal_list_is_empty(&failed)) {
+        mca_pml_base_report_unreachable(peer);
+    }
     while ((i = opal_list_pop(&failed))) {
         mca_pml_recv_t *recv = OPAL_CONTAINER_OF(i, mca_pml_recv_t, posted.item);
-        ompi_status_set(&recv->super.status, recv->src, recv->tag == MCA_PML_ANY ? MPI_ANY_TAG : recv->tag, 0);
+        ompi_status_set(&recv->super.status, recv->src == MCA_PML_ANY ? MPI_ANY_SOURCE : recv->src, recv->tag == MCA_PML_ANY ? MPI_ANY_TAG : recv->tag, 0);
         recv->super.status.MPI_ERROR = MPI_ERR_OTHER;
         engine_recv_done(recv);
     }
@@ -212,9 +229,11 @@ static void engine_path_timeout(void *context)
     opal_timer_del(peer->path_timer);
     peer->path_timer = NULL;
     /* Messages were given up: those after them would never have their turn, so this is for good. */
-    bool lost = peer->latency_count == 0 ||
+    bool lost = peer->latency_count == 0 || peer->gone ||
                 atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_FAILED;
     if (lost) {
+        static uint32_t losses;
+        peer->loss = peer->loss ? peer->loss : ++losses;
         mca_pml_peer_set_state(peer, MCA_PML_PEER_FAILED);
         mca_pml_base_path_watch(peer, ENGINE_FAILED_US, engine_path_timeout);
     }
@@ -253,7 +272,7 @@ static void engine_link_back(mca_pml_peer_t *peer, mca_pml_link_t *link)
     bool was_cut_off = peer->latency_count == 0;
     mca_pml_base_link_up(peer, link);
     engine_divide_all(peer, NULL);
-    if (atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_FAILED) {
+    if (peer->gone || atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_FAILED) {
         return;
     }
     opal_timer_del(peer->path_timer);
@@ -300,6 +319,101 @@ static void engine_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_sta
     if (any) {
         engine_flush(peer);
     }
+}
+
+/* ---- Processes that are lost ---- */
+
+/* What the process sent before it ended is still taken, for a moment. */
+static void engine_lost(ompi_proc_t *proc)
+{
+    mca_pml_peer_t *peer = mca_pml_base_peer_gone(proc);
+    if (!peer) {
+        mca_pml_base_out_of_memory("a process that is lost");
+        return;
+    }
+    mca_pml_peer_lock(peer);
+    opal_timer_del(peer->path_timer);
+    peer->path_timer = NULL;
+    mca_pml_base_path_watch(peer, ENGINE_FAILED_US, engine_path_timeout);
+    mca_pml_peer_unlock(peer);
+}
+
+/* Add a process that a receive waits for; the room doubles at powers of two. */
+static void engine_awaited_add(ompi_proc_t ***procs, size_t *count, ompi_proc_t *proc)
+{
+    if ((*count & (*count - 1)) == 0) {
+        ompi_proc_t **more = realloc(*procs, (*count ? 2 * *count : 1) * sizeof(**procs));
+        if (!more) {
+            return; /* next time */
+        }
+        *procs = more;
+    }
+    (*procs)[(*count)++] = proc;
+}
+
+/* Those that a communicator's receives have waited for since the last look; for one from any source, those that have been
+ * talked to. */
+static void engine_awaited_in(ompi_communicator_t *comm, ompi_proc_t ***procs, size_t *count)
+{
+    mca_pml_comm_t *pc = comm->pml;
+    bool any = false;
+    mca_pml_comm_lock(pc);
+    for (uint32_t b = 0; b <= pc->match.bucket_mask; b++) {
+        for (mca_pml_key_t *key = pc->match.buckets[b]; key; key = key->next) {
+            opal_list_item_t *first = opal_list_first(&key->posted);
+            if (first && OPAL_CONTAINER_OF(first, mca_pml_posted_t, item)->age < pc->watched_age) {
+                any |= key->src < 0;
+                if (key->src >= 0) {
+                    engine_awaited_add(procs, count, ompi_comm_peer(comm, key->src));
+                }
+            }
+        }
+    }
+    for (uint32_t r = 0; any && r < pc->size; r++) {
+        if (atomic_load(&pc->peers[r])) {
+            engine_awaited_add(procs, count, ompi_comm_peer(comm, (int32_t) r));
+        }
+    }
+    pc->watched_age = pc->match.next_age;
+    mca_pml_comm_unlock(pc);
+}
+
+/* Send something over a link that can fail, unless it has something to confirm anyway. */
+static void engine_ask(mca_pml_peer_t *peer)
+{
+    mca_pml_hdr_common_t hdr;
+    bool ready = atomic_load_explicit(&peer->state, memory_order_acquire) == MCA_PML_PEER_READY;
+    if (peer->proc == ompi_proc_self() || (ready && !mca_pml_base_peer_idle(peer))) {
+        return;
+    }
+    mca_pml_peer_lock(peer);
+    mca_pml_link_t *link = engine_latency_link(peer);
+    bool useful = link ? link->module->limits.caps & MCA_BTL_CAP_CAN_FAIL : !ready;
+    if (useful && !peer->gone && opal_list_is_empty(&peer->control)) {
+        engine_send_control(peer, &hdr, sizeof(hdr), MCA_PML_HDR_CREDIT);
+    }
+    mca_pml_peer_unlock(peer);
+}
+
+/* Who only receives would never learn that the sender is gone: a connection that was not made can't break, one whose other end
+ * has vanished does not tell. So whoever waits long makes contact. */
+static void engine_look_after_awaited(void)
+{
+    ompi_proc_t **procs = NULL;
+    size_t count = 0;
+    opal_list_item_t *i, *tmp;
+    pthread_mutex_lock(&engine_comms_lock);
+    OPAL_LIST_FOREACH (i, tmp, &engine_comms) {
+        engine_awaited_in(OPAL_CONTAINER_OF(i, mca_pml_comm_t, item)->comm, &procs, &count);
+    }
+    pthread_mutex_unlock(&engine_comms_lock);
+    for (size_t n = 0; n < count; n++) {
+        mca_pml_peer_t *peer = procs[n] ? mca_pml_base_peer(procs[n]) : NULL;
+        if (peer) {
+            engine_ask(peer);
+        }
+    }
+    free(procs);
 }
 
 static void *engine_incoming(mca_btl_module_t *module, mca_btl_name_t name)
@@ -373,9 +487,12 @@ static int engine_init(const char *name, mca_pml_t *pml)
         .mprobe = engine_mprobe,
         .imrecv = engine_imrecv,
         .mrecv = engine_mrecv,
+        .lost = engine_lost,
         .drain = engine_drain,
     };
     mca_pml_base_peer_ready = engine_peer_ready;
     mca_pml_base_frag_room = sizeof(mca_pml_hdr_frag_t) + POLICY_ROOM;
-    return mca_pml_base_peers_init(name, &engine_upcalls);
+    int64_t wait_s = mca_pml_base_params.path_timeout > 0 ? mca_pml_base_params.path_timeout : 1;
+    int rc = mca_pml_base_watch((uint64_t) wait_s * 1000000, engine_look_after_awaited);
+    return rc ? rc : mca_pml_base_peers_init(name, &engine_upcalls);
 }

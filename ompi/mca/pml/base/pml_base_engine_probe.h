@@ -40,6 +40,24 @@ static mca_pml_message_t *engine_probe_find(ompi_communicator_t *comm, int src, 
     return message;
 }
 
+/* Will a message from there never come? */
+static bool engine_source_failed(const ompi_communicator_t *comm, int src)
+{
+    ompi_proc_t *proc = src >= 0 ? ompi_comm_peer(comm, src) : NULL;
+    mca_pml_peer_t *peer = proc ? atomic_load_explicit(&proc->pml, memory_order_acquire) : NULL;
+    return peer && atomic_load_explicit(&peer->state, memory_order_acquire) == MCA_PML_PEER_FAILED;
+}
+
+/* What a probe that found nothing returns. */
+static int engine_probe_nothing(const ompi_communicator_t *comm, int src)
+{
+    if (!engine_source_failed(comm, src)) {
+        return MPI_SUCCESS;
+    }
+    mca_pml_base_report_unreachable(atomic_load(&ompi_comm_peer(comm, src)->pml));
+    return MPI_ERR_OTHER;
+}
+
 static int engine_iprobe(int src, int tag, ompi_communicator_t *comm, bool *found, MPI_Status *status)
 {
     if (src == MPI_PROC_NULL) {
@@ -52,7 +70,7 @@ static int engine_iprobe(int src, int tag, ompi_communicator_t *comm, bool *foun
         opal_progress();
         *found = engine_probe_find(comm, src, tag, false, status) != NULL;
     }
-    return MPI_SUCCESS;
+    return *found ? MPI_SUCCESS : engine_probe_nothing(comm, src);
 }
 
 typedef struct engine_probe_wait {
@@ -69,7 +87,7 @@ static bool engine_probe_check(void *context)
     if (!w->message) { /* a taken message is taken once */
         w->message = engine_probe_find(w->comm, w->src, w->tag, w->take, w->status);
     }
-    return w->message != NULL;
+    return w->message != NULL || engine_source_failed(w->comm, w->src);
 }
 
 static int engine_probe(int src, int tag, ompi_communicator_t *comm, MPI_Status *status)
@@ -80,7 +98,7 @@ static int engine_probe(int src, int tag, ompi_communicator_t *comm, MPI_Status 
         return MPI_SUCCESS;
     }
     opal_progress_wait_until(engine_probe_check, &w);
-    return MPI_SUCCESS;
+    return w.message ? MPI_SUCCESS : engine_probe_nothing(comm, src);
 }
 
 static ompi_message_t *engine_message_new(ompi_communicator_t *comm, mca_pml_message_t *arrival)
@@ -112,7 +130,7 @@ static int engine_improbe(int src, int tag, ompi_communicator_t *comm, bool *fou
     }
     *found = arrival != NULL;
     *message = arrival ? engine_message_new(comm, arrival) : NULL;
-    return MPI_SUCCESS;
+    return arrival ? MPI_SUCCESS : engine_probe_nothing(comm, src);
 }
 
 static int engine_mprobe(int src, int tag, ompi_communicator_t *comm, ompi_message_t **message, MPI_Status *status)
@@ -124,6 +142,9 @@ static int engine_mprobe(int src, int tag, ompi_communicator_t *comm, ompi_messa
         return MPI_SUCCESS;
     }
     opal_progress_wait_until(engine_probe_check, &w);
+    if (!w.message) {
+        return engine_probe_nothing(comm, src);
+    }
     *message = engine_message_new(comm, w.message);
     return MPI_SUCCESS;
 }

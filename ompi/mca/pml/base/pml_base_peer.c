@@ -202,6 +202,30 @@ void mca_pml_base_path_watch(mca_pml_peer_t *peer, uint64_t us, void (*fn)(void 
     }
 }
 
+static struct {
+    opal_event_t *timer;
+    uint64_t us;
+    void (*fn)(void);
+} watch;
+
+static void watch_fired(void *context)
+{
+    (void) context;
+    opal_timer_del(watch.timer);
+    watch.timer = NULL;
+    watch.fn();
+    if (opal_timer_add(watch.us, watch_fired, NULL, &watch.timer) != OPAL_SUCCESS) {
+        mca_pml_base_out_of_memory("a timer");
+    }
+}
+
+int mca_pml_base_watch(uint64_t us, void (*fn)(void))
+{
+    watch.us = us;
+    watch.fn = fn;
+    return opal_timer_add(us, watch_fired, NULL, &watch.timer);
+}
+
 char *mca_pml_base_peer_links(mca_pml_peer_t *peer)
 {
     char *text = NULL;
@@ -322,6 +346,10 @@ static void on_card(int status, const void *card, size_t len, void *context)
     size_t pml_len;
     char *why = NULL;
     mca_pml_peer_lock(peer);
+    if (peer->gone) { /* whatever it was, it leads nowhere now */
+        mca_pml_peer_unlock(peer);
+        return;
+    }
     if (status != OPAL_SUCCESS || mca_btl_base_card_check(card, len, &pml, &pml_len) != OPAL_SUCCESS) {
         if (asprintf(&why, "its address could not be found (%s)",
                      opal_strerror(status != OPAL_SUCCESS ? status : OPAL_ERR_PARSE)) < 0) {
@@ -364,21 +392,37 @@ static mca_pml_peer_t *new_peer(ompi_proc_t *proc)
     return peer;
 }
 
-mca_pml_peer_t *mca_pml_base_peer(ompi_proc_t *proc)
+/* The process's peer, *made now or before. NULL: out of memory. */
+static mca_pml_peer_t *find_or_make(ompi_proc_t *proc, bool *made)
 {
-    mca_pml_peer_t *peer = atomic_load_explicit(&proc->pml, memory_order_acquire);
-    if (peer) {
-        return peer;
-    }
     pthread_mutex_lock(&peers_lock);
-    peer = atomic_load_explicit(&proc->pml, memory_order_acquire);
-    bool made = !peer && (peer = new_peer(proc));
-    if (made) {
+    mca_pml_peer_t *peer = atomic_load_explicit(&proc->pml, memory_order_acquire);
+    *made = !peer && (peer = new_peer(proc));
+    if (*made) {
         opal_list_append(&mca_pml_base_peers, &peer->all_item);
         atomic_store_explicit(&proc->pml, peer, memory_order_release);
     }
     pthread_mutex_unlock(&peers_lock);
-    if (!made) {
+    return peer;
+}
+
+mca_pml_peer_t *mca_pml_base_peer_gone(ompi_proc_t *proc)
+{
+    bool made;
+    mca_pml_peer_t *peer = find_or_make(proc, &made);
+    if (peer) {
+        mca_pml_peer_lock(peer);
+        peer->gone = true;
+        mca_pml_peer_unlock(peer);
+    }
+    return peer;
+}
+
+mca_pml_peer_t *mca_pml_base_peer(ompi_proc_t *proc)
+{
+    mca_pml_peer_t *peer = atomic_load_explicit(&proc->pml, memory_order_acquire);
+    bool made = false;
+    if (peer || !(peer = find_or_make(proc, &made)) || !made) {
         return peer;
     }
     if (proc == ompi_proc_self()) {
@@ -415,6 +459,8 @@ int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls)
 void mca_pml_base_peers_fini(void)
 {
     opal_list_item_t *i;
+    opal_timer_del(watch.timer);
+    watch.timer = NULL;
     mca_pml_base_trace_end();
     mca_pml_base_pvars_close();
     while ((i = opal_list_pop(&mca_pml_base_peers))) {

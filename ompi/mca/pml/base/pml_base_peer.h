@@ -90,6 +90,8 @@ typedef struct mca_pml_peer {
     opal_list_t again;            /* mca_pml_frag_t that a link gave back */
     opal_list_item_t all_item;    /* in the list of all peers */
     char *why;                    /* FAILED, or no link at present */
+    bool gone;                    /* its process has ended without a farewell */
+    uint32_t loss;                /* FAILED after it was READY: the how-manieth of our peers; 0: not so */
     opal_event_t *path_timer;     /* runs while no link is up, and on when the peer has failed */
     opal_event_t *bulk_timer;     /* runs while several links carry long messages */
 } mca_pml_peer_t;
@@ -120,6 +122,10 @@ void mca_pml_base_peers_fini(void);
  * LOOKUP. NULL: out of memory. Thread-safe. */
 mca_pml_peer_t *mca_pml_base_peer(ompi_proc_t *proc);
 extern void (*mca_pml_base_peer_ready)(mca_pml_peer_t *peer);
+/* The same for a process that has ended, without a look-up. Sets `gone`. */
+mca_pml_peer_t *mca_pml_base_peer_gone(ompi_proc_t *proc);
+/* Call fn() every so many microseconds, from progress, until the peers are taken down. */
+int mca_pml_base_watch(uint64_t us, void (*fn)(void));
 
 /* The link of an endpoint. */
 mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint);

@@ -21,6 +21,8 @@ typedef struct mca_pml_comm {
     pthread_mutex_t lock;
     mca_pml_match_t match;
     uint32_t size;
+    uint32_t losses_told;        /* receives from any source have been told of lost peers up to this one */
+    uint64_t watched_age;        /* receives posted before this one waited when they were looked at last */
     uint64_t origin;             /* the words `context` and `src` of our MATCH headers, in wire order */
     ompi_communicator_t *comm;
     opal_list_item_t item;       /* in the engine's list of all */

@@ -165,6 +165,12 @@ void mca_pml_base_out_of_memory(const char *what)
 void mca_pml_base_report_unreachable(mca_pml_peer_t *peer)
 {
     const char *host = ompi_proc_host(peer->proc);
+    if (peer->gone) {
+        opal_show_help("pml:gone",
+                       "Rank %u on host %s has ended, or was killed, without MPI_Finalize: messages to it and from it fail.",
+                       peer->proc->rank, host);
+        return;
+    }
     if (peer->link_count == 0) {
         opal_show_help("pml:unreachable",
                        "Rank %u on host %s can't be reached: %s.\n"

@@ -88,6 +88,17 @@ static int clamp_code(int code)
     return (code & 0xff) != 0 ? code & 0xff : 1;
 }
 
+/* A process has failed: the job ends, or goes on without it. */
+static void proc_failed(const orte_proc_t *proc, int exit_code)
+{
+    const orte_job_t *job = proc->job;
+
+    if (job->rt->opt.continuous) {
+        orte_daemons_proc_lost(proc);
+    }
+    fail(proc->job, exit_code, !job->rt->opt.continuous);
+}
+
 static const char *consequence(const orte_job_t *job)
 {
     if (job->rt->opt.continuous || job->nalive == 0) {
@@ -116,7 +127,7 @@ static void exited_with_code(orte_proc_t *proc, int code)
     if (!job->failed && !job->rt->opt.quiet) {
         orte_report("%s exited with code %d%s", who, code, consequence(job));
     }
-    fail(job, code, !job->rt->opt.continuous);
+    proc_failed(proc, code);
 }
 
 static void killed_by_signal(orte_proc_t *proc, int status)
@@ -132,7 +143,7 @@ static void killed_by_signal(orte_proc_t *proc, int status)
         orte_report("%s was killed by signal %d (%s)%s%s", who, number, strsignal(number),
                     WCOREDUMP(status) ? ", core dumped" : "", consequence(job));
     }
-    fail(job, ORTE_EXIT_SIGNAL_BASE + number, !job->rt->opt.continuous);
+    proc_failed(proc, ORTE_EXIT_SIGNAL_BASE + number);
 }
 
 static void left_without_finalize(orte_proc_t *proc)
@@ -145,7 +156,7 @@ static void left_without_finalize(orte_proc_t *proc)
         orte_report("%s exited with code 0 but without MPI_Finalize, while other ranks may wait "
                     "for it%s", who, consequence(job));
     }
-    fail(job, 1, !job->rt->opt.continuous);
+    proc_failed(proc, 1);
 }
 
 /* "job 2, "; nothing for the first. */

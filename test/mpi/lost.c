@@ -1,0 +1,147 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A process is killed and the job goes on (--continuous): whatever waits for it, or is asked of it later, ends
+ * with an error, be it that they have talked before or not; what it had sent arrives; the others go on.
+ */
+#include <signal.h>
+#include <time.h>
+#include <mpi.h>
+
+#include "support/mpi_test.h"
+
+enum { VICTIM = 1, LONG = 4 << 20, WORDS = 9 };
+
+static int rank, size;
+
+static void pause_ms(long ms)
+{
+    struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&t, NULL);
+}
+
+static void start(void)
+{
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+}
+
+static void die(void)
+{
+    pause_ms(300); /* the others are at their receives by then; if not, they meet one who is dead */
+    raise(SIGKILL);
+}
+
+/* Requests of all kinds that only the victim could serve. */
+static void wait_in_vain(void)
+{
+    static char data[LONG];
+    int word = 0, any = 0, whatever = 0;
+    MPI_Request requests[5];
+    MPI_Status statuses[5];
+    MPI_Irecv(&word, 1, MPI_INT, VICTIM, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(&any, 1, MPI_INT, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &requests[1]);
+    MPI_Irecv(&whatever, 1, MPI_INT, VICTIM, 3, MPI_COMM_WORLD, &requests[2]);
+    MPI_Issend(&rank, 1, MPI_INT, VICTIM, 4, MPI_COMM_WORLD, &requests[3]);
+    MPI_Isend(data, LONG, MPI_BYTE, VICTIM, 5, MPI_COMM_WORLD, &requests[4]);
+    MPI_CHECK(MPI_Waitall(5, requests, statuses) == MPI_ERR_IN_STATUS);
+    for (int i = 0; i < 5; i++) {
+        MPI_CHECK(statuses[i].MPI_ERROR == MPI_ERR_OTHER);
+    }
+}
+
+static void ask_again(void)
+{
+    int word = 0, flag;
+    MPI_Message message;
+    MPI_CHECK(MPI_Recv(&word, 1, MPI_INT, VICTIM, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Ssend(&word, 1, MPI_INT, VICTIM, 1, MPI_COMM_WORLD) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Probe(VICTIM, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Iprobe(VICTIM, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Mprobe(VICTIM, 1, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+}
+
+/* Receives from any source have been told once, and work again. The exit code is the victim's, so that all was well is
+ * said. */
+static void go_on(void)
+{
+    int all = mpi_test_failures, failures = 0;
+    if (rank != 0) {
+        MPI_Send(&all, 1, MPI_INT, 0, WORDS, MPI_COMM_WORLD);
+        return;
+    }
+    for (int i = 2; i < size; i++) {
+        MPI_CHECK(MPI_Recv(&failures, 1, MPI_INT, MPI_ANY_SOURCE, WORDS, MPI_COMM_WORLD, MPI_STATUS_IGNORE) ==
+                  MPI_SUCCESS);
+        all += failures;
+    }
+    printf("%d failures in %d processes\n", all + mpi_test_failures, size - 1);
+}
+
+static void outlive(void)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    wait_in_vain();
+    ask_again();
+    go_on();
+    MPI_Finalize();
+}
+
+static void strangers(void)
+{
+    start();
+    if (rank == VICTIM) {
+        die();
+    }
+    outlive();
+}
+
+/* The last words are read when the sender has been dead for long. */
+static void friends(void)
+{
+    start();
+    int word = rank;
+    MPI_Allreduce(MPI_IN_PLACE, &word, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < size && rank == VICTIM; i++) {
+        if (i != VICTIM) {
+            MPI_Send(&i, 1, MPI_INT, i, WORDS, MPI_COMM_WORLD);
+        }
+    }
+    if (rank == VICTIM) {
+        die();
+    }
+    pause_ms(800);
+    MPI_Recv(&word, 1, MPI_INT, VICTIM, WORDS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_CHECK(word == rank);
+    outlive();
+}
+
+static void fatal(void)
+{
+    start();
+    if (rank == VICTIM) {
+        die();
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_CHECK(!"reached");
+}
+
+static const mpi_test_t tests[] = {
+    {.name = "strangers", .np = 4, .exit_code = 137, .fn = strangers,
+     .says = "0 failures in 3 processes"},
+    {.name = "friends", .np = 4, .exit_code = 137, .fn = friends,
+     .says = "0 failures in 3 processes"},
+    {.name = "fatal", .np = 4, .exit_code = 137, .fn = fatal,
+     .says = "without MPI_Finalize: messages to it and from it fail"},
+};
+
+int main(int argc, char **argv)
+{
+    const char *given = getenv("MPIRUN_ARGS");
+    char args[1024];
+    snprintf(args, sizeof args, "--continuous %s", given ? given : "");
+    if (argc == 1 || getenv("MPI_TEST_JUDGE")) {
+        setenv("MPIRUN_ARGS", args, 1);
+    }
+    return mpi_test_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
