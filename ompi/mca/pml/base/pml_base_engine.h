@@ -138,10 +138,8 @@ static void engine_queue_raw(mca_pml_peer_t *peer, const void *hdr, size_t hdr_l
     opal_list_append(&peer->control, &raw->item);
 }
 
-/* Send a header alone; it waits in the control list if no link takes it. The caller holds the peer's lock. */
-static void engine_send_control(mca_pml_peer_t *peer, void *hdr, size_t len, uint8_t type)
+static void engine_put_control(mca_pml_peer_t *peer, const void *hdr, size_t len)
 {
-    engine_fill_common(peer, hdr, type);
     mca_pml_link_t *link = engine_latency_link(peer);
     if (link && opal_list_is_empty(&peer->control) &&
         policy_short(peer, link, hdr, len, NULL, 0) == MCA_SUCCESS) {
@@ -149,6 +147,24 @@ static void engine_send_control(mca_pml_peer_t *peer, void *hdr, size_t len, uin
         return;
     }
     engine_queue_raw(peer, hdr, len, hdr, 0, false);
+}
+
+/* Send a header alone; it waits in the control list if no link takes it. The caller holds the peer's lock. */
+static void engine_send_control(mca_pml_peer_t *peer, void *hdr, size_t len, uint8_t type)
+{
+    engine_fill_common(peer, hdr, type);
+    engine_put_control(peer, hdr, len);
+}
+
+/* A link fell silent: the peer, which may not have noticed, would send answers over it. The caller holds the peer's lock. */
+static void engine_send_doubt(mca_pml_peer_t *peer)
+{
+    mca_pml_hdr_common_t hdr;
+    if (peer->latency_count > 0 && peer->link_count > 1) {
+        engine_fill_common(peer, &hdr, MCA_PML_HDR_CREDIT);
+        hdr.flags = MCA_PML_FLAG_DOUBT;
+        engine_put_control(peer, &hdr, sizeof(hdr));
+    }
 }
 
 /* Tell the peer of memory that became free, if it has not heard for long. */

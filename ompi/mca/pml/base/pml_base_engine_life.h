@@ -261,6 +261,7 @@ static void engine_link_lost(mca_pml_peer_t *peer, mca_pml_link_t *link, const c
 {
     mca_pml_base_link_down(peer, link, why);
     engine_divide_all(peer, link);
+    engine_send_doubt(peer);
     if (peer->latency_count == 0 && !peer->path_timer) { /* sends wait: a link may come back */
         mca_pml_base_path_watch(peer, (uint64_t) mca_pml_base_params.path_timeout * 1000000,
                                 engine_path_timeout);

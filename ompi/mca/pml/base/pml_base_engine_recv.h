@@ -582,6 +582,40 @@ static void engine_place_cancel(void *cookie, void *token)
     engine_recv_leave(token, 0, 0);
 }
 
+/* ---- Links in doubt ---- */
+
+static void engine_heard(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint)
+{
+    mca_pml_link_t *link = mca_pml_base_link_of(peer, endpoint);
+    mca_pml_peer_lock(peer);
+    if (link && link->suspect) {
+        link->suspect = false;
+        mca_pml_base_peer_relist(peer);
+    }
+    mca_pml_peer_unlock(peer);
+}
+
+/* The peer says that a link is silent. It may be any but the one that said so: answers keep off them until they are heard
+ * from. What is sent over them now lets the link itself find out, if it is silent in this direction too. */
+static void engine_on_doubt(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint)
+{
+    mca_pml_hdr_common_t hdr;
+    mca_pml_peer_lock(peer);
+    for (int i = 0; i < peer->link_count; i++) {
+        mca_pml_link_t *link = &peer->links[i];
+        if (link->endpoint != endpoint && link->up && !link->suspect &&
+            (link->module->limits.caps & MCA_BTL_CAP_CAN_FAIL)) {
+            link->suspect = true;
+            engine_fill_common(peer, &hdr, MCA_PML_HDR_CREDIT);
+            if (policy_short(peer, link, &hdr, sizeof(hdr), NULL, 0) == MCA_SUCCESS) {
+                engine_count(link, sizeof(hdr));
+            }
+        }
+    }
+    mca_pml_base_peer_relist(peer);
+    mca_pml_peer_unlock(peer);
+}
+
 /* Whatever is not a whole message. */
 static OPAL_NOINLINE void engine_arrive_other(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
 {
@@ -594,6 +628,9 @@ static OPAL_NOINLINE void engine_arrive_other(mca_pml_peer_t *peer, mca_btl_arri
     const void *payload = (const char *) arrival->data + hdr_len;
     size_t len = arrival->len - hdr_len;
     engine_take_credit(peer, &hdr->common);
+    if (OPAL_UNLIKELY(peer->any_suspect)) {
+        engine_heard(peer, arrival->endpoint);
+    }
     switch (hdr->common.type) {
     case MCA_PML_HDR_RNDV:
     case MCA_PML_HDR_RGET:
@@ -613,6 +650,9 @@ static OPAL_NOINLINE void engine_arrive_other(mca_pml_peer_t *peer, mca_btl_arri
         engine_on_fin(peer, &hdr->fin);
         break;
     default: /* CREDIT: taken already */
+        if (hdr->common.flags & MCA_PML_FLAG_DOUBT) {
+            engine_on_doubt(peer, arrival->endpoint);
+        }
         break;
     }
 }

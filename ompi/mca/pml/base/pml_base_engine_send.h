@@ -764,6 +764,7 @@ static void engine_watch(mca_pml_peer_t *peer, uint64_t now)
             if (!link->suspect) {
                 link->suspect = true;
                 mca_pml_base_peer_relist(peer); /* leaves the bandwidth list as it is */
+                engine_send_doubt(peer);
             }
             engine_double(peer, link, now);
         }

@@ -8,7 +8,7 @@
  *   ACK     sender's id, receiver's id, range   matched: send [from, to) to the receiver's id
  *   FRAG    receiver's id, offset, payload      a piece of a matched message
  *   FIN     sender's id, bytes                  fetched: the sender's buffer is free
- *   CREDIT  nothing                             the common part says it all
+ *   CREDIT  nothing                             the common part says it all; its flags may say that links are in doubt
  *
  * `credit` is the number of bytes (modulo 2^32) of eager messages of this peer that have left the receiver's memory
  * since the start: cumulative, so that repeats and reordering do no harm.
@@ -32,6 +32,10 @@ enum {
     MCA_PML_HDR_FRAG = 5,
     MCA_PML_HDR_FIN = 6,
     MCA_PML_HDR_CREDIT = 7,
+};
+
+enum {
+    MCA_PML_FLAG_DOUBT = 1, /* of CREDIT: a link between us fell silent; this one works, try the others */
 };
 
 typedef struct mca_pml_hdr_common {

@@ -93,11 +93,13 @@ static void relist_latency(mca_pml_peer_t *peer)
     }
     peer->latency_count = 0;
     peer->latency_next = 0;
+    peer->any_suspect = false;
     /* What fails on one link must fit on any other, those included that are down now. */
     peer->short_max = peer->eager_max = max_frag;
     for (int i = 0; i < peer->link_count; i++) {
         mca_pml_link_t *link = &peer->links[i];
         const mca_btl_limits_t *limits = &link->module->limits;
+        peer->any_suspect |= link->up && link->suspect;
         if (is_candidate(link, suspects) && limits->latency_ns <= least + least / 4) {
             peer->latency[peer->latency_count++] = link;
             peer->short_max = limits->short_max < peer->short_max ? limits->short_max : peer->short_max;

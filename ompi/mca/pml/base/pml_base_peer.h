@@ -69,6 +69,7 @@ typedef struct mca_pml_peer {
     /* Read by every send. */
     _Atomic int state;            /* mca_pml_peer_state_t */
     bool pending_any;             /* `pending` is not empty: sends must queue behind it */
+    bool any_suspect;             /* of the links that are up */
     uint8_t latency_count, bandwidth_count, latency_next, link_count;
     mca_pml_link_t *direct;       /* the only link of the latency list, if a small message may be given to it with
                                    * nothing else to look at: READY, nobody waits, no threads; else NULL */
