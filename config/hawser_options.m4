@@ -75,11 +75,16 @@ AC_DEFUN([HAWSER_OPTIONS], [
 ])
 
 # Programs find the libraries, and libraries each other, by their own place, so that a moved
-# installation works: programs from bindir, libraries side by side, components from below libdir.
-# What the wrapper compilers hand to MPI programs is without this.
+# installation works: programs from bindir, libraries side by side, components from below libdir. Each
+# has the one folder that it needs: the loader looks into some 16 places below every folder that it
+# has not met yet. What the wrapper compilers hand to MPI programs is without this.
 AC_DEFUN([HAWSER_RELOCATABLE], [
-    HAWSER_WRAPPER_LDFLAGS=$HAWSER_LDFLAGS
-    AC_SUBST([HAWSER_WRAPPER_LDFLAGS])
+    HAWSER_PROGRAM_LDFLAGS="$HAWSER_LDFLAGS -Wl,-rpath,'\$\$ORIGIN/../lib'"
+    HAWSER_LIBRARY_LDFLAGS="$HAWSER_LDFLAGS -Wl,-rpath,'\$\$ORIGIN'"
+    HAWSER_COMPONENT_LDFLAGS="$HAWSER_LDFLAGS -Wl,-rpath,'\$\$ORIGIN/..'"
+    AC_SUBST([HAWSER_PROGRAM_LDFLAGS])
+    AC_SUBST([HAWSER_LIBRARY_LDFLAGS])
+    AC_SUBST([HAWSER_COMPONENT_LDFLAGS])
     hawser_prefix=$prefix
     test "$hawser_prefix" = NONE && hawser_prefix=$ac_default_prefix
     hawser_bindir=`(prefix=$hawser_prefix; exec_prefix=$prefix; eval eval echo "$bindir")`
@@ -88,8 +93,7 @@ AC_DEFUN([HAWSER_RELOCATABLE], [
         ["$hawser_prefix"/*:"$hawser_prefix"/*],
         [hawser_up=`echo "$hawser_bindir" | sed "s|^$hawser_prefix/*||; s|[[^/]][[^/]]*|..|g"`
          hawser_down=`echo "$hawser_libdir" | sed "s|^$hawser_prefix/*||"`
-         HAWSER_LDFLAGS="$HAWSER_LDFLAGS -Wl,-rpath,'\$\$ORIGIN/$hawser_up/$hawser_down'"])
-    HAWSER_LDFLAGS="$HAWSER_LDFLAGS -Wl,-rpath,'\$\$ORIGIN' -Wl,-rpath,'\$\$ORIGIN/..'"
+         HAWSER_PROGRAM_LDFLAGS="$HAWSER_LDFLAGS -Wl,-rpath,'\$\$ORIGIN/$hawser_up/$hawser_down'"])
     # libtool puts its own -rpath, the folder configured, before these when it links a library: a moved
     # installation would take the libraries of another one that stands where it stood.
     archive_cmds=`AS_ECHO(["$archive_cmds"]) |

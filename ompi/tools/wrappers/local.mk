@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # Wrapper compilers and pkg-config files.
 bin_PROGRAMS += mpicc mpicxx
-wrapper_cppflags = $(AM_CPPFLAGS) -DWRAPPER_LDFLAGS='"$(HAWSER_WRAPPER_LDFLAGS)"'
+wrapper_cppflags = $(AM_CPPFLAGS) -DWRAPPER_LDFLAGS='"$(HAWSER_LDFLAGS)"'
 mpicc_SOURCES = tools/wrappers/wrapper.c
 mpicc_CPPFLAGS = $(wrapper_cppflags) -DWRAPPER_COMPILER='"$(CC)"'
 mpicc_LDADD = $(top_builddir)/opal/libhawser-opal.la

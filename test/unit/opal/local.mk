@@ -37,10 +37,10 @@ unit_opal_mca_var_test_SOURCES = unit/opal/mca/var_test.c unit/opal/mca/scene.h
 unit_opal_mca_var_test_LDADD = $(opal_lib)
 
 # Components for tests of the component architecture: one source, many faults.
-tst_component_ldflags = -module -avoid-version -shared -rpath /nowhere $(HAWSER_LDFLAGS)
+tst_component_ldflags = -module -avoid-version -shared -rpath /nowhere $(HAWSER_COMPONENT_LDFLAGS)
 check_LTLIBRARIES += unit/opal/mca/libtstgone.la
 unit_opal_mca_libtstgone_la_SOURCES = unit/opal/mca/tst_needed.c
-unit_opal_mca_libtstgone_la_LDFLAGS = -avoid-version -shared -rpath /nowhere $(HAWSER_LDFLAGS)
+unit_opal_mca_libtstgone_la_LDFLAGS = -avoid-version -shared -rpath /nowhere $(HAWSER_COMPONENT_LDFLAGS)
 check_LTLIBRARIES += unit/opal/mca/mca_tst_good.la
 unit_opal_mca_mca_tst_good_la_SOURCES = unit/opal/mca/tst_component.c
 unit_opal_mca_mca_tst_good_la_LDFLAGS = $(tst_component_ldflags)
