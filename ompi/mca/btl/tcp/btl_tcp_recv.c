@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include "ompi/mca/btl/base/btl_base_place.h"
 
 enum {
     READS_PER_VISIT = 4,          /* then others have their turn */
@@ -185,20 +186,6 @@ static void copy_to_place(btl_tcp_placing_t *placing, const uint8_t *data, size_
     }
 }
 
-/* A place must take exactly the payload and leave a header that we hold whole. */
-static bool place_is_sane(const mca_btl_place_t *place, size_t head_len, size_t len)
-{
-    size_t sum = place->header_len;
-    if (place->iov_count == 0 || place->iov_count > MCA_BTL_IOV_MAX ||
-        place->header_len > head_len || place->header_len > MCA_BTL_HEADER_MAX) {
-        return false;
-    }
-    for (uint32_t i = 0; i < place->iov_count; i++) {
-        sum += place->iov[i].iov_len;
-    }
-    return sum == len;
-}
-
 /* The frame at rpos is not complete. Ask where its payload should go, and move there what we have.
  */
 static bool try_place(mca_btl_endpoint_t *ep, const btl_tcp_frame_t *frame)
@@ -211,7 +198,7 @@ static bool try_place(mca_btl_endpoint_t *ep, const btl_tcp_frame_t *frame)
     if (!ep->module->super.upcalls->place(ep->cookie, head, head_len, frame->len, &place)) {
         return false;
     }
-    if (!place_is_sane(&place, head_len, frame->len)) {
+    if (!mca_btl_base_place_is_sane(&place, head_len, frame->len)) {
         ep->module->super.upcalls->place_cancel(ep->cookie, place.token);
         return false;
     }
