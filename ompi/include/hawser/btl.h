@@ -23,14 +23,15 @@
  * take more. MCA_ERR_UNREACHABLE means that the endpoint is down (and upcalls->state has said or will say so).
  *
  * Confirmation. A fragment is *confirmed* when the peer's BTL has handed it up. A link that can't lose what it
- * took (shared memory) confirms at once. A link that may fail keeps the bytes of send_short and commit until they
+ * took (shared memory) confirms at once; so does one without MCA_BTL_CAP_RELIABLE, when what it took is on its way:
+ * it promises nothing, keeps nothing, and its user knows. A link that may fail keeps the bytes of send_short and commit until they
  * are confirmed, and if it fails hands them back through upcalls->returned(), in order. A descriptor ends in
  * exactly one MCA_BTL_CONFIRMED or MCA_BTL_UNCONFIRMED event. Before it, at most once, MCA_BTL_REUSABLE says that
  * the payload's memory may be changed. An unconfirmed fragment may have arrived all the same: the user drops
  * repeats.
  *
  * Arrivals are handed up from the module's poller or event callbacks only, whole fragments, exactly once
- * each, in order if the module says MCA_BTL_CAP_ORDERED. The data is valid during the upcall; who needs it longer
+ * each (at most once without MCA_BTL_CAP_RELIABLE), in order if the module says MCA_BTL_CAP_ORDERED. The data is valid during the upcall; who needs it longer
  * calls keep() inside the upcall (the BTL may copy) and release() later. An upcall may call send functions, add_peer(),
  * keep() and release() of any module, never a poller.
  *
@@ -64,7 +65,7 @@ extern "C" {
 #endif
 
 #define MCA_BTL_CONTRACT_MAJOR 1
-#define MCA_BTL_CONTRACT_MINOR 3 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO */
+#define MCA_BTL_CONTRACT_MINOR 4 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name */
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -253,7 +254,8 @@ typedef struct mca_btl_module_ops {
     int (*add_peer)(mca_btl_module_t *module, const mca_btl_peer_t *peer, void *cookie,
                     mca_btl_endpoint_t **endpoint, const char **why);
     void (*del_peer)(mca_btl_module_t *module, mca_btl_endpoint_t *endpoint);
-    /* Everything taken has been handed to the peer (confirmed): true. Used to drain before the end. */
+    /* Everything taken has been handed to the peer (confirmed; without MCA_BTL_CAP_RELIABLE: or is lost): true. Used to
+     * drain before the end. */
     bool (*idle)(mca_btl_module_t *module, mca_btl_endpoint_t *endpoint);
     void (*finalize)(mca_btl_module_t *module);
 
@@ -315,6 +317,9 @@ typedef struct mca_btl_component_ops {
     /* The modules, in an array that stays the component's. MCA_ERR_NOT_AVAILABLE: none; the reason has been logged
      * (or reported, if the user must know). */
     int (*init)(const mca_btl_services_t *services, mca_btl_module_t ***modules, size_t *count);
+    /* Since 1.4 (struct_size says whether it is there): used only where the parameter "btl" names it, for it doubles what
+     * another offers, or needs a user that sees to lost data. */
+    bool by_name;
 } mca_btl_component_ops_t;
 
 #ifdef __cplusplus

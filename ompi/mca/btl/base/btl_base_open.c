@@ -3,6 +3,7 @@
 #include "ompi/mca/btl/base/btl_base_private.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -123,6 +124,12 @@ static void describe_job(void)
 
 /* ---- Modules ---- */
 
+static bool is_wanted(const mca_btl_component_ops_t *ops)
+{
+    bool by_name = ops->struct_size > offsetof(mca_btl_component_ops_t, by_name) && ops->by_name;
+    return !by_name || mca_btl_base_framework.include_list;
+}
+
 static int add_modules(mca_btl_module_t **modules, size_t count)
 {
     mca_btl_module_t **grown = realloc(all.modules, (all.count + count) * sizeof(*grown));
@@ -140,6 +147,10 @@ static int init_component(const mca_base_component_t *component)
     const mca_btl_component_ops_t *ops = component->ops;
     mca_btl_module_t **modules = NULL;
     size_t count = 0;
+    if (!is_wanted(ops)) {
+        mca_base_log("btl", "base", MCA_LOG_INFO, "%s: not used: nobody asked for it by name", component->name);
+        return OPAL_SUCCESS;
+    }
     int rc = ops->init(&services, &modules, &count);
     if (rc == OPAL_SUCCESS && count > 0) {
         return add_modules(modules, count);

@@ -89,6 +89,7 @@ typedef struct btl_udp_module {
     btl_udp_socket_t socket[BTL_UDP_CHANNELS];
     _Atomic uint16_t room[BTL_UDP_CHANNELS]; /* KiB granted to each peer now */
     _Atomic bool heated;        /* something was sent: an answer may come */
+    _Atomic bool erred;         /* a send met the error of another datagram: details are queued */
     uint32_t round;             /* of counting who sends */
     uint64_t round_ns;
     unsigned senders, senders_before; /* in this round, in the one before */
@@ -153,7 +154,7 @@ struct mca_btl_endpoint {
     bool owe_report;
     uint32_t round;
     unsigned complaints;        /* errors of the path since something was heard */
-    uint64_t complaint_ns;      /* the first of them */
+    uint64_t complaint_ns, last_complaint_ns; /* the first of them, and the last */
     int complaint;              /* its errno */
     opal_list_item_t care_item, full_item;
     uint64_t care_ns, pause_ns, silent_ns; /* next look; then after; silent since */

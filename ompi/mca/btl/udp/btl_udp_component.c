@@ -163,6 +163,11 @@ static inline bool module_poll(btl_udp_component_t *c, btl_udp_module_t *m, int 
         s->idle_polls = 0;
         l->idle_polls = l->idle_polls < WARM_POLLS ? l->idle_polls : WARM_POLLS;
     }
+    if (OPAL_UNLIKELY(atomic_load_explicit(&m->erred, memory_order_relaxed))) {
+        atomic_store_explicit(&m->erred, false, memory_order_relaxed);
+        btl_udp_errors(s);
+        btl_udp_errors(l);
+    }
     if (is_due(c, s)) {
         *done += socket_poll(m, s);
     }
@@ -311,6 +316,7 @@ static int component_init(const mca_btl_services_t *services, mca_btl_module_t *
 static const mca_btl_component_ops_t component_ops = {
     .struct_size = sizeof(component_ops),
     .init = component_init,
+    .by_name = true,
 };
 
 MCA_EXPORT extern const mca_base_component_t mca_btl_udp_component;

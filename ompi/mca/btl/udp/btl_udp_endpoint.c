@@ -21,6 +21,7 @@ enum {
     COMPLAINT_PAUSE_NS = 50 * MS,
     COMPLAINTS = 3,             /* and for so long, and nothing heard: the path has failed */
     COMPLAINING_NS = 150 * MS,
+    CALM_NS = 2000 * MS,        /* routers tell of one lost datagram in a second */
     GIVE_UP_FACTOR = 10,        /* times the silence after which one fragment may go */
     FIRST_ROOM = 64 * 1024,     /* before the peer has granted any */
 };
@@ -276,6 +277,7 @@ void btl_udp_complain(mca_btl_endpoint_t *ep, int error)
         ep->pause_ns = COMPLAINT_PAUSE_NS;
     }
     ep->complaint = error;
+    ep->last_complaint_ns = now;
     if (ep->complaints >= COMPLAINTS && now - ep->complaint_ns >= COMPLAINING_NS) {
         go_down(ep);
     }
@@ -390,7 +392,7 @@ static bool care_of_waiting(mca_btl_endpoint_t *ep, uint64_t now)
 }
 
 /* Does the path work? */
-static bool care_of_path(mca_btl_endpoint_t *ep)
+static bool care_of_path(mca_btl_endpoint_t *ep, uint64_t now)
 {
     uint64_t most = ep->down ? (uint64_t) mca_btl_udp.params.retry_max_ms * MS : PAUSE_MAX_NS;
     if (ep->complaints == 0 && !ep->down) {
@@ -398,7 +400,7 @@ static bool care_of_path(mca_btl_endpoint_t *ep)
     }
     btl_udp_control(ep, BTL_UDP_PROBE);
     ep->pause_ns = ep->pause_ns * 2 < most ? ep->pause_ns * 2 : most;
-    if (!ep->down && ep->pause_ns == PAUSE_MAX_NS) {
+    if (!ep->down && now - ep->last_complaint_ns > CALM_NS) {
         ep->complaints = 0; /* they have not gone on: a mishap */
     }
     return true;
@@ -415,7 +417,7 @@ static void care_of(mca_btl_endpoint_t *ep, uint64_t now)
     if (ep->part_count > 0) {
         btl_udp_parts_expire(ep, now - part_ns);
     }
-    bool path = care_of_path(ep);
+    bool path = care_of_path(ep, now);
     bool waits = !path && care_of_waiting(ep, now);
     uint64_t pause = path || waits ? ep->pause_ns : part_ns;
     if (path || waits || ep->part_count > 0) {

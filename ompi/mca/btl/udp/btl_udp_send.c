@@ -119,10 +119,11 @@ static inline put_t put(mca_btl_endpoint_t *ep, int fd, const struct msghdr *msg
         if (OPAL_LIKELY(sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)) {
             return PUT_DONE;
         }
-        put_t result = errno == EINTR ? PUT_NO_WAY : put_failed(ep, errno);
+        put_t result = put_failed(ep, errno);
         if (result != PUT_NO_WAY || i == TRIES) {
             return result;
         }
+        atomic_store_explicit(&ep->module->erred, true, memory_order_relaxed);
     }
 }
 
