@@ -246,6 +246,7 @@ typedef struct btl_tcp_component {
     unsigned hot_count;
     opal_list_t blocked;             /* endpoints whose socket is full */
     opal_list_t up;                  /* endpoints with a connection */
+    opal_list_t lost;                /* those in state LOST, or CONNECTING again */
 
     pthread_mutex_t kick_lock;
     mca_btl_endpoint_t *kick_list;
@@ -374,7 +375,7 @@ int btl_tcp_recall(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc);
 void btl_tcp_fail(mca_btl_endpoint_t *ep, const char *why);
 /* The events that recall and fail owe. */
 void btl_tcp_let_go(mca_btl_endpoint_t *ep);
-/* Does anything reach the peer? To be called often. */
+/* Does anything reach the peer? To be called often, also while the connection is lost. */
 void btl_tcp_watch_silence(mca_btl_endpoint_t *ep);
 
 /* btl_tcp_recv.c */

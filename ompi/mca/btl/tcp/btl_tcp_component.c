@@ -363,6 +363,7 @@ static int component_init(const mca_btl_services_t *services, mca_btl_module_t *
         (btl_tcp_component_t){.params = params, .services = services, .threads = services->threads};
     opal_list_init(&c->blocked);
     opal_list_init(&c->up);
+    opal_list_init(&c->lost);
     pthread_mutex_init(&c->kick_lock, NULL);
     pthread_mutex_init(&c->pool_lock, NULL);
     c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

@@ -312,6 +312,7 @@ void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd, uint64_t session, uint6
     ep->up_mark = exchanged(ep);
     ep->was_silent = false;
     ep->still_since_ns = 0;
+    opal_list_remove(&ep->up_item); /* it may be among the lost ones */
     opal_list_append(&mca_btl_tcp.up, &ep->up_item);
     btl_tcp_receive_reset(ep);
     btl_tcp_lock(&ep->lock);
@@ -335,7 +336,7 @@ void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd, uint64_t session, uint6
 static void connection_close(mca_btl_endpoint_t *ep, btl_tcp_state_t state)
 {
     btl_tcp_cool(ep);
-    opal_list_remove(&ep->up_item); /* harmless if it was not up */
+    opal_list_remove(&ep->up_item); /* harmless if it is in no list */
     btl_tcp_unblock(ep);
     if (ep->state == BTL_TCP_UP &&
         (exchanged(ep) != ep->up_mark ||
@@ -411,6 +412,9 @@ void btl_tcp_endpoint_lost(mca_btl_endpoint_t *ep, const char *why)
     BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: connection to rank %u lost: %s", ep->module->super.name,
                 (uint32_t) ep->name, why);
     connection_close(ep, BTL_TCP_LOST);
+    ep->still_since_ns = 0;
+    opal_list_append(&mca_btl_tcp.lost, &ep->up_item);
+    btl_tcp_watchdog_start();
     ep->give_up_ns = mca_btl_tcp.services->now_ns() + limit_ms * 1000000;
     bool first = mca_btl_tcp.services->job->self < ep->name;
     btl_tcp_endpoint_retry(ep, ep->attempts > 0 ? pause_ms(ep) : first ? 0 : FIRST_PAUSE_MS);
@@ -588,6 +592,10 @@ static void watchdog_fired(void *context)
         mca_btl_endpoint_t *ep = OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, up_item);
         btl_tcp_watch_silence(ep);
         again |= stalls ? watch_over(ep) : has_queue(ep);
+    }
+    OPAL_LIST_FOREACH (item, tmp, &c->lost) {
+        btl_tcp_watch_silence(OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, up_item));
+        again = true;
     }
     if (again) {
         btl_tcp_watchdog_start();

@@ -140,8 +140,8 @@ void btl_tcp_let_go(mca_btl_endpoint_t *ep)
 
 /* ---- Silence ---- */
 
-/* How long the connection has been standing still, in ns: something sent is not acknowledged, and
- * nothing else has been meanwhile. Two looks at least: what is under way just now is not late. The
+/* How long the connection has been standing still, in ns: it is lost, or something sent is not
+ * acknowledged, and nothing else has been meanwhile. Two looks at least: what is under way just now is not late. The
  * peer's kernel acknowledges, not the peer: one that computes is not silent. */
 static uint64_t silence(mca_btl_endpoint_t *ep, uint64_t now, uint64_t *round_trip_ns)
 {
@@ -151,8 +151,9 @@ static uint64_t silence(mca_btl_endpoint_t *ep, uint64_t now, uint64_t *round_tr
     btl_tcp_lock(&ep->lock);
     bool waits = ep->head != NULL;
     btl_tcp_unlock(&ep->lock);
-    if (!waits || getsockopt(ep->fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
-        info.tcpi_unacked == 0) {
+    bool lost = ep->state != BTL_TCP_UP;
+    if (!waits || (!lost && (getsockopt(ep->fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
+                             info.tcpi_unacked == 0))) {
         ep->still_since_ns = 0;
         return 0;
     }
