@@ -6,7 +6,7 @@ combinations <<LIST
 p2p --mca btl shm,self
 p2p --mca btl shm,self --mca btl_shm_backing file
 p2p --mca btl shm,self --mca btl_shm_single_copy never
-p2p --mca btl shm,self --mca btl_shm_single_copy always
+p2p --mca btl shm,self --mca btl_shm_single_copy always --mca btl_shm_share_min 8k
 p2p --mca btl tcp,self
 p2p --mca btl shm,tcp,self --mca pml_base_stripe all
 p2p --mca btl shm,self --mca opal_progress_thread 1

@@ -27,6 +27,9 @@
  * the writer clears those words in time (shm_ring.h). A lap may end before the ring does (SKIP; see
  * shm_ring.c). The reader says rarely, on a line of its own, how far it has read.
  *
+ * A long message may be copied once, from address space to address space (shm_cma.c), and by both processes at once
+ * (shm_share.c): the header has the jobs for that.
+ *
  * What is read from shared memory is checked before use: the worst that a wild peer can do is
  * damage messages of its own job.
  */
@@ -37,6 +40,8 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include "hawser/btl.h"
 #include "opal/declspec.h"
@@ -47,7 +52,7 @@
 #define SHM_ALIGNED _Alignas(SHM_LINE)
 
 enum {
-    SHM_VERSION = 2,
+    SHM_VERSION = 3,
     SHM_WORD = 8,             /* bytes before a message's data */
     SHM_SHORT_MAX = 8192 + MCA_BTL_HEADER_MAX,     /* send_short takes at most */
     SHM_MIN_RING = 2048,
@@ -61,6 +66,7 @@ enum {
     SHM_SLOW_INTERVAL = 64,   /* polls between looks at what is rare */
     SHM_QUIET_LOOKS = 16,     /* such looks without a message after which a ring counts as idle */
     SHM_FEW_RINGS = 4,        /* so many are always polled */
+    SHM_JOBS = 4,             /* copies that a process shares with their senders at once */
     SHM_WATCH_US = 200000,    /* between looks whether those waited for still live */
 };
 
@@ -70,6 +76,7 @@ typedef enum {
     SHM_KIND_SKIP = 2,  /* go on at the ring's start; `length` lines are left out */
     SHM_KIND_CHUNK = 3, /* 32 bits each behind the word: number of a chunk, length of the fragment there */
     SHM_KIND_FAR = 4,   /* the fragment starts at the next line */
+    SHM_KIND_HELP = 5,  /* 32 bits each behind the word: number of a job in the writer's segment, its generation */
 } shm_kind_t;
 
 /* Sizes and places in a segment; derived from the number of processes and the parameters. */
@@ -84,6 +91,16 @@ typedef struct shm_layout {
 
 /* ---- What stands in a segment ---- */
 
+/* A copy that two processes share; see shm_share.c. Written by the segment's owner but for claim, done and failed. */
+typedef struct shm_job {
+    SHM_ALIGNED _Atomic uint64_t claim;       /* generation << 32 | the next chunk to take */
+    uint64_t from, to;                        /* in the sender's memory, in the owner's */
+    uint64_t length;
+    uint32_t chunk, count;                    /* bytes of one, how many */
+    SHM_ALIGNED _Atomic uint32_t done;        /* chunks that the sender has written */
+    _Atomic uint32_t failed;                  /* it could not write one */
+} shm_job_t;
+
 typedef struct shm_header {
     _Atomic uint64_t magic;                   /* last: what stands below is there */
     uint32_t version;
@@ -97,6 +114,7 @@ typedef struct shm_header {
     SHM_ALIGNED _Atomic uint32_t announced;   /* rings announced so far; written by senders */
     SHM_ALIGNED _Atomic uint32_t want_chunk;  /* the owner sleeps and waits for a chunk's return */
     _Atomic uint32_t attached;                /* processes that have it mapped, owner not counted */
+    shm_job_t jobs[SHM_JOBS];
 } shm_header_t;
 
 enum { SHM_BULK_UNKNOWN = 0, SHM_BULK_OK = 1, SHM_BULK_REFUSED = 2 };
@@ -127,6 +145,10 @@ typedef struct shm_card {
 } shm_card_t;
 
 /* ---- What a process keeps ---- */
+
+/* process_vm_readv or process_vm_writev. */
+typedef ssize_t (*shm_cma_call_t)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
+                                  unsigned long, unsigned long);
 
 typedef struct shm_module shm_module_t;
 
@@ -166,6 +188,7 @@ struct mca_btl_endpoint {
     atomic_bool watched;                /* is it alive? */
     atomic_bool hopeless;                    /* a send needs chunks, which the peer can't reach */
     atomic_bool no_cma;
+    atomic_bool no_share;                     /* the peer can't write here: don't ask it to help */
     atomic_bool cma_proved;                   /* its pid is the peer here, too */
     uint32_t piece;                     /* of the long message under way; 0: none */
     uint32_t last_chunk;                /* sent to this peer */
@@ -183,6 +206,15 @@ struct mca_btl_endpoint {
     struct sockaddr_un door;
     socklen_t door_len;
 };
+
+/* The owner's side of a job. */
+typedef struct shm_share {
+    atomic_bool busy;
+    atomic_bool waits;              /* for the sender's last chunks; the poller looks */
+    mca_btl_endpoint_t *ep;
+    mca_btl_descriptor_t *desc;
+    uint32_t theirs;                /* chunks that the sender took */
+} shm_share_t;
 
 /* The reader's side of a pair; compact, as all of these are gone through in each poll. */
 typedef struct shm_rx {
@@ -206,6 +238,9 @@ struct shm_module {
 
     shm_rx_t *rx;                /* [0, rx_active) are polled each time, [rx_active, rx_count) rarely */
     uint32_t rx_active, rx_count;
+    shm_share_t shares[SHM_JOBS];
+    _Atomic uint32_t shares_waiting;
+
     uint32_t tell_lines;         /* read without telling the writer, at most */
     uint32_t polls;              /* until the next look at what is rare */
     uint32_t announced_seen;
@@ -232,7 +267,7 @@ struct shm_module {
 
 typedef struct shm_params {
     int64_t backing, single_copy;
-    uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit;
+    uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit, share_min;
     int64_t exclusivity;
 } shm_params_t;
 extern shm_params_t mca_btl_shm_params;
@@ -313,8 +348,18 @@ int mca_btl_shm_register_mem(mca_btl_module_t *module, void *addr, size_t len,
                              uint8_t key[MCA_BTL_KEY_MAX], size_t *key_len,
                              mca_btl_registration_t **registration);
 void mca_btl_shm_deregister_mem(mca_btl_module_t *module, mca_btl_registration_t *registration);
+/* Can this process move data to and from the peer's memory? */
+bool mca_btl_shm_cma_usable(mca_btl_endpoint_t *ep);
 /* Say in the limits that single copy is there. */
 void mca_btl_shm_cma_offer(shm_module_t *m);
+
+/* ---- shm_share.c: single copy by both ---- */
+/* As get() of one piece of memory, with the sender's help; MCA_ERR_AGAIN: not now, do it alone. */
+int mca_btl_shm_share_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote);
+/* The peer asks for help with its job. */
+void mca_btl_shm_share_help(mca_btl_endpoint_t *ep, uint32_t index, uint32_t generation);
+/* Tell the ends of shared copies that had to wait; the number of them. */
+int mca_btl_shm_share_poll(shm_module_t *m);
 
 /* ---- Small helpers ---- */
 

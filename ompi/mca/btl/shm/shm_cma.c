@@ -19,9 +19,6 @@ enum {
     SHM_CMA_MIN = 8 * 1024, /* below it the system call takes longer than any copy */
 };
 
-typedef ssize_t (*shm_cma_call_t)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
-                                  unsigned long, unsigned long);
-
 /* Not permitted, or not there: said once; the user goes on with fragments. */
 static int shm_cma_refused(mca_btl_endpoint_t *ep, int error)
 {
@@ -53,9 +50,12 @@ static bool shm_cma_is_peer(mca_btl_endpoint_t *ep)
     return ep->cma_proved;
 }
 
-/* The kernel may move less than asked for: go on where it stopped. */
-static int shm_cma(mca_btl_endpoint_t *ep, const mca_btl_descriptor_t *desc, uint64_t remote,
-                   shm_cma_call_t call)
+bool mca_btl_shm_cma_usable(mca_btl_endpoint_t *ep)
+{
+    return !ep->no_cma && mca_btl_shm_params.single_copy != SHM_COPY_NEVER && shm_cma_is_peer(ep);
+}
+
+static int shm_cma_ready(mca_btl_endpoint_t *ep)
 {
     if (ep->no_cma || mca_btl_shm_params.single_copy == SHM_COPY_NEVER) {
         return MCA_ERR_NOT_AVAILABLE;
@@ -63,9 +63,13 @@ static int shm_cma(mca_btl_endpoint_t *ep, const mca_btl_descriptor_t *desc, uin
     if (ep->special & SHM_SPECIAL_DOWN) {
         return MCA_ERR_UNREACHABLE;
     }
-    if (!shm_cma_is_peer(ep)) {
-        return shm_cma_refused(ep, errno);
-    }
+    return shm_cma_is_peer(ep) ? MCA_SUCCESS : shm_cma_refused(ep, errno);
+}
+
+/* The kernel may move less than asked for: go on where it stopped. */
+static int shm_cma(mca_btl_endpoint_t *ep, const mca_btl_descriptor_t *desc, uint64_t remote,
+                   shm_cma_call_t call)
+{
     for (uint32_t i = 0; i < desc->iov_count; i++) {
         struct iovec local = desc->iov[i];
         while (local.iov_len > 0) {
@@ -85,13 +89,23 @@ static int shm_cma(mca_btl_endpoint_t *ep, const mca_btl_descriptor_t *desc, uin
 int mca_btl_shm_put(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key)
 {
     (void)key;
-    return shm_cma(ep, desc, remote, process_vm_writev);
+    int rc = shm_cma_ready(ep);
+    return rc == MCA_SUCCESS ? shm_cma(ep, desc, remote, process_vm_writev) : rc;
 }
 
 int mca_btl_shm_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key)
 {
     (void)key;
-    return shm_cma(ep, desc, remote, process_vm_readv);
+    int rc = shm_cma_ready(ep);
+    if (rc == MCA_SUCCESS && desc->iov_count == 1 && desc->iov[0].iov_len >= mca_btl_shm_params.share_min
+        && !ep->module->services->oversubscribed) {
+        rc = mca_btl_shm_share_get(ep, desc, remote);
+        if (rc != MCA_ERR_AGAIN) {
+            return rc;
+        }
+        rc = MCA_SUCCESS;
+    }
+    return rc == MCA_SUCCESS ? shm_cma(ep, desc, remote, process_vm_readv) : rc;
 }
 
 /* SINGLE_COPY: nothing needs registering. */

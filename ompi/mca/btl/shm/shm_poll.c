@@ -79,6 +79,12 @@ static uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t w
         return len > 0 && len <= rest ? len : UINT32_MAX;
     case SHM_KIND_CHUNK:
         return shm_arrive_chunk(m, rx->endpoint, line + SHM_WORD) ? 1 : UINT32_MAX;
+    case SHM_KIND_HELP: {
+        uint32_t what[2];
+        memcpy(what, line + SHM_WORD, sizeof(what));
+        mca_btl_shm_share_help(rx->endpoint, what[0], what[1]);
+        return 1;
+    }
     case SHM_KIND_FAR:
         if (shm_lines_far(len) < rest) {
             shm_prefetch(line + SHM_LINE, shm_lines_far(len));
@@ -293,6 +299,9 @@ int mca_btl_shm_poll(void *context)
     }
     if (OPAL_UNLIKELY(atomic_load_explicit(&m->waiting_count, memory_order_relaxed))) {
         count += shm_call_waiting(m);
+    }
+    if (OPAL_UNLIKELY(atomic_load_explicit(&m->shares_waiting, memory_order_relaxed))) {
+        count += mca_btl_shm_share_poll(m);
     }
     return count;
 }

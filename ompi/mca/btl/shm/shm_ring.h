@@ -121,4 +121,28 @@ static OPAL_ALWAYS_INLINE void shm_wake_reader(mca_btl_endpoint_t *ep)
     }
 }
 
+/* Between the threads that send to a peer. */
+static inline void shm_lock(mca_btl_endpoint_t *ep)
+{
+    if (ep->module->services->threads) {
+        pthread_mutex_lock(&ep->lock);
+    }
+}
+
+static inline void shm_unlock(mca_btl_endpoint_t *ep)
+{
+    if (ep->module->services->threads) {
+        pthread_mutex_unlock(&ep->lock);
+    }
+}
+
+/* After publishing something that a sleeper should see. */
+static inline void shm_published(mca_btl_endpoint_t *ep)
+{
+    if (ep->special & SHM_SPECIAL_FENCE) {
+        atomic_thread_fence(memory_order_seq_cst);
+    }
+    shm_wake_reader(ep);
+}
+
 #endif

@@ -6,20 +6,6 @@
 /* What the room given out by reserve() is; kept in its token[0]. */
 enum { SHM_ROOM_RING = 0, SHM_ROOM_CHUNK = 1 };
 
-static void shm_lock(mca_btl_endpoint_t *ep)
-{
-    if (ep->module->services->threads) {
-        pthread_mutex_lock(&ep->lock);
-    }
-}
-
-static void shm_unlock(mca_btl_endpoint_t *ep)
-{
-    if (ep->module->services->threads) {
-        pthread_mutex_unlock(&ep->lock);
-    }
-}
-
 /* The endpoint will hear of writable() when it has `lines` of room, and a chunk if it wants one. */
 static int shm_refuse(mca_btl_endpoint_t *ep, uint32_t lines, bool chunk)
 {
@@ -48,14 +34,6 @@ static int shm_refuse(mca_btl_endpoint_t *ep, uint32_t lines, bool chunk)
         }
     }
     return MCA_ERR_AGAIN;
-}
-
-static void shm_published(mca_btl_endpoint_t *ep)
-{
-    if (ep->special & SHM_SPECIAL_FENCE) {
-        atomic_thread_fence(memory_order_seq_cst);
-    }
-    shm_wake_reader(ep);
 }
 
 /* Under the endpoint's lock: may it be sent on? */
