@@ -13,11 +13,16 @@ p2p --mca btl shm,self --mca opal_progress_thread 1
 p2p --mca pml chaos --mca btl shm,self
 p2p --mca pml chaos --mca btl tcp,self --mca pml_chaos_seed 2
 p2p --mca pml chaos --mca btl shm,tcp,self --mca pml_base_stripe all --mca pml_chaos_seed 3
+p2p --mca pml dr --mca btl shm,self
+p2p --mca pml dr --mca btl tcp,self
+p2p --mca pml dr --mca btl shm,tcp,self --mca pml_base_stripe all
 coll --mca btl shm,self
 coll --mca btl tcp,self
 # A process of its barrier test waits outside MPI, while what chaos holds must go on.
 coll --mca pml chaos --mca btl shm,tcp,self --mca pml_base_stripe all --mca pml_chaos_seed 4 --mca opal_progress_thread 1
+coll --mca pml dr --mca btl shm,tcp,self
 datatype --mca btl tcp,self
+datatype --mca pml dr --mca btl tcp,self --mca pml_dr_checksum additive32
 datatype --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 5
 comm --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 6
 intercomm --mca btl tcp,self

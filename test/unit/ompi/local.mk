@@ -52,3 +52,9 @@ check_PROGRAMS += unit/ompi/pml/match_test unit/ompi/pml/sched_test unit/ompi/pm
 unit_ompi_pml_sched_test_LDADD = $(ompi_lib) $(opal_lib)
 unit_ompi_pml_match_test_LDADD = $(ompi_lib) $(opal_lib)
 unit_ompi_pml_wire_test_LDADD = $(ompi_lib) $(opal_lib)
+
+# pml/dr: the simulation, its wire format and timer wheel.
+pml_dr_core = $(top_builddir)/ompi/mca/pml/dr/libpml_dr_core.la $(ompi_lib) $(opal_lib)
+check_PROGRAMS += unit/ompi/pml/dr_sim unit/ompi/pml/dr_parts_test
+unit_ompi_pml_dr_sim_LDADD = $(pml_dr_core)
+unit_ompi_pml_dr_parts_test_LDADD = $(pml_dr_core)

@@ -11,9 +11,18 @@
  *   int  policy_recall(peer, link, desc)                      as recall of one that policy_send took
  *   bool policy_arrive(peer, arrival)                         look at what arrived; false: it is not for the engine (yet)
  *   bool policy_is_idle(void)                                 it holds nothing back
+ *   bool policy_returned(peer, data, len)                     a link gave a fragment back; true: the policy sees to it
+ *   void policy_link(peer, link, up)                          a link says that it went down, or came back; under the lock
+ *   void policy_writable(peer, link)                          a link takes more again
+ *   void policy_fail(peer)                                    nothing leads there any more: let go of what is for it
  *   POLICY_ROOM                                               bytes that the policy puts in front of a header
+ *   POLICY_IN_PLACE                                           pieces in the user's memory always go by policy_send
+ *   POLICY_FETCH                                              may the receiver fetch a message by itself?
+ *   POLICY_LOSSY                                              can it use links that are not MCA_BTL_CAP_RELIABLE?
  *
- * What a policy holds back, damages or loses it gives back with engine_returned(), as a link that failed does.
+ * pml_base_policy_plain.h has those of a policy that keeps nothing. policy_arrive() is called without the peer's lock, and
+ * so are the last three; the others under it. What a policy holds back, damages or loses it gives back with
+ * engine_returned(), as a link that failed does.
  *
  * Locks, taken only with threads, never two at once: a communicator's (matching, receive order), a peer's (what is to be sent to it).
  */

@@ -158,6 +158,7 @@ static void engine_fail_matched(mca_pml_peer_t *peer, opal_list_t *failed)
 /* Nothing leads to the peer any more: what waits for it fails. */
 static void engine_fail_peer(mca_pml_peer_t *peer)
 {
+    policy_fail(peer);
     opal_list_t failed = OPAL_LIST_INIT(failed);
     opal_list_item_t *i;
     mca_pml_peer_lock(peer);
@@ -199,6 +200,7 @@ static void engine_writable(void *cookie, mca_btl_endpoint_t *endpoint)
         mca_pml_peer_lock(peer);
         link->blocked = false;
         mca_pml_peer_unlock(peer);
+        policy_writable(peer, link);
         engine_flush(peer);
     }
 }
@@ -217,6 +219,13 @@ static void engine_returned(void *cookie, mca_btl_endpoint_t *endpoint, const vo
     engine_queue_raw(peer, data, hdr_len, (const char *) data + hdr_len, len - hdr_len, true);
     mca_pml_peer_unlock(peer);
     engine_flush(peer);
+}
+
+static void engine_on_returned(void *cookie, mca_btl_endpoint_t *endpoint, const void *data, size_t len, int status)
+{
+    if (!policy_returned(cookie, data, len)) {
+        engine_returned(cookie, endpoint, data, len, status);
+    }
 }
 
 enum { ENGINE_FAILED_US = 1000000 }; /* what is posted for a peer that has failed, fails after this time */
@@ -306,6 +315,9 @@ static void engine_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_sta
         return;
     }
     mca_pml_peer_lock(peer);
+    if (state != MCA_BTL_STATE_SILENT) {
+        policy_link(peer, link, state == MCA_BTL_STATE_UP);
+    }
     if (state == MCA_BTL_STATE_UP) {
         engine_link_back(peer, link);
     } else if (state == MCA_BTL_STATE_SILENT) {
@@ -430,7 +442,7 @@ static const mca_btl_upcalls_t engine_upcalls = {
     .place = engine_place,
     .place_cancel = engine_place_cancel,
     .writable = engine_writable,
-    .returned = engine_returned,
+    .returned = engine_on_returned,
     .state = engine_state,
     .incoming = engine_incoming,
 };
@@ -495,5 +507,5 @@ static int engine_init(const char *name, mca_pml_t *pml)
     mca_pml_base_frag_room = sizeof(mca_pml_hdr_frag_t) + POLICY_ROOM;
     int64_t wait_s = mca_pml_base_params.path_timeout > 0 ? mca_pml_base_params.path_timeout : 1;
     int rc = mca_pml_base_watch((uint64_t) wait_s * 1000000, engine_look_after_awaited);
-    return rc ? rc : mca_pml_base_peers_init(name, &engine_upcalls);
+    return rc ? rc : mca_pml_base_peers_init(name, &engine_upcalls, POLICY_LOSSY);
 }

@@ -619,14 +619,14 @@ static void engine_on_doubt(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endp
 /* Whatever is not a whole message. */
 static OPAL_NOINLINE void engine_arrive_other(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
 {
-    const mca_pml_hdr_t *hdr = arrival->data;
-    size_t hdr_len = mca_pml_hdr_length(hdr, arrival->len);
+    const mca_pml_hdr_t *hdr = (const void *) ((const char *) arrival->data + POLICY_ROOM);
+    size_t hdr_len = mca_pml_hdr_length(hdr, arrival->len - POLICY_ROOM);
     if (OPAL_UNLIKELY(hdr_len == 0)) {
         engine_drop(peer, "no valid header");
         return;
     }
-    const void *payload = (const char *) arrival->data + hdr_len;
-    size_t len = arrival->len - hdr_len;
+    const void *payload = (const char *) hdr + hdr_len;
+    size_t len = arrival->len - POLICY_ROOM - hdr_len;
     engine_take_credit(peer, &hdr->common);
     if (OPAL_UNLIKELY(peer->any_suspect)) {
         engine_heard(peer, arrival->endpoint);
@@ -664,14 +664,15 @@ static void engine_arrive(void *cookie, mca_btl_arrival_t *arrival)
     if (!policy_arrive(peer, arrival)) {
         return;
     }
-    const mca_pml_hdr_t *hdr = arrival->data;
-    if (OPAL_UNLIKELY(arrival->len < sizeof(hdr->match) || hdr->common.type != MCA_PML_HDR_MATCH)) {
+    const mca_pml_hdr_t *hdr = (const void *) ((const char *) arrival->data + POLICY_ROOM);
+    size_t len = arrival->len - POLICY_ROOM;
+    if (OPAL_UNLIKELY(len < sizeof(hdr->match) || hdr->common.type != MCA_PML_HDR_MATCH)) {
         engine_arrive_other(peer, arrival);
         return;
     }
     engine_take_credit(peer, &hdr->common);
-    engine_on_first(peer, arrival, hdr, sizeof(hdr->match), (const char *) arrival->data + sizeof(hdr->match),
-                    arrival->len - sizeof(hdr->match));
+    engine_on_first(peer, arrival, hdr, sizeof(hdr->match), (const char *) hdr + sizeof(hdr->match),
+                    len - sizeof(hdr->match));
 }
 
 /* ---- Posting ---- */

@@ -175,7 +175,7 @@ static inline size_t engine_send_copy_out(const mca_pml_send_t *send, size_t off
 static inline bool engine_can_fetch(const mca_pml_link_t *link, const mca_pml_send_t *send)
 {
     const mca_btl_limits_t *limits = &link->module->limits;
-    return send->ptr && (limits->caps & MCA_BTL_CAP_GET) && (limits->caps & MCA_BTL_CAP_SINGLE_COPY) &&
+    return POLICY_FETCH && send->ptr && (limits->caps & MCA_BTL_CAP_GET) && (limits->caps & MCA_BTL_CAP_SINGLE_COPY) &&
            send->bytes > 0 && (send->bytes >= limits->get_min || send->bytes >= limits->get_try);
 }
 
@@ -414,7 +414,7 @@ static bool engine_is_in_place(const mca_pml_link_t *link, const mca_pml_send_t 
 {
     const mca_btl_limits_t *limits = &link->module->limits;
     if (send->ptr) {
-        return len >= limits->send_min || (now > 0 && (limits->caps & MCA_BTL_CAP_CAN_FAIL));
+        return POLICY_IN_PLACE || len >= limits->send_min || (now > 0 && (limits->caps & MCA_BTL_CAP_CAN_FAIL));
     }
     if (len < limits->send_min) {
         return false;
@@ -448,7 +448,7 @@ static ssize_t engine_piece_at(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_p
                                size_t len, uint64_t now)
 {
     bool in_place = engine_is_in_place(link, send, offset, len, now);
-    if (!in_place) { /* copies on both sides overlap if there are several pieces */
+    if (!in_place || (POLICY_IN_PLACE && len < link->module->limits.send_min)) { /* copies on both sides overlap if there are several pieces */
         size_t share = send->bytes / ENGINE_PIECES > ENGINE_PIECE_MIN ? send->bytes / ENGINE_PIECES : ENGINE_PIECE_MIN;
         len = len < share ? len : share;
     }

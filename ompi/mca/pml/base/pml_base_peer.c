@@ -19,6 +19,7 @@ void (*mca_pml_base_peer_ready)(mca_pml_peer_t *peer);
 static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
 static mca_btl_base_modules_t btls;
 static const char *pml_name;
+static bool takes_lossy; /* the policy can use links that are not MCA_BTL_CAP_RELIABLE */
 
 int mca_pml_base_register_params(void)
 {
@@ -306,6 +307,11 @@ static const void *const *next_store_of(const mca_btl_module_t *module, mca_btl_
     return at ? at : &nowhere;
 }
 
+static bool is_usable(const mca_btl_module_t *module)
+{
+    return takes_lossy || (module->limits.caps & MCA_BTL_CAP_RELIABLE);
+}
+
 /* Ask every module; the reasons of those that refuse are collected in *refusals. */
 static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *card, size_t len, char **refusals)
 {
@@ -315,7 +321,9 @@ static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *car
         const char *why = self ? "not for messages to oneself" : "for messages to oneself only";
         mca_pml_link_t *link = &peer->links[peer->link_count];
         int rc = MCA_ERR_UNREACHABLE;
-        if (self == !!(module->limits.caps & MCA_BTL_CAP_SELF)) {
+        if (!is_usable(module)) {
+            why = "it may lose data, which --mca pml dr would make good";
+        } else if (self == !!(module->limits.caps & MCA_BTL_CAP_SELF)) {
             why = "unknown reason";
             who->card = mca_btl_base_card_find(card, len, module->component->name, &who->card_len);
             rc = module->ops->add_peer(module, who, peer, &link->endpoint, &why);
@@ -442,15 +450,42 @@ mca_pml_peer_t *mca_pml_base_peer(ompi_proc_t *proc)
 
 /* ---- Start and end ---- */
 
-int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls)
+/* A link that loses data, asked for by name, under a policy that would pass the loss on. */
+static int refuse_lossy(const char *pml)
+{
+    for (size_t i = 0; i < btls.count; i++) {
+        const mca_btl_module_t *module = btls.modules[i];
+        if (is_usable(module)) {
+            continue;
+        }
+        if (mca_btl_base_framework.include_list) {
+            opal_show_help("pml:lossy",
+                           "The byte transfer layer \"%s\" was asked for by name, but it may lose or damage data (link "
+                           "%s), and the point-to-point layer \"%s\" has no remedy for that.\nUse --mca pml dr, or "
+                           "leave \"%s\" out of the parameter \"btl\" (now \"%s\").",
+                           module->component->name, module->name, pml, module->component->name,
+                           mca_btl_base_framework.selection);
+            return OPAL_ERR_NOT_AVAILABLE;
+        }
+        mca_base_log("pml", "base", MCA_LOG_INFO, "%s: not used by %s: it may lose data", module->name, pml);
+    }
+    return OPAL_SUCCESS;
+}
+
+int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls, bool lossy)
 {
     pml_name = pml;
+    takes_lossy = lossy;
     int rc = mca_btl_base_open(pml, opal_progress_threads, &btls);
     if (rc != OPAL_SUCCESS) {
         return rc;
     }
     for (size_t i = 0; i < btls.count; i++) {
         btls.modules[i]->upcalls = upcalls;
+    }
+    rc = refuse_lossy(pml);
+    if (rc != OPAL_SUCCESS) {
+        return rc;
     }
     size_t len;
     const void *card = mca_btl_base_card(&len);

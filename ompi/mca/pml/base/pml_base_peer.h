@@ -95,6 +95,7 @@ typedef struct mca_pml_peer {
     uint32_t loss;                /* FAILED after it was READY: the how-manieth of our peers; 0: not so */
     opal_event_t *path_timer;     /* runs while no link is up, and on when the peer has failed */
     opal_event_t *bulk_timer;     /* runs while several links carry long messages */
+    void *policy;                 /* the policy's; NULL at first */
 } mca_pml_peer_t;
 
 typedef struct mca_pml_base_params {
@@ -115,8 +116,8 @@ extern size_t mca_pml_base_frag_room; /* bytes of a piece that are not payload; 
 /* Register the engine's parameters (once). */
 int mca_pml_base_register_params(void);
 
-/* Open the BTLs, publish the card. `pml`: the policy's name. */
-int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls);
+/* Open the BTLs, publish the card. `pml`: the policy's name. `lossy`: it can use links that lose data. */
+int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls, bool lossy);
 void mca_pml_base_peers_fini(void);
 
 /* The peer of a process, made on first use: the look-up begins. `ready` is called from progress when the peer leaves

@@ -7,12 +7,12 @@
  * Fragments are copied, and held back for a number of rounds of the poller. A held fragment is then handed to its link (it was
  * delayed, or is a repeat), or given back to the engine (it was lost). What is held is bounded.
  */
-#include "ompi/mca/pml/base/pml_base_request.h"
+#include "ompi/mca/pml/base/pml_base_policy_plain.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { POLICY_ROOM = 0, HOLD_MAX = 4 << 20, ROUNDS_MAX = 64 };
+enum { HOLD_MAX = 4 << 20, ROUNDS_MAX = 64 };
 
 typedef enum { FATE_SEND, FATE_LOSE, FATE_GIVE_BACK } fate_t;
 

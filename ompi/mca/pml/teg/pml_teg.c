@@ -1,8 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* teg: the fast policy. Fragments go straight to links and are believed as the links deliver them. */
-#include "ompi/mca/pml/base/pml_base_request.h"
-
-enum { POLICY_ROOM = 0 };
+#include "ompi/mca/pml/base/pml_base_policy_plain.h"
 
 static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len,
                                const void *data, size_t len)

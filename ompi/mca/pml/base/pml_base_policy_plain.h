@@ -1,0 +1,36 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* What a policy answers to the engine if it puts nothing in front of fragments and keeps nothing of them. */
+#ifndef MCA_PML_BASE_POLICY_PLAIN_H
+#define MCA_PML_BASE_POLICY_PLAIN_H
+
+#include "ompi/mca/pml/base/pml_base_request.h"
+
+enum { POLICY_ROOM = 0, POLICY_IN_PLACE = 0, POLICY_FETCH = 1, POLICY_LOSSY = 0 };
+
+static inline bool policy_returned(mca_pml_peer_t *peer, const void *data, size_t len)
+{
+    (void) peer;
+    (void) data;
+    (void) len;
+    return false;
+}
+
+static inline void policy_link(mca_pml_peer_t *peer, mca_pml_link_t *link, bool up)
+{
+    (void) peer;
+    (void) link;
+    (void) up;
+}
+
+static inline void policy_writable(mca_pml_peer_t *peer, mca_pml_link_t *link)
+{
+    (void) peer;
+    (void) link;
+}
+
+static inline void policy_fail(mca_pml_peer_t *peer)
+{
+    (void) peer;
+}
+
+#endif

@@ -1,0 +1,108 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The parameters pml_dr_*. */
+#include "ompi/mca/pml/dr/pml_dr_params.h"
+
+dr_params_t dr_params;
+
+static struct {
+    int64_t checksum, ack_delay_us, rto_initial_ms, rto_min_us, rto_reliable_ms, rto_max_ms;
+    int64_t suspect_after, down_after, probe_first_ms, probe_max_ms, path_timeout_s, tick_us;
+    uint64_t window;
+} raw;
+
+static const mca_base_var_enum_t checksums[] = {{"none", OPAL_CHECKSUM_NONE},
+                                                {"additive32", OPAL_CHECKSUM_ADDITIVE32},
+                                                {"crc32c", OPAL_CHECKSUM_CRC32C},
+                                                {NULL, 0}};
+
+static const struct {
+    const char *name, *unit, *help;
+    int64_t def, min, max;
+    mca_base_var_level_t level;
+    int64_t *storage;
+} numbers[] = {
+    {"priority", NULL, "How gladly dr is taken when no pml is named", 10, 0, 100, MCA_VAR_LEVEL_DEVELOPER,
+     &dr_params.priority},
+    {"ack_delay", "us", "How long an acknowledgment waits for a message to ride on", 1000, 0, 1000000,
+     MCA_VAR_LEVEL_TUNER, &raw.ack_delay_us},
+    {"rto_initial", "ms", "Time without an acknowledgment after which a fragment is sent again, until round trips have "
+                          "been measured",
+     200, 1, 60000, MCA_VAR_LEVEL_TUNER, &raw.rto_initial_ms},
+    {"rto_min", "us", "The same time, at least, once they have been measured", 2000, 1, 60000000, MCA_VAR_LEVEL_TUNER,
+     &raw.rto_min_us},
+    {"rto_reliable", "ms", "The same time, at least, on a link that loses nothing while it is up", 500, 1, 60000,
+     MCA_VAR_LEVEL_TUNER, &raw.rto_reliable_ms},
+    {"rto_max", "ms", "The same time at most; it doubles with every vain attempt", 4000, 1, 600000, MCA_VAR_LEVEL_TUNER,
+     &raw.rto_max_ms},
+    {"suspect_after", NULL, "Vain attempts in a row after which other links are preferred", 2, 1, 200,
+     MCA_VAR_LEVEL_TUNER, &raw.suspect_after},
+    {"down_after", NULL, "Vain attempts in a row after which a link is taken out, if another one works", 5, 1, 200,
+     MCA_VAR_LEVEL_TUNER, &raw.down_after},
+    {"probe_first", "ms", "When a link that was taken out is first tried again; then after ever longer times", 100, 1,
+     60000, MCA_VAR_LEVEL_TUNER, &raw.probe_first_ms},
+    {"probe_max", "ms", "Longest time between two tries of a link that was taken out", 10000, 1, 3600000,
+     MCA_VAR_LEVEL_TUNER, &raw.probe_max_ms},
+    {"path_timeout", "s", "How long a process may be silent over all links, while it has something to acknowledge, "
+                          "before what is for it fails",
+     300, 1, 86400, MCA_VAR_LEVEL_USER, &raw.path_timeout_s},
+    {"tick", "us", "How often timers are looked at while something is unacknowledged", 1000, 100, 100000,
+     MCA_VAR_LEVEL_DEVELOPER, &raw.tick_us},
+};
+
+enum { NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
+
+int dr_params_register(const mca_base_services_t *services)
+{
+    static mca_base_var_desc_t descs[NUMBERS];
+    static const mca_base_var_desc_t checksum = {
+        .framework = "pml", .component = "dr", .name = "checksum", .type = MCA_VAR_ENUM,
+        .help = "How headers and data are checked from memory to memory: crc32c, additive32 (weaker), or none (loss is "
+                "still made good, damage is not noticed); alike for all processes",
+        .def.i = OPAL_CHECKSUM_CRC32C, .enums = checksums, .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP};
+    static const mca_base_var_desc_t window = {
+        .framework = "pml", .component = "dr", .name = "window", .type = MCA_VAR_SIZE, .unit = "bytes",
+        .help = "Memory for fragments to one process that are kept until it acknowledges them; beyond it sends wait",
+        .def.size = 4u << 20, .min = 65536, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER,
+        .scope = MCA_VAR_SCOPE_STARTUP};
+    int rc = services->var_register(&checksum, &raw.checksum);
+    rc = rc ? rc : services->var_register(&window, &raw.window);
+    for (int i = 0; i < NUMBERS && rc == MCA_SUCCESS; i++) {
+        descs[i] = (mca_base_var_desc_t){
+            .framework = "pml", .component = "dr", .name = numbers[i].name, .unit = numbers[i].unit,
+            .help = numbers[i].help, .type = MCA_VAR_INT, .def.i = numbers[i].def, .min = numbers[i].min,
+            .max = numbers[i].max, .level = numbers[i].level, .scope = MCA_VAR_SCOPE_STARTUP};
+        rc = services->var_register(&descs[i], numbers[i].storage);
+    }
+    return rc;
+}
+
+void dr_params_derive(void)
+{
+    const uint64_t us = 1000, ms = 1000000, s = 1000000000;
+    dr_params.checksum = (opal_checksum_kind_t) raw.checksum;
+    dr_params.tick = (uint64_t) raw.tick_us * us;
+    dr_params.rto_min = (uint64_t) raw.rto_min_us * us;
+    dr_params.rto_reliable = (uint64_t) raw.rto_reliable_ms * ms;
+    dr_params.stream = (dr_stream_params_t){
+        .rto_initial = (uint64_t) raw.rto_initial_ms * ms,
+        .rto_max = (uint64_t) raw.rto_max_ms * ms,
+        .ack_delay = (uint64_t) raw.ack_delay_us * us,
+        .ack_bytes = raw.window / 16,
+        .window = raw.window,
+        .probe_first = (uint64_t) raw.probe_first_ms * ms,
+        .probe_max = (uint64_t) raw.probe_max_ms * ms,
+        .silence_max = (uint64_t) raw.path_timeout_s * s,
+        .suspect_after = (unsigned) raw.suspect_after,
+        .down_after = (unsigned) raw.down_after,
+    };
+}
+
+const char *dr_params_name(void)
+{
+    static const char *const names[] = {
+        [OPAL_CHECKSUM_NONE] = "dr (checksum none)",
+        [OPAL_CHECKSUM_ADDITIVE32] = "dr (checksum additive32)",
+        [OPAL_CHECKSUM_CRC32C] = "dr (checksum crc32c)",
+    };
+    return names[dr_params.checksum];
+}

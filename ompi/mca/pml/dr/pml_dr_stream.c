@@ -1,0 +1,576 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Sequence, acknowledgments, timers and paths of one pair of processes. */
+#include "ompi/mca/pml/dr/pml_dr_stream.h"
+
+#include <stdlib.h>
+
+void dr_stream_init(dr_stream_t *s, const dr_stream_params_t *params, uint64_t seed)
+{
+    *s = (dr_stream_t){.params = params, .random = seed | 1};
+    opal_list_init(&s->unacked);
+    opal_list_init(&s->lost);
+    mca_pml_ranges_init(&s->rx, 0);
+}
+
+bool dr_stream_add_paths(dr_stream_t *s, unsigned count)
+{
+    s->paths = calloc(count, sizeof(*s->paths));
+    s->path_count = s->paths ? (uint8_t) count : 0;
+    return s->paths != NULL;
+}
+
+void dr_stream_init_path(dr_stream_t *s, unsigned path, bool reliable, uint64_t window, uint64_t rto_min)
+{
+    s->paths[path] = (dr_path_t){.reliable = reliable, .cwnd_max = reliable ? UINT64_MAX : window,
+                                 .cwnd = reliable ? UINT64_MAX : window, .rto_min = rto_min};
+}
+
+void dr_stream_fini(dr_stream_t *s)
+{
+    mca_pml_ranges_fini(&s->rx);
+    free(s->held);
+    free(s->nack);
+    free(s->paths);
+    s->held = s->nack = NULL;
+    s->paths = NULL;
+    s->path_count = 0;
+}
+
+/* xorshift64*, the upper half. */
+static uint32_t draw(dr_stream_t *s)
+{
+    s->random ^= s->random >> 12;
+    s->random ^= s->random << 25;
+    s->random ^= s->random >> 27;
+    return (uint32_t) ((s->random * 0x2545f4914f6cdd1du) >> 32);
+}
+
+static dr_record_t *record_of(opal_list_item_t *item)
+{
+    return OPAL_CONTAINER_OF(item, dr_record_t, item);
+}
+
+/* ---- Records ---- */
+
+static void off_path(dr_stream_t *s, dr_record_t *r)
+{
+    s->paths[r->path].flight--;
+    s->paths[r->path].flight_bytes -= r->span;
+    s->timed -= r->sent > 0;
+}
+
+void dr_stream_undo(dr_stream_t *s, dr_record_t *r)
+{
+    off_path(s, r);
+    s->paths[r->path].number--;
+    s->next -= r->span;
+    s->kept -= r->cost;
+    opal_list_remove(&r->item);
+}
+
+void dr_stream_recost(dr_stream_t *s, dr_record_t *r, uint32_t cost)
+{
+    s->kept += cost - (uint64_t) r->cost;
+    r->cost = cost;
+}
+
+/* Lost records go again in the order of the sequence: the oldest is what the receiver waits for. */
+void dr_stream_lose(dr_stream_t *s, dr_record_t *r)
+{
+    if (r->state != DR_FLIGHT) {
+        return;
+    }
+    off_path(s, r);
+    s->paths[r->path].lost++;
+    r->state = DR_LOST;
+    opal_list_item_t *after = opal_list_last(&s->lost);
+    while (after && after != &s->lost.head && OPAL_CONTAINER_OF(after, dr_record_t, lost_item)->seq > r->seq) {
+        after = after->prev;
+    }
+    opal_list_insert_before(after ? after->next : s->lost.head.next, &r->lost_item);
+}
+
+void dr_stream_resend(dr_stream_t *s, dr_record_t *r, unsigned path, uint64_t now)
+{
+    opal_list_remove(&r->lost_item);
+    r->tries += r->tries < UINT16_MAX;
+    dr_stream_on_path(s, r, path, now);
+}
+
+dr_record_t *dr_stream_find(const dr_stream_t *s, uint64_t seq)
+{
+    for (opal_list_item_t *i = opal_list_first(&s->unacked); i; i = opal_list_next(&s->unacked, i)) {
+        if (record_of(i)->seq >= seq) {
+            return record_of(i)->seq == seq ? record_of(i) : NULL;
+        }
+    }
+    return NULL;
+}
+
+void dr_stream_abandon(dr_stream_t *s, opal_list_t *done)
+{
+    opal_list_item_t *i;
+    while ((i = opal_list_pop(&s->unacked))) {
+        dr_record_t *r = record_of(i);
+        if (r->state == DR_FLIGHT) {
+            off_path(s, r);
+        } else if (r->state == DR_LOST) {
+            opal_list_remove(&r->lost_item);
+        }
+        r->state = DR_ACKED;
+        s->kept -= r->cost;
+        opal_list_append(done, &r->item);
+    }
+    s->acked = s->next;
+}
+
+/* ---- Round trips: RFC 6298 ---- */
+
+static void note_rtt(dr_path_t *p, uint64_t rtt)
+{
+    if (p->srtt == 0) {
+        p->srtt = rtt;
+        p->rttvar = rtt / 2;
+        return;
+    }
+    uint64_t off = rtt > p->srtt ? rtt - p->srtt : p->srtt - rtt;
+    p->rttvar += off / 4 - p->rttvar / 4;
+    p->srtt += rtt / 8 - p->srtt / 8;
+}
+
+uint64_t dr_stream_rto(const dr_stream_t *s, const dr_path_t *p)
+{
+    uint64_t rto = p->srtt > 0 ? p->srtt + 4 * p->rttvar + s->params->ack_delay : s->params->rto_initial;
+    rto = rto < p->rto_min ? p->rto_min : rto;
+    for (unsigned i = 0; i < p->vain && rto < s->params->rto_max; i++) {
+        rto *= 2;
+    }
+    return rto < s->params->rto_max ? rto : s->params->rto_max;
+}
+
+/* ---- Acknowledgments ---- */
+
+static void path_works(dr_path_t *p, uint64_t now)
+{
+    p->vain = 0;
+    p->since = now;
+    p->delivered = true;
+    if (p->state == DR_PATH_SUSPECT) {
+        p->state = DR_PATH_UP;
+    }
+}
+
+/* A smaller window grows by a 32nd of the full one in each round trip. */
+static void open_up(dr_path_t *p, uint32_t span)
+{
+    if (p->cwnd < p->cwnd_max) {
+        uint64_t more = 1 + span * (p->cwnd_max / 32) / p->cwnd;
+        p->cwnd = p->cwnd + more < p->cwnd_max ? p->cwnd + more : p->cwnd_max;
+    }
+}
+
+/* A record is acknowledged. If it went once, it is known over which path it came (Karn). */
+static void acknowledge(dr_stream_t *s, dr_record_t *r, uint64_t now, opal_list_t *done)
+{
+    dr_path_t *p = &s->paths[r->path];
+    if (r->state == DR_LOST) {
+        opal_list_remove(&r->lost_item);
+    } else {
+        off_path(s, r);
+        if (r->tries == 1) {
+            path_works(p, now);
+            if (r->sent > 0 && now > r->sent) {
+                note_rtt(p, now - r->sent);
+            }
+        } else {
+            p->since = now;
+        }
+        if ((int32_t) (r->number - p->passed) > 0) {
+            p->passed = r->number;
+        }
+        open_up(p, r->span);
+    }
+    r->state = DR_ACKED;
+    s->kept -= r->cost;
+    opal_list_remove(&r->item);
+    opal_list_append(done, &r->item);
+}
+
+void dr_stream_take_cumulative(dr_stream_t *s, uint64_t delivered, uint64_t now, opal_list_t *done)
+{
+    if (delivered <= s->acked || delivered > s->next) {
+        return; /* an old one, overtaken */
+    }
+    s->acked = delivered;
+    opal_list_item_t *i;
+    while ((i = opal_list_first(&s->unacked)) && record_of(i)->seq + record_of(i)->span <= delivered) {
+        acknowledge(s, record_of(i), now, done);
+    }
+}
+
+/* Records inside the blocks are acknowledged. */
+static void take_blocks(dr_stream_t *s, const dr_ack_t *ack, uint64_t now, opal_list_t *done)
+{
+    opal_list_item_t *i, *tmp;
+    unsigned b = 0;
+    OPAL_LIST_FOREACH (i, tmp, &s->unacked) {
+        dr_record_t *r = record_of(i);
+        while (b < ack->blocks && ack->block[b].to <= r->seq) {
+            b++;
+        }
+        if (b == ack->blocks) {
+            return;
+        }
+        if (r->seq >= ack->block[b].from && r->seq + r->span <= ack->block[b].to) {
+            acknowledge(s, r, now, done);
+        }
+    }
+}
+
+/* The path seems to be too full: a smaller window, once for what was under way. */
+static void congested(dr_path_t *p)
+{
+    uint64_t least = p->cwnd_max / 16;
+    if (!p->reliable && (int32_t) (p->passed - p->recover) >= 0) {
+        p->cwnd = p->cwnd / 2 > least ? p->cwnd / 2 : least;
+        p->recover = p->number;
+    }
+}
+
+/* What later transmissions passed is lost, where that says something. */
+static void take_passed(dr_stream_t *s, uint64_t horizon)
+{
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &s->unacked) {
+        dr_record_t *r = record_of(i);
+        dr_path_t *p = &s->paths[r->path];
+        if (r->seq >= horizon) {
+            return;
+        }
+        if (r->state == DR_FLIGHT && !p->reliable && (int32_t) (p->passed - r->number) >= DR_PASSED_BY) {
+            congested(p);
+            dr_stream_lose(s, r);
+        }
+    }
+}
+
+static void take_nack(dr_stream_t *s, dr_range_t range)
+{
+    dr_record_t *r = dr_stream_find(s, range.from);
+    if (r && r->state == DR_FLIGHT && r->seq + r->span == range.to) {
+        s->paths[r->path].damaged++;
+        dr_stream_lose(s, r);
+    }
+}
+
+void dr_stream_take_ack(dr_stream_t *s, const dr_ack_t *ack, uint64_t now, opal_list_t *done)
+{
+    s->heard = true;
+    /* An old one, overtaken, still tells the truth about what is delivered; not about what is missing. */
+    bool is_old = ack->delivered < s->acked;
+    if (ack->delivered > s->next || ack->horizon > s->next) {
+        return;
+    }
+    dr_stream_take_cumulative(s, ack->delivered, now, done);
+    if (ack->blocks > 0) {
+        take_blocks(s, ack, now, done);
+    }
+    if (is_old) {
+        return;
+    }
+    take_passed(s, ack->horizon);
+    for (unsigned i = 0; i < ack->nacks; i++) {
+        take_nack(s, ack->block[ack->blocks + i]);
+    }
+}
+
+/* ---- Receiving ---- */
+
+static bool overlaps(const dr_range_t *list, unsigned count, uint64_t from, uint64_t to)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (list[i].from < to && from < list[i].to) {
+            return true;
+        }
+    }
+    return false;
+}
+
+dr_verdict_t dr_stream_judge_slow(dr_stream_t *s, uint64_t seq, uint32_t span)
+{
+    uint64_t end = seq + span;
+    if (span == 0 || end < seq || end > s->rx.next + DR_REACH) {
+        s->refused++;
+        return DR_BEYOND;
+    }
+    if (end <= s->rx.next) {
+        s->repeats++;
+        dr_stream_want_ack(s, true);
+        return DR_REPEAT;
+    }
+    if (overlaps(s->held, s->held_count, seq, end)) {
+        return DR_BUSY;
+    }
+    /* The first gap's end that is not before the range; few gaps, or the end is looked at first. */
+    uint32_t lo = 0, hi = s->rx.count;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if (s->rx.extra[mid].to < seq) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    bool touches = lo < s->rx.count && s->rx.extra[lo].from <= end;
+    if (touches && s->rx.extra[lo].from <= seq && end <= s->rx.extra[lo].to) {
+        s->repeats++;
+        dr_stream_want_ack(s, true);
+        return DR_REPEAT;
+    }
+    if (!touches && seq != s->rx.next && s->rx.count >= DR_GAPS_MAX) {
+        s->refused++;
+        return DR_BEYOND;
+    }
+    return DR_NEW;
+}
+
+void dr_stream_damaged(dr_stream_t *s, uint64_t seq, uint32_t span)
+{
+    s->seen = seq + span > s->seen ? seq + span : s->seen;
+    s->nack = s->nack ? s->nack : malloc(DR_ACK_NACKS * sizeof(*s->nack));
+    if (s->nack && s->nack_count < DR_ACK_NACKS && !overlaps(s->nack, s->nack_count, seq, seq + span)) {
+        unsigned at = s->nack_count++;
+        for (; at > 0 && s->nack[at - 1].from > seq; at--) {
+            s->nack[at] = s->nack[at - 1];
+        }
+        s->nack[at] = (dr_range_t){seq, seq + span};
+    }
+    dr_stream_want_ack(s, true);
+}
+
+bool dr_stream_hold(dr_stream_t *s, uint64_t seq, uint32_t span)
+{
+    s->held = s->held ? s->held : malloc(DR_HELD_MAX * sizeof(*s->held));
+    if (!s->held || s->held_count == DR_HELD_MAX) {
+        return false;
+    }
+    s->held[s->held_count++] = (dr_range_t){seq, seq + span};
+    return true;
+}
+
+void dr_stream_unhold(dr_stream_t *s, uint64_t seq, uint32_t span)
+{
+    for (unsigned i = 0; i < s->held_count; i++) {
+        if (s->held[i].from == seq && s->held[i].to == seq + span) {
+            s->held[i] = s->held[--s->held_count];
+            return;
+        }
+    }
+}
+
+/* What is delivered, and what is held, without a gap. */
+static uint64_t received_in_order(const dr_stream_t *s)
+{
+    uint64_t at = s->rx.next;
+    for (bool more = true; more;) {
+        more = false;
+        for (unsigned i = 0; i < s->held_count; i++) {
+            if (s->held[i].from <= at && at < s->held[i].to) {
+                at = s->held[i].to;
+                more = true;
+            }
+        }
+        for (uint32_t i = 0; i < s->rx.count && s->rx.extra[i].from <= at; i++) {
+            if (at < s->rx.extra[i].to) {
+                at = s->rx.extra[i].to;
+                more = true;
+            }
+        }
+    }
+    return at;
+}
+
+void dr_stream_fill_ack(const dr_stream_t *s, dr_ack_t *ack)
+{
+    ack->delivered = ack->horizon = s->rx.next;
+    ack->received = s->held_count > 0 ? received_in_order(s) : s->rx.next;
+    ack->blocks = s->rx.count < DR_ACK_BLOCKS ? s->rx.count : DR_ACK_BLOCKS;
+    for (unsigned i = 0; i < ack->blocks; i++) {
+        ack->block[i] = (dr_range_t){s->rx.extra[i].from, s->rx.extra[i].to};
+        ack->horizon = s->rx.extra[i].to;
+    }
+    ack->nacks = 0;
+    for (unsigned i = 0; i < s->nack_count; i++) {
+        if (s->nack[i].from >= s->rx.next) { /* else a copy of it came meanwhile */
+            ack->block[ack->blocks + ack->nacks++] = s->nack[i];
+        }
+    }
+}
+
+void dr_stream_ack_sent(dr_stream_t *s)
+{
+    s->need = DR_ACK_NONE;
+    s->unacked_bytes = 0;
+    s->nack_count = 0;
+}
+
+/* ---- Time and paths ---- */
+
+static void lose_all(dr_stream_t *s, unsigned path)
+{
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &s->unacked) {
+        if (record_of(i)->path == path) {
+            dr_stream_lose(s, record_of(i));
+        }
+    }
+}
+
+static void lose_oldest(dr_stream_t *s, unsigned path)
+{
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &s->unacked) {
+        if (record_of(i)->path == path && record_of(i)->state == DR_FLIGHT) {
+            dr_stream_lose(s, record_of(i));
+            return;
+        }
+    }
+}
+
+static void start_probes(dr_stream_t *s, dr_path_t *p, uint64_t now)
+{
+    p->probe_wait = s->params->probe_first;
+    p->probe_next = now + p->probe_wait;
+}
+
+static void go_down(dr_stream_t *s, unsigned path, uint64_t now)
+{
+    dr_path_t *p = &s->paths[path];
+    p->state = DR_PATH_DOWN;
+    start_probes(s, p, now);
+    lose_all(s, path);
+}
+
+/* Did another path deliver since this one last did? */
+static bool another_works(const dr_stream_t *s, unsigned path)
+{
+    for (unsigned i = 0; i < s->path_count; i++) {
+        const dr_path_t *p = &s->paths[i];
+        if (i != path && p->state == DR_PATH_UP && p->progress > s->paths[path].progress) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void timed_out(dr_stream_t *s, unsigned path, uint64_t now)
+{
+    dr_path_t *p = &s->paths[path];
+    p->timeouts++;
+    p->vain += p->vain < UINT8_MAX;
+    p->since = now;
+    congested(p);
+    if (p->state == DR_PATH_UP && p->vain >= s->params->suspect_after) {
+        p->state = DR_PATH_SUSPECT;
+        start_probes(s, p, now);
+    }
+    if (p->state == DR_PATH_SUSPECT && p->vain >= s->params->down_after && another_works(s, path)) {
+        go_down(s, path, now);
+    } else {
+        lose_oldest(s, path);
+    }
+}
+
+static void earlier(uint64_t *next, uint64_t at)
+{
+    if (*next == 0 || at < *next) {
+        *next = at;
+    }
+}
+
+static void tick_path(dr_stream_t *s, unsigned path, uint64_t now, uint64_t *next)
+{
+    dr_path_t *p = &s->paths[path];
+    if (p->delivered) {
+        p->delivered = false;
+        p->progress = now;
+    }
+    if (p->flight > 0) {
+        p->since = p->since > 0 ? p->since : now;
+        uint64_t rto = dr_stream_rto(s, p);
+        if (now - p->since >= rto + (p->vain > 0 ? rto / 256 * (draw(s) % 32) : 0)) {
+            timed_out(s, path, now);
+            rto = dr_stream_rto(s, p);
+        }
+        if (p->flight > 0) {
+            earlier(next, p->since + rto);
+        }
+    }
+    if (p->state != DR_PATH_UP) {
+        if (now >= p->probe_next) {
+            p->probe_due = true;
+            p->probe_wait = p->probe_wait * 2 < s->params->probe_max ? p->probe_wait * 2 : s->params->probe_max;
+            p->probe_next = now + p->probe_wait / 8 * 7 + p->probe_wait / 1024 * (draw(s) % 256);
+        }
+        earlier(next, p->probe_next);
+    }
+}
+
+/* Who is not heard for long, though something is expected of it, is lost for good. */
+static void tick_silence(dr_stream_t *s, uint64_t now, uint64_t *next)
+{
+    if (s->heard || s->heard_at == 0 || opal_list_is_empty(&s->unacked)) {
+        s->heard = false;
+        s->heard_at = now;
+    } else if (now - s->heard_at >= s->params->silence_max) {
+        s->dead = true;
+    }
+    if (!opal_list_is_empty(&s->unacked)) {
+        earlier(next, s->heard_at + s->params->silence_max);
+    }
+}
+
+uint64_t dr_stream_tick(dr_stream_t *s, uint64_t now)
+{
+    uint64_t next = 0;
+    for (unsigned i = 0; i < s->path_count; i++) {
+        tick_path(s, i, now, &next);
+    }
+    tick_silence(s, now, &next);
+    if (s->need == DR_ACK_LATER) {
+        s->ack_at = s->ack_at > 0 ? s->ack_at : now + s->params->ack_delay;
+        if (now >= s->ack_at) {
+            s->need = DR_ACK_URGENT;
+        } else {
+            earlier(&next, s->ack_at);
+        }
+    }
+    return next;
+}
+
+void dr_stream_proven(dr_stream_t *s, unsigned path, uint64_t rtt, uint64_t now)
+{
+    dr_path_t *p = &s->paths[path];
+    s->heard = true;
+    path_works(p, now);
+    p->state = DR_PATH_UP;
+    p->probe_due = false;
+    if (rtt > 0) {
+        note_rtt(p, rtt);
+    }
+}
+
+void dr_stream_set_down(dr_stream_t *s, unsigned path, uint64_t now)
+{
+    go_down(s, path, now);
+}
+
+void dr_stream_set_up(dr_stream_t *s, unsigned path, uint64_t now)
+{
+    dr_path_t *p = &s->paths[path];
+    path_works(p, now);
+    p->state = DR_PATH_UP;
+    p->probe_due = false;
+    p->passed = p->recover = p->number;
+    p->cwnd = p->cwnd_max;
+}

@@ -1,0 +1,286 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Reliability between two processes: what one of them knows of the fragments that it sends to the other, and of those
+ * that come from there. Knows nothing of MPI, of links, of memory or of the time: the caller moves fragments, says
+ * what became of them, and passes the time (ns, from any clock; 0: not known).
+ *
+ * Sending. Every fragment takes a range of a 64-bit sequence, in the order of first transmission, and is a *record* of
+ * the caller's until it is acknowledged:
+ *
+ *       acked                                                    next
+ *     ----|-- FLIGHT -- ACKED -- FLIGHT -- LOST -- FLIGHT -- ... --|
+ *
+ *   FLIGHT  a path (a link, for whoever is above) has it, or has lost it: nobody knows
+ *   LOST    to be sent again: damaged (said by a negative acknowledgment), passed by others on its path
+ *           (DR_PASSED_BY later transmissions arrived), its path's timer ran out, or its path gave it back
+ *   ACKED   verified and delivered; handed out in `done`, and forgotten
+ *
+ * A retransmission keeps its range: whichever copy comes first counts. A range may become void (the caller sends its
+ * bytes under another range, cut otherwise): then the record goes as DR_VOID until that is acknowledged.
+ *
+ * What is under way is bounded: by `window` bytes of memory kept for retransmission, by `cwnd` bytes on a path that may
+ * lose, and by DR_REACH of the sequence.
+ *
+ * Timers. One per path, judged by dr_stream_tick(): if nothing that the path has in flight is acknowledged for a
+ * retransmission time (RFC 6298: smoothed round trip + 4 deviations, here also the delay of acknowledgments; doubled
+ * after each vain attempt up to a limit, with jitter) the oldest record *alone* is lost: so a receiver that computes
+ * is not flooded, it finds one repeat per path and back-off step. What is really lost is learnt from the answer.
+ *
+ * Receiving. `rx` holds what is verified and delivered, `held` what came with a good header and is being put in place,
+ * not yet verified. A range is judged before anything is done with it: NEW, REPEAT (answer with an acknowledgment:
+ * the last one was lost), BUSY or BEYOND (ignored: it will be sent again). The number of gaps is bounded.
+ *
+ * Paths. UP, or SUSPECT after `suspect_after` vain attempts: avoided while another is up, and probed; or DOWN after
+ * `down_after`, if meanwhile another path delivered (else it is the peer that is away, not the link): its records are
+ * lost at once, and nothing goes there but probes, ever rarer, until one is echoed.
+ */
+#ifndef MCA_PML_DR_STREAM_H
+#define MCA_PML_DR_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "ompi/mca/pml/base/pml_base_ranges.h"
+#include "ompi/mca/pml/dr/pml_dr_wire.h"
+#include "opal/class/list.h"
+
+enum {
+    DR_PATHS_MAX = 8,
+    DR_REACH = 1 << 30,     /* sequence numbers under way at most */
+    DR_GAPS_MAX = 1024,     /* in what a receiver has; 16 bytes each */
+    DR_HELD_MAX = DR_PATHS_MAX,
+    DR_PASSED_BY = 3,       /* later transmissions on its path arrived: it is lost */
+};
+
+typedef struct dr_stream_params {
+    uint64_t rto_initial, rto_max; /* ns */
+    uint64_t ack_delay;            /* ns that an acknowledgment waits for a fragment to ride on */
+    uint64_t ack_bytes;            /* ... at most so many delivered bytes */
+    uint64_t window;               /* bytes kept for retransmission */
+    uint64_t probe_first, probe_max; /* ns between probes */
+    uint64_t silence_max;          /* ns without any sign of the peer, while something is unacknowledged */
+    unsigned suspect_after, down_after; /* vain attempts */
+} dr_stream_params_t;
+
+/* ---- Sending ---- */
+
+typedef enum { DR_FLIGHT, DR_LOST, DR_ACKED } dr_record_state_t;
+
+/* Part of what the caller keeps of a fragment. */
+typedef struct dr_record {
+    opal_list_item_t item;      /* in `unacked` by sequence, then in a list `done` */
+    opal_list_item_t lost_item; /* in `lost`; linked in state LOST only */
+    uint64_t seq;
+    uint32_t span;              /* sequence numbers */
+    uint32_t cost;              /* bytes kept */
+    uint64_t sent;              /* ns, last transmission; 0: not known */
+    uint32_t number;            /* of that transmission, on its path */
+    uint16_t tries;             /* transmissions */
+    uint8_t path;
+    uint8_t state;              /* dr_record_state_t */
+} dr_record_t;
+
+typedef enum { DR_PATH_UP, DR_PATH_SUSPECT, DR_PATH_DOWN } dr_path_state_t;
+
+typedef struct dr_path {
+    uint8_t state;              /* dr_path_state_t */
+    bool reliable;              /* loses nothing while it is up: nothing is inferred from the order of arrivals */
+    bool probe_due;             /* set by tick; the caller sends a probe and clears it */
+    bool delivered;             /* something arrived since the last tick, as far as is known */
+    uint8_t vain;               /* attempts in a row without an answer */
+    uint32_t flight;            /* records */
+    uint32_t number;            /* transmissions so far */
+    uint32_t passed;            /* highest transmission that is known to have arrived */
+    uint32_t recover;           /* losses up to this transmission have been answered by a smaller cwnd */
+    uint64_t flight_bytes, cwnd, cwnd_max;
+    uint64_t since;             /* ns: the timer runs from here; 0: from the next tick */
+    uint64_t progress;          /* ns: the last tick at which `delivered` was set */
+    uint64_t srtt, rttvar, rto_min; /* ns; srtt 0: not measured */
+    uint64_t probe_next, probe_wait; /* ns */
+    uint64_t timeouts, lost, damaged; /* statistics */
+} dr_path_t;
+
+typedef enum { DR_ACK_NONE, DR_ACK_LATER, DR_ACK_URGENT } dr_ack_need_t;
+
+typedef struct dr_stream {
+    const dr_stream_params_t *params;
+    uint64_t next, acked;       /* what follows goes at `next`; all below `acked` is acknowledged */
+    uint64_t kept;              /* bytes: sum of `cost` */
+    uint32_t timed;             /* records in flight with a time: what is acknowledged needs one, too */
+    opal_list_t unacked, lost;
+    uint64_t random;
+    /* Receiving. */
+    mca_pml_ranges_t rx;
+    uint64_t seen;              /* upper end of what came with a good header */
+    uint64_t unacked_bytes;     /* delivered since the last acknowledgment */
+    uint64_t ack_at;            /* ns: when DR_ACK_LATER is over; 0: from the next tick */
+    uint8_t need;               /* dr_ack_need_t */
+    uint8_t held_count, nack_count, path_count;
+    bool heard;                 /* something valid came since the last tick */
+    bool dead;                  /* silence_max is over; found by tick */
+    uint64_t heard_at;          /* ns */
+    uint64_t repeats, refused;  /* statistics: arrivals that were here already; beyond what can be noted */
+    dr_range_t *held, *nack;    /* DR_HELD_MAX, DR_ACK_NACKS of them; NULL until needed */
+    dr_path_t *paths;           /* path_count of them; NULL until something is to be sent */
+} dr_stream_t;
+
+/* `params` stay the caller's. */
+void dr_stream_init(dr_stream_t *stream, const dr_stream_params_t *params, uint64_t seed);
+/* Before anything is sent. False: out of memory. */
+bool dr_stream_add_paths(dr_stream_t *stream, unsigned count);
+/* `window`: bytes that the path takes at once; `rto_min`: ns. */
+void dr_stream_init_path(dr_stream_t *stream, unsigned path, bool reliable, uint64_t window, uint64_t rto_min);
+/* All records are gone already (dr_stream_abandon()). */
+void dr_stream_fini(dr_stream_t *stream);
+
+/* May a new fragment for which `cost` bytes are kept go over the path? A stream that holds nothing takes anything. */
+static inline bool dr_stream_has_room(const dr_stream_t *s, unsigned path, size_t cost, size_t span)
+{
+    const dr_path_t *p = &s->paths[path];
+    return (s->kept + cost <= s->params->window || s->kept == 0) &&
+           (p->flight_bytes + span <= p->cwnd || p->flight == 0) && s->next + span - s->acked <= DR_REACH &&
+           opal_list_is_empty(&s->lost);
+}
+
+static inline void dr_stream_on_path(dr_stream_t *s, dr_record_t *r, unsigned path, uint64_t now)
+{
+    dr_path_t *p = &s->paths[path];
+    r->path = (uint8_t) path;
+    r->state = DR_FLIGHT;
+    r->number = ++p->number;
+    r->sent = now;
+    s->timed += now > 0;
+    if (p->flight++ == 0) {
+        p->since = now;
+    }
+    p->flight_bytes += r->span;
+}
+
+/* The range of the next fragment is given out: the record is in flight from now on. If the path then does not take
+ * it, dr_stream_undo() before anything else. */
+static inline void dr_stream_send(dr_stream_t *s, dr_record_t *r, unsigned path, uint32_t span, uint32_t cost,
+                                  uint64_t now)
+{
+    r->seq = s->next;
+    r->span = span;
+    r->cost = cost;
+    r->tries = 1;
+    opal_list_item_init(&r->lost_item);
+    s->next += span;
+    s->kept += cost;
+    opal_list_append(&s->unacked, &r->item);
+    dr_stream_on_path(s, r, path, now);
+}
+
+void dr_stream_undo(dr_stream_t *stream, dr_record_t *record);
+
+/* The first record to be sent again; NULL: none. */
+static inline dr_record_t *dr_stream_first_lost(const dr_stream_t *s)
+{
+    opal_list_item_t *i = opal_list_first(&s->lost);
+    return i ? OPAL_CONTAINER_OF(i, dr_record_t, lost_item) : NULL;
+}
+
+/* A lost record is about to go again, over this path; dr_stream_lose() if the path does not take it. */
+void dr_stream_resend(dr_stream_t *stream, dr_record_t *record, unsigned path, uint64_t now);
+/* It did not arrive, as far as its path knows. No harm if it is lost or acknowledged already. */
+void dr_stream_lose(dr_stream_t *stream, dr_record_t *record);
+/* The memory kept for a record changed. */
+void dr_stream_recost(dr_stream_t *stream, dr_record_t *record, uint32_t cost);
+/* The record of a number; NULL: acknowledged, or never sent. */
+dr_record_t *dr_stream_find(const dr_stream_t *stream, uint64_t seq);
+
+/* The piggybacked half; what it acknowledges goes to the end of `done`. */
+void dr_stream_take_cumulative(dr_stream_t *stream, uint64_t delivered, uint64_t now, opal_list_t *done);
+static inline void dr_stream_take_prefix(dr_stream_t *s, uint32_t ack, uint64_t now, opal_list_t *done)
+{
+    s->heard = true;
+    if (ack != (uint32_t) s->acked) {
+        dr_stream_take_cumulative(s, dr_wire_widen(ack, s->next), now, done);
+    }
+}
+/* A whole acknowledgment. */
+void dr_stream_take_ack(dr_stream_t *stream, const dr_ack_t *ack, uint64_t now, opal_list_t *done);
+
+/* Move all records to `done`: nobody waits for them any more. */
+void dr_stream_abandon(dr_stream_t *stream, opal_list_t *done);
+
+/* ---- Receiving ---- */
+
+typedef enum {
+    DR_NEW,
+    DR_REPEAT,  /* all of it has been delivered */
+    DR_BUSY,    /* another copy is being put in place */
+    DR_BEYOND,  /* can't be noted: too far ahead, or too many gaps */
+} dr_verdict_t;
+
+dr_verdict_t dr_stream_judge_slow(dr_stream_t *stream, uint64_t seq, uint32_t span);
+
+/* What is to be done with a fragment whose header is good? */
+static inline dr_verdict_t dr_stream_judge(dr_stream_t *s, uint64_t seq, uint32_t span)
+{
+    if (__builtin_expect(seq == s->rx.next && s->rx.count == 0 && s->held_count == 0, 1)) {
+        return DR_NEW;
+    }
+    return dr_stream_judge_slow(s, seq, span);
+}
+
+/* An acknowledgment is due: at once, or after a while. */
+static inline void dr_stream_want_ack(dr_stream_t *s, bool at_once)
+{
+    if (at_once) {
+        s->need = DR_ACK_URGENT;
+    } else if (s->need == DR_ACK_NONE) {
+        s->need = DR_ACK_LATER;
+        s->ack_at = 0;
+    }
+}
+
+/* A NEW fragment is verified. False: out of memory, nothing is noted and it must not be handed up. */
+static inline bool dr_stream_deliver(dr_stream_t *s, uint64_t seq, uint32_t span, bool ack_now)
+{
+    uint64_t fresh;
+    if (!mca_pml_ranges_add(&s->rx, seq, seq + span, &fresh)) {
+        return false;
+    }
+    s->seen = seq + span > s->seen ? seq + span : s->seen;
+    s->unacked_bytes += span;
+    dr_stream_want_ack(s, ack_now || s->rx.count > 0 || s->unacked_bytes >= s->params->ack_bytes);
+    return true;
+}
+
+/* A NEW fragment proved damaged. */
+void dr_stream_damaged(dr_stream_t *stream, uint64_t seq, uint32_t span);
+/* A NEW fragment is being put in place (received, not verified), and no longer. False: no more of them now. */
+bool dr_stream_hold(dr_stream_t *stream, uint64_t seq, uint32_t span);
+void dr_stream_unhold(dr_stream_t *stream, uint64_t seq, uint32_t span);
+
+/* What a fragment on its way carries; it does the service of an acknowledgment unless there are gaps. */
+static inline uint32_t dr_stream_ride(dr_stream_t *s)
+{
+    if (s->need != DR_ACK_NONE && s->rx.count == 0 && s->nack_count == 0) {
+        s->need = DR_ACK_NONE;
+        s->unacked_bytes = 0;
+    }
+    return (uint32_t) s->rx.next;
+}
+
+/* Write an acknowledgment. dr_stream_ack_sent() once it is out. */
+void dr_stream_fill_ack(const dr_stream_t *stream, dr_ack_t *ack);
+void dr_stream_ack_sent(dr_stream_t *stream);
+
+/* ---- Time and paths ---- */
+
+/* Judge all timers. What is lost is in `lost` then, `need` and `probe_due` are up to date. Returns when it is to be
+ * called again (ns); 0: never, unless something happens. `now` > 0. */
+uint64_t dr_stream_tick(dr_stream_t *stream, uint64_t now);
+
+/* A probe came back over the path; its round trip, if it is known. */
+void dr_stream_proven(dr_stream_t *stream, unsigned path, uint64_t rtt, uint64_t now);
+/* The link says itself that it is down, or up again. */
+void dr_stream_set_down(dr_stream_t *stream, unsigned path, uint64_t now);
+void dr_stream_set_up(dr_stream_t *stream, unsigned path, uint64_t now);
+/* The retransmission time of a path, back-off included, jitter not. */
+uint64_t dr_stream_rto(const dr_stream_t *stream, const dr_path_t *path);
+
+#endif

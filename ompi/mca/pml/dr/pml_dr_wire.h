@@ -1,0 +1,148 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What dr puts in front of every fragment. Little-endian, fixed width; no address and no index of memory.
+ *
+ *   0        4     5      6        7          8     16    20              24
+ *   | check  | kind| flags| version| header_len| seq | ack | payload_check | header | payload |
+ *
+ * `check` covers the rest of the prefix, `header_len` bytes behind it, and the fragment's length: nothing else is
+ * believed before it is right. `payload_check` covers what follows. Both start from the pair's key (who sends to
+ * whom), so that a fragment for somebody else is as good as damaged.
+ *
+ *   DATA   a fragment of the engine: takes the sequence numbers [seq, seq + its bytes without the prefix)
+ *   VOID   these numbers carry nothing any more: [seq, seq + span); the bytes went under others
+ *   ACK    seq is not used; header: dr_wire_ack_t
+ *   PROBE  seq is a token; to be answered at once, over the same link, by ECHO with the same token
+ *   ECHO
+ *
+ * `ack` is the lower half of the number below which all is verified and delivered; the upper half follows from what
+ * the receiver of it has sent, because less than DR_REACH is ever under way.
+ */
+#ifndef MCA_PML_DR_WIRE_H
+#define MCA_PML_DR_WIRE_H
+
+#include <assert.h>
+#include <endian.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "opal/checksum/checksum.h"
+
+enum { DR_WIRE_VERSION = 1 };
+
+typedef enum { DR_DATA = 1, DR_VOID, DR_ACK, DR_PROBE, DR_ECHO } dr_kind_t;
+
+enum { DR_FLAG_ACK_NOW = 1 }; /* the sender waits for the acknowledgment */
+
+typedef struct dr_prefix {
+    uint32_t check;
+    uint8_t kind, flags, version, header_len;
+    uint64_t seq;
+    uint32_t ack;
+    uint32_t payload_check;
+} dr_prefix_t;
+
+typedef struct dr_wire_void {
+    uint32_t span;
+    uint32_t reserved;
+} dr_wire_void_t;
+
+enum { DR_ACK_BLOCKS = 16, DR_ACK_NACKS = 4 };
+
+typedef struct dr_wire_block {
+    uint32_t from, to; /* beyond `delivered` */
+} dr_wire_block_t;
+
+/* Blocks ascend: first those that are delivered, then those that came damaged. */
+typedef struct dr_wire_ack {
+    uint64_t delivered; /* all numbers below are verified and delivered */
+    uint64_t received;  /* all numbers below came with a header that was right */
+    uint32_t horizon;   /* beyond `delivered`: what lies before it and in no block is missing */
+    uint8_t blocks, nacks;
+    uint16_t reserved;
+    dr_wire_block_t block[DR_ACK_BLOCKS + DR_ACK_NACKS];
+} dr_wire_ack_t;
+
+static_assert(sizeof(dr_prefix_t) == 24, "wire format");
+static_assert(sizeof(dr_wire_void_t) == 8, "wire format");
+static_assert(sizeof(dr_wire_ack_t) == 24 + 20 * 8, "wire format");
+static_assert(offsetof(dr_wire_ack_t, block) == 24, "wire format");
+static_assert(sizeof(dr_wire_ack_t) <= UINT8_MAX, "header_len is one byte");
+
+/* How one direction of a pair of processes is checked. */
+typedef struct dr_seal {
+    opal_checksum_kind_t kind;
+    uint32_t key;
+} dr_seal_t;
+
+/* The key of fragments from `src` to `dst`. */
+uint32_t dr_wire_key(uint64_t src, uint64_t dst);
+
+/* Both sums go on from the key. OPAL_CHECKSUM_NONE is always 0. */
+static inline uint64_t dr_wire_begin(const dr_seal_t *seal)
+{
+    return seal->kind == OPAL_CHECKSUM_NONE ? 0 : seal->key;
+}
+
+static inline uint32_t dr_wire_header_sum(const dr_seal_t *seal, const dr_prefix_t *prefix, size_t len)
+{
+    const size_t skip = sizeof(prefix->check);
+    uint64_t sum = dr_wire_begin(seal) ^ (seal->kind == OPAL_CHECKSUM_NONE ? 0 : (uint32_t) len);
+    sum = opal_checksum_update(seal->kind, sum, (const char *) prefix + skip,
+                               sizeof(*prefix) - skip + prefix->header_len);
+    return opal_checksum_finish(seal->kind, sum);
+}
+
+static inline uint32_t dr_wire_payload_sum(const dr_seal_t *seal, const void *payload, size_t len)
+{
+    return opal_checksum_finish(seal->kind, opal_checksum_update(seal->kind, dr_wire_begin(seal), payload, len));
+}
+
+/* Fill in `check`: all else of the prefix, and the header behind it, are final. `len`: of the whole fragment. */
+static inline void dr_wire_seal(const dr_seal_t *seal, dr_prefix_t *prefix, size_t len)
+{
+    prefix->check = htole32(dr_wire_header_sum(seal, prefix, len));
+}
+
+/* Is this the start of an undamaged header? Nothing outside [data, data + len) is read, no field is believed unless
+ * true is returned: then the prefix and header_len bytes are inside. */
+static inline bool dr_wire_open(const dr_seal_t *seal, const void *data, size_t len)
+{
+    const dr_prefix_t *prefix = (const dr_prefix_t *) data;
+    if (len < sizeof(*prefix) || prefix->header_len > len - sizeof(*prefix) || prefix->version != DR_WIRE_VERSION ||
+        prefix->kind < DR_DATA || prefix->kind > DR_ECHO) {
+        return false;
+    }
+    return dr_wire_header_sum(seal, prefix, len) == le32toh(prefix->check);
+}
+
+/* Is the payload behind the header what was sent? */
+static inline bool dr_wire_payload_is_good(const dr_seal_t *seal, const dr_prefix_t *prefix, const void *payload,
+                                           size_t len)
+{
+    return len == 0 || dr_wire_payload_sum(seal, payload, len) == le32toh(prefix->payload_check);
+}
+
+/* What an acknowledgment says; read with dr_wire_read_ack(), which checks it. */
+typedef struct dr_range {
+    uint64_t from, to;
+} dr_range_t;
+
+typedef struct dr_ack {
+    uint64_t delivered, received, horizon;
+    unsigned blocks, nacks;
+    dr_range_t block[DR_ACK_BLOCKS + DR_ACK_NACKS]; /* delivered ones, then damaged ones */
+} dr_ack_t;
+
+/* Bytes of the header; at most sizeof(dr_wire_ack_t). */
+size_t dr_wire_write_ack(dr_wire_ack_t *wire, const dr_ack_t *ack);
+/* False: it makes no sense. */
+bool dr_wire_read_ack(const void *header, size_t len, dr_ack_t *ack);
+
+/* The full number of which the lower half is `low`, at most `limit`, and less than 2^31 below it. */
+static inline uint64_t dr_wire_widen(uint32_t low, uint64_t limit)
+{
+    return limit - (uint32_t) ((uint32_t) limit - low);
+}
+
+#endif

@@ -1,0 +1,325 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* dr's parts: what it reads from the wire, the timer wheel, round trips and back-off, faults that older designs had. */
+#include <string.h>
+
+#include "ompi/mca/pml/dr/pml_dr_stream.h"
+#include "ompi/mca/pml/dr/pml_dr_wheel.h"
+#include "support/tap.h"
+
+static const uint64_t MS = 1000000;
+
+static dr_stream_params_t params;
+
+static void make(dr_stream_t *s, unsigned paths, bool reliable)
+{
+    params = (dr_stream_params_t){
+        .rto_initial = 100 * MS, .rto_max = 1000 * MS, .ack_delay = MS, .ack_bytes = 1000, .window = 10000,
+        .probe_first = 10 * MS, .probe_max = 100 * MS, .silence_max = 60000 * MS, .suspect_after = 2, .down_after = 4};
+    dr_stream_init(s, &params, 1);
+    TAP_REQUIRE(dr_stream_add_paths(s, paths), "paths");
+    for (unsigned i = 0; i < paths; i++) {
+        dr_stream_init_path(s, i, reliable, 1000000, 2 * MS);
+    }
+}
+
+/* ---- Wire ---- */
+
+static void test_seal(void)
+{
+    dr_seal_t seal = {OPAL_CHECKSUM_CRC32C, dr_wire_key(1, 2)}, other = {OPAL_CHECKSUM_CRC32C, dr_wire_key(2, 1)};
+    struct {
+        dr_prefix_t prefix;
+        unsigned char rest[40];
+    } f = {.prefix = {.kind = DR_DATA, .version = DR_WIRE_VERSION, .header_len = 24, .seq = htole64(7)}};
+    f.prefix.payload_check = htole32(dr_wire_payload_sum(&seal, f.rest + 24, 16));
+    dr_wire_seal(&seal, &f.prefix, sizeof(f));
+    TAP_OK(dr_wire_open(&seal, &f, sizeof(f)) && dr_wire_payload_is_good(&seal, &f.prefix, f.rest + 24, 16),
+           "what was sealed is good");
+    TAP_OK(!dr_wire_open(&other, &f, sizeof(f)), "... but not in the other direction");
+    bool all = true;
+    for (size_t len = 0; len < sizeof(f); len++) {
+        all &= !dr_wire_open(&seal, &f, len);
+    }
+    TAP_OK(all, "... nor cut short");
+    all = true;
+    for (size_t bit = 0; bit < sizeof(f) * 8; bit++) {
+        unsigned char *byte = (unsigned char *) &f + bit / 8;
+        *byte ^= (unsigned char) (1u << bit % 8);
+        all &= !dr_wire_open(&seal, &f, sizeof(f)) || !dr_wire_payload_is_good(&seal, &f.prefix, f.rest + 24, 16);
+        *byte ^= (unsigned char) (1u << bit % 8);
+    }
+    TAP_OK(all, "... nor with any bit of it changed");
+}
+
+static void test_ack_wire(void)
+{
+    dr_ack_t ack = {.delivered = (uint64_t) 5 << 32, .blocks = 2, .nacks = 1}, got;
+    ack.received = ack.delivered + 10;
+    ack.horizon = ack.delivered + 90;
+    ack.block[0] = (dr_range_t){ack.delivered + 20, ack.delivered + 30};
+    ack.block[1] = (dr_range_t){ack.delivered + 50, ack.delivered + 90};
+    ack.block[2] = (dr_range_t){ack.delivered + 1, ack.delivered + 4};
+    dr_wire_ack_t wire;
+    size_t len = dr_wire_write_ack(&wire, &ack);
+    TAP_OK(dr_wire_read_ack(&wire, len, &got) && got.delivered == ack.delivered && got.received == ack.received &&
+               got.horizon == ack.horizon && got.blocks == 2 && got.nacks == 1 && got.block[1].to == ack.block[1].to &&
+               got.block[2].from == ack.block[2].from,
+           "an acknowledgment is read as it was written");
+    TAP_OK(!dr_wire_read_ack(&wire, len - 1, &got) && !dr_wire_read_ack(&wire, 3, &got), "... not when it is cut short");
+    dr_wire_ack_t bad = wire;
+    bad.block[1].from = htole32(25);
+    TAP_OK(!dr_wire_read_ack(&bad, len, &got), "... not with blocks that overlap");
+    bad = wire;
+    bad.blocks = DR_ACK_BLOCKS + 1;
+    TAP_OK(!dr_wire_read_ack(&bad, len, &got), "... not with more blocks than there is room for");
+    TAP_OK(dr_wire_widen(0xfffffff0u, 0x500000010u) == 0x4fffffff0u && dr_wire_widen(5, 0x500000005u) == 0x500000005u,
+           "the upper half of a number follows from what was sent");
+}
+
+/* ---- Wheel ---- */
+
+static void test_wheel(void)
+{
+    enum { N = 1000 };
+    static dr_timer_t timers[N];
+    static uint64_t at[N];
+    dr_wheel_t wheel;
+    dr_wheel_init(&wheel, MS, 12345 * MS);
+    uint64_t state = 88172645463325252u;
+    for (int i = 0; i < N; i++) {
+        dr_timer_init(&timers[i]);
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        at[i] = 12345 * MS + state % (2000 * MS);
+        dr_wheel_set(&wheel, &timers[i], at[i] / 2);
+        dr_wheel_set(&wheel, &timers[i], at[i]);
+    }
+    dr_wheel_cancel(&wheel, &timers[7]);
+    bool early = false, late = false;
+    int fired = 0;
+    uint64_t now = 12345 * MS;
+    while (wheel.count > 0 && now < 20000 * MS) {
+        uint64_t next = dr_wheel_next(&wheel);
+        late |= next <= now;
+        now = next;
+        dr_wheel_advance(&wheel, now);
+        dr_timer_t *t;
+        while ((t = dr_wheel_pop(&wheel))) {
+            early |= now < at[t - timers];
+            late |= now > at[t - timers] + MS;
+            fired++;
+        }
+    }
+    TAP_OK(fired == N - 1 && !early && !late, "%d timers fired, each within a tick, the cancelled one did not", fired);
+    TAP_OK(dr_wheel_next(&wheel) == 0, "then none is set");
+    dr_wheel_set(&wheel, &timers[0], now + 1000 * MS);
+    dr_wheel_advance(&wheel, now + 100000 * MS);
+    TAP_OK(dr_wheel_pop(&wheel) == &timers[0] && !dr_wheel_pop(&wheel), "one is found after a long absence");
+}
+
+/* ---- The stream ---- */
+
+static void test_round_trips(void)
+{
+    dr_stream_t s;
+    dr_record_t r[20];
+    opal_list_t done = OPAL_LIST_INIT(done);
+    make(&s, 1, false);
+    uint64_t now = 1;
+    for (int i = 0; i < 20; i++) {
+        dr_stream_send(&s, &r[i], 0, 10, 100, now);
+        now += 50000;
+        dr_stream_take_cumulative(&s, s.next, now, &done);
+    }
+    uint64_t rto = dr_stream_rto(&s, &s.paths[0]);
+    TAP_OK(s.paths[0].srtt > 45000 && s.paths[0].srtt < 55000 && rto >= 2 * MS && rto < 3 * MS,
+           "round trips of 50 us: a retransmission time of the least that is allowed");
+    dr_record_t late;
+    dr_stream_send(&s, &late, 0, 10, 100, now);
+    uint64_t last = now, gap = 0;
+    bool doubles = true;
+    for (int i = 0; i < 9; i++) {
+        while (opal_list_is_empty(&s.lost)) {
+            now += MS / 4;
+            dr_stream_tick(&s, now);
+        }
+        doubles &= gap == 0 || (now - last >= gap * 3 / 2 && now - last <= gap * 3) || gap > 700 * MS;
+        gap = now - last;
+        last = now;
+        dr_stream_resend(&s, &late, 0, now);
+    }
+    TAP_OK(doubles && gap <= 1200 * MS, "vain attempts come at doubling times, up to a limit");
+    now += 40 * MS;
+    dr_stream_take_cumulative(&s, s.next, now, &done);
+    TAP_OK(s.paths[0].srtt < 55000, "a repeated fragment says nothing of round trips (Karn)");
+    TAP_OK(s.kept == 0 && opal_list_length(&done) == 21, "all are done");
+    dr_stream_fini(&s);
+}
+
+/* A receiver that computes: the sender's timers must not flood it. */
+static void test_busy_receiver(void)
+{
+    dr_stream_t s;
+    static dr_record_t r[64];
+    opal_list_t done = OPAL_LIST_INIT(done);
+    make(&s, 1, false);
+    uint64_t now = 1, sent = 0;
+    for (int i = 0; i < 64; i++) {
+        dr_stream_send(&s, &r[i], 0, 10, 100, now);
+    }
+    for (; now < 60000 * MS; now += MS) {
+        dr_stream_tick(&s, now);
+        dr_record_t *lost;
+        while ((lost = dr_stream_first_lost(&s))) {
+            dr_stream_resend(&s, lost, 0, now);
+            sent++;
+        }
+    }
+    TAP_OK(sent > 10 && sent < 80, "64 fragments for a process that is away for a minute: %d repeats, not thousands",
+           (int) sent);
+    TAP_OK(s.paths[0].state == DR_PATH_SUSPECT, "... and its only link is not given up");
+    dr_stream_take_cumulative(&s, s.next, now, &done);
+    dr_record_t again;
+    dr_stream_send(&s, &again, 0, 10, 100, now);
+    dr_stream_take_cumulative(&s, s.next, now + MS, &done);
+    TAP_OK(s.paths[0].state == DR_PATH_UP && s.paths[0].vain == 0, "... it is back at the first answer");
+    dr_stream_fini(&s);
+}
+
+static void test_silence(void)
+{
+    dr_stream_t s;
+    dr_record_t r;
+    opal_list_t done = OPAL_LIST_INIT(done);
+    make(&s, 1, true);
+    uint64_t now = 1;
+    for (; now < 200000 * MS; now += 1000 * MS) {
+        dr_stream_tick(&s, now);
+    }
+    TAP_OK(!s.dead, "who owes nothing may be silent for ever");
+    dr_stream_send(&s, &r, 0, 10, 100, 0);
+    uint64_t start = now;
+    while (!s.dead && now < start + 200000 * MS) {
+        now += 100 * MS;
+        dr_stream_tick(&s, now);
+    }
+    TAP_OK(now - start >= 59000 * MS && now - start < 62000 * MS, "who owes an answer is given up in the set time");
+    dr_stream_abandon(&s, &done);
+    dr_stream_fini(&s);
+}
+
+static void test_paths(void)
+{
+    dr_stream_t s;
+    static dr_record_t r[4000];
+    opal_list_t done = OPAL_LIST_INIT(done);
+    make(&s, 2, false);
+    params.window = 1 << 20;
+    uint64_t now = 1;
+    int n = 0;
+    dr_ack_t ack = {0};
+    for (; s.paths[0].state != DR_PATH_DOWN && n < 3990; now += MS) { /* link 1 answers, link 0 never does */
+        for (unsigned p = 0; p < 2; p++, n++) {
+            dr_stream_send(&s, &r[n], p, 10, 10, now);
+        }
+        ack = (dr_ack_t){.horizon = s.next, .blocks = 1, .block = {{s.next - 10, s.next}}};
+        dr_stream_take_ack(&s, &ack, now + MS / 2, &done);
+        dr_stream_tick(&s, now + MS / 2);
+        dr_record_t *lost;
+        while (s.paths[0].state != DR_PATH_DOWN && (lost = dr_stream_first_lost(&s))) {
+            dr_stream_resend(&s, lost, 0, now);
+        }
+    }
+    TAP_OK(s.paths[0].state == DR_PATH_DOWN && s.paths[1].state == DR_PATH_UP, "a link that swallows everything while "
+           "another works is taken out, after %d ms", (int) (now / MS));
+    TAP_OK(s.paths[0].flight == 0 && !opal_list_is_empty(&s.lost), "... what it had is to be sent again");
+    int probes = 0;
+    uint64_t start = now, last = now, longest = 0;
+    for (; now < start + 10000 * MS; now += MS) {
+        dr_stream_tick(&s, now);
+        if (s.paths[0].probe_due) {
+            s.paths[0].probe_due = false;
+            probes++;
+            longest = now - last > longest ? now - last : longest;
+            last = now;
+        }
+    }
+    TAP_OK(probes > 80 && probes < 150 && longest <= 120 * MS, "... it is probed, ever more rarely (%d times in 10 s)",
+           probes);
+    dr_stream_proven(&s, 0, 50000, now);
+    TAP_OK(s.paths[0].state == DR_PATH_UP, "... and back when a probe is echoed");
+    dr_stream_abandon(&s, &done);
+    dr_stream_fini(&s);
+}
+
+/* What the receiver may be told by anybody. */
+static void test_receiver_limits(void)
+{
+    dr_stream_t s;
+    make(&s, 1, false);
+    TAP_OK(dr_stream_judge(&s, (uint64_t) DR_REACH + 5, 10) == DR_BEYOND, "too far ahead");
+    TAP_OK(dr_stream_judge(&s, UINT64_MAX - 3, 10) == DR_BEYOND, "a range over the end of all numbers");
+    TAP_OK(dr_stream_judge(&s, 100, 0) == DR_BEYOND, "an empty range");
+    uint64_t seq = 10;
+    int taken = 0;
+    while (taken < 100000 && dr_stream_judge(&s, seq, 5) == DR_NEW && dr_stream_deliver(&s, seq, 5, false)) {
+        seq += 10;
+        taken++;
+    }
+    TAP_OK(taken == DR_GAPS_MAX, "no more than %d gaps are noted", taken);
+    TAP_OK(dr_stream_judge(&s, 15, 5) == DR_NEW && dr_stream_judge(&s, 10, 5) == DR_REPEAT, "... what closes one still is");
+    dr_stream_damaged(&s, 0, 10);
+    dr_ack_t ack;
+    dr_stream_fill_ack(&s, &ack);
+    TAP_OK(ack.delivered == 0 && ack.blocks == DR_ACK_BLOCKS && ack.nacks == 1 && ack.block[ack.blocks].to == 10,
+           "an acknowledgment tells the lowest of them, and what came damaged");
+    dr_stream_fini(&s);
+}
+
+static void test_hold(void)
+{
+    dr_stream_t s;
+    make(&s, 1, false);
+    TAP_OK(dr_stream_judge(&s, 0, 100) == DR_NEW && dr_stream_hold(&s, 0, 100), "a fragment is being put in place");
+    TAP_OK(dr_stream_judge(&s, 0, 100) == DR_BUSY, "... meanwhile its repeat is not, a damaged one could overwrite it");
+    dr_ack_t ack;
+    dr_stream_fill_ack(&s, &ack);
+    TAP_OK(ack.delivered == 0 && ack.received == 100, "... it is received, not delivered");
+    dr_stream_unhold(&s, 0, 100);
+    TAP_OK(dr_stream_judge(&s, 0, 100) == DR_NEW, "... after that it is");
+    dr_stream_fini(&s);
+}
+
+/* A damaged fragment is sent again at once, before any timer, on a reliable link too; its peers are not. */
+static void test_nack(void)
+{
+    dr_stream_t s;
+    dr_record_t r[3];
+    opal_list_t done = OPAL_LIST_INIT(done);
+    make(&s, 1, true);
+    for (int i = 0; i < 3; i++) {
+        dr_stream_send(&s, &r[i], 0, 10, 100, 0);
+    }
+    dr_ack_t ack = {.delivered = 10, .received = 20, .horizon = 30, .blocks = 1, .nacks = 1,
+                    .block = {{20, 30}, {10, 20}}};
+    dr_stream_take_ack(&s, &ack, 0, &done);
+    TAP_OK(dr_stream_first_lost(&s) == &r[1] && opal_list_length(&s.lost) == 1 && opal_list_length(&done) == 2,
+           "a damaged fragment alone goes again");
+    dr_stream_abandon(&s, &done);
+    dr_stream_fini(&s);
+}
+
+int main(void)
+{
+    tap_start(30);
+    test_seal();
+    test_ack_wire();
+    test_wheel();
+    test_round_trips();
+    test_busy_receiver();
+    test_silence();
+    test_paths();
+    test_receiver_limits();
+    test_hold();
+    test_nack();
+    return tap_end();
+}

@@ -1,0 +1,721 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * dr's reliability over a pretended network: two ends, up to four links between them that lose, damage, repeat, reorder
+ * and delay, and that die and return with or without saying so, on a pretended clock. What is random comes from a
+ * seed: each *world* has its own number of links, rates, window and traffic. Checked at every arrival: intact, handed up
+ * once, everything bounded; at the end of each world: all arrived, both ends drained, every damaged fragment caught.
+ *
+ *   dr_sim [--seed N] [--worlds N] [--fragments N]      fragments of each direction and world
+ *   dr_sim --seed N --worlds 1                          one world again, e.g. that of a failure
+ */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "ompi/mca/pml/dr/pml_dr_stream.h"
+#include "support/tap.h"
+
+enum {
+    PATHS_MAX = 4,
+    PAYLOAD_MAX = 240,
+    HEADER = 16,      /* as the engine's headers: number of the fragment, and of the message's part */
+    PACKET_MAX = sizeof(dr_prefix_t) + sizeof(dr_wire_ack_t) + PAYLOAD_MAX + HEADER,
+    TICK_NS = 500000,
+    PARKED_MAX = 1 << 16,
+};
+
+static const uint64_t MS = 1000000, SECOND = 1000000000;
+
+/* ---- What is random ---- */
+
+static uint64_t random_state;
+
+static uint64_t draw(void)
+{
+    random_state ^= random_state >> 12;
+    random_state ^= random_state << 25;
+    random_state ^= random_state >> 27;
+    return random_state * 0x2545f4914f6cdd1du >> 11;
+}
+
+static uint32_t below(uint32_t n)
+{
+    return (uint32_t) (draw() % n);
+}
+
+static bool chance(uint32_t per_million)
+{
+    return per_million > 0 && below(1000000) < per_million;
+}
+
+/* ---- The pretended network ---- */
+
+typedef struct packet {
+    uint64_t at;      /* ns: arrives */
+    uint64_t order;   /* of two at the same time */
+    uint8_t to, path;
+    bool damaged;
+    uint32_t life;    /* of the link, when it was sent: what was under way dies with it */
+    size_t len;
+    _Alignas(8) unsigned char bytes[PACKET_MAX];
+} packet_t;
+
+typedef struct faults {
+    uint32_t loss, damage, repeat, reorder; /* per million */
+    uint64_t delay, jitter;                 /* ns */
+} faults_t;
+
+typedef struct link {
+    faults_t faults;
+    bool reliable;     /* nothing happens to what it carries, unless it dies, which it says */
+    bool alive, says;  /* does it say when it dies? */
+    uint64_t change;   /* ns: dies or returns; 0: never */
+    uint64_t free[2];  /* ns, each direction: keeps the order of a reliable link */
+    uint32_t life;
+} link_t;
+
+/* A fragment that is kept until it is acknowledged. */
+typedef struct kept {
+    dr_record_t record;
+    bool is_void;
+    size_t len;        /* with the prefix */
+    _Alignas(8) unsigned char bytes[PACKET_MAX];
+} kept_t;
+
+typedef struct end {
+    dr_stream_t *stream;
+    dr_seal_t out, in;
+    uint64_t sent, wanted;      /* fragments of the application: handed to dr, to be handed to it */
+    uint64_t arrived;           /* in the application's order */
+    unsigned char *parked;      /* by number modulo PARKED_MAX: came before its turn */
+    uint64_t parked_count;
+    uint64_t tick_at;           /* ns */
+    uint64_t away_until;        /* ns: it computes; what arrives waits */
+} end_t;
+
+typedef struct counts {
+    uint64_t packets, lost, damaged, repeated, caught, unread, voided, deaths, retransmitted, delivered;
+    uint64_t gaps_most, parked_most, kept_most;
+} counts_t;
+
+static struct world {
+    uint64_t now, order;
+    unsigned paths;
+    uint64_t window;
+    uint32_t payload_max, burst;
+    bool computes, voids;
+    link_t links[PATHS_MAX];
+    end_t ends[2];
+} world;
+
+static packet_t **heap;
+static size_t heap_count, heap_room;
+static packet_t *spare_packets[4096];
+static size_t spare_packet_count;
+static counts_t counts;
+static uint64_t world_seed;
+
+#define CHECK(condition)                                                                                     \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            failed_check(#condition, __LINE__);                                                              \
+        }                                                                                                    \
+    } while (0)
+
+static _Noreturn void failed_check(const char *condition, int line)
+{
+    tap_ok(false, __FILE__, line, "%s", condition);
+    printf("# again: dr_sim --seed %" PRIu64 " --worlds 1; at %.6f s of its time\n", world_seed,
+           (double) world.now / 1e9);
+    printf("Bail out! a property does not hold\n");
+    exit(1);
+}
+
+static bool sooner(const packet_t *a, const packet_t *b)
+{
+    return a->at != b->at ? a->at < b->at : a->order < b->order;
+}
+
+static void heap_push(packet_t *p)
+{
+    if (heap_count == heap_room) {
+        heap_room = heap_room ? 2 * heap_room : 1024;
+        heap = realloc(heap, heap_room * sizeof(heap[0]));
+        CHECK(heap != NULL);
+    }
+    size_t i = heap_count++;
+    for (; i > 0 && sooner(p, heap[(i - 1) / 2]); i = (i - 1) / 2) {
+        heap[i] = heap[(i - 1) / 2];
+    }
+    heap[i] = p;
+}
+
+static packet_t *heap_pop(void)
+{
+    packet_t *first = heap[0], *last = heap[--heap_count];
+    size_t i = 0;
+    for (;;) {
+        size_t c = 2 * i + 1;
+        if (c >= heap_count) {
+            break;
+        }
+        c += c + 1 < heap_count && sooner(heap[c + 1], heap[c]);
+        if (!sooner(heap[c], last)) {
+            break;
+        }
+        heap[i] = heap[c];
+        i = c;
+    }
+    heap[i] = last;
+    return first;
+}
+
+static packet_t *packet_new(void)
+{
+    packet_t *p = spare_packet_count > 0 ? spare_packets[--spare_packet_count] : malloc(sizeof(*p));
+    CHECK(p != NULL);
+    return p;
+}
+
+static void packet_free(packet_t *p)
+{
+    if (spare_packet_count < sizeof(spare_packets) / sizeof(spare_packets[0])) {
+        spare_packets[spare_packet_count++] = p;
+    } else {
+        free(p);
+    }
+}
+
+static void put_on_link(unsigned from, unsigned path, const void *bytes, size_t len)
+{
+    link_t *link = &world.links[path];
+    const faults_t *f = &link->faults;
+    packet_t *p = packet_new();
+    p->to = (uint8_t) !from;
+    p->path = (uint8_t) path;
+    p->life = link->life;
+    p->len = len;
+    p->damaged = false;
+    p->order = world.order++;
+    p->at = world.now + f->delay + (f->jitter > 0 ? draw() % f->jitter : 0);
+    memcpy(p->bytes, bytes, len);
+    if (link->reliable) {
+        p->at = p->at > link->free[from] ? p->at : link->free[from];
+        link->free[from] = p->at;
+    } else {
+        if (chance(f->reorder)) {
+            p->at += f->delay + draw() % (20 * f->delay);
+        }
+        if (chance(f->damage)) { /* up to three bits: CRC32C sees that always */
+            p->damaged = true;
+            uint32_t first = below((uint32_t) len * 8);
+            for (uint32_t i = 0, n = 1 + below(3); i < n; i++) {
+                uint32_t bit = (first + i * 11) % ((uint32_t) len * 8);
+                p->bytes[bit / 8] ^= (unsigned char) (1u << bit % 8);
+            }
+            counts.damaged++;
+        }
+    }
+    heap_push(p);
+}
+
+/* A link takes a packet; what becomes of it, it does not say. False: it is known to be down. */
+static bool transmit(unsigned from, unsigned path, const void *bytes, size_t len)
+{
+    link_t *link = &world.links[path];
+    counts.packets++;
+    if (!link->alive) {
+        return !link->says;
+    }
+    if (!link->reliable && chance(link->faults.loss)) {
+        counts.lost++;
+        return true;
+    }
+    put_on_link(from, path, bytes, len);
+    if (!link->reliable && chance(link->faults.repeat)) {
+        counts.repeated++;
+        put_on_link(from, path, bytes, len);
+    }
+    return true;
+}
+
+/* ---- An end: what pml/dr does, over the pretended links ---- */
+
+static kept_t *spare;
+
+static kept_t *kept_new(void)
+{
+    kept_t *k = spare;
+    if (k) {
+        memcpy(&spare, k->bytes, sizeof(spare));
+    } else {
+        k = malloc(sizeof(*k));
+        CHECK(k != NULL);
+    }
+    k->is_void = false;
+    return k;
+}
+
+static void kept_free(kept_t *k)
+{
+    memcpy(k->bytes, &spare, sizeof(spare));
+    spare = k;
+}
+
+static void release(opal_list_t *done)
+{
+    opal_list_item_t *i;
+    while ((i = opal_list_pop(done))) {
+        kept_free(OPAL_CONTAINER_OF(i, kept_t, record.item));
+    }
+}
+
+static unsigned char content(uint64_t number, size_t at)
+{
+    return (unsigned char) ((number * 0x9e3779b97f4a7c15u >> 32) + at * 31);
+}
+
+static size_t payload_length(uint64_t number)
+{
+    return number * 0xda942042e4dd58b5u >> 40 & 0xffff ? (number * 0xda942042e4dd58b5u >> 33) % (world.payload_max + 1) : 0;
+}
+
+static void seal(end_t *end, kept_t *k, bool ack_now)
+{
+    dr_prefix_t *prefix = (dr_prefix_t *) k->bytes;
+    size_t header = k->is_void ? sizeof(dr_wire_void_t) : HEADER;
+    *prefix = (dr_prefix_t){.kind = k->is_void ? DR_VOID : DR_DATA, .flags = ack_now ? DR_FLAG_ACK_NOW : 0,
+                            .version = DR_WIRE_VERSION, .header_len = (uint8_t) header,
+                            .seq = htole64(k->record.seq), .ack = htole32(dr_stream_ride(end->stream))};
+    unsigned char *payload = k->bytes + sizeof(*prefix) + header;
+    prefix->payload_check = htole32(dr_wire_payload_sum(&end->out, payload, k->len - sizeof(*prefix) - header));
+    dr_wire_seal(&end->out, prefix, k->len);
+}
+
+/* The best path for the next fragment: up, else suspect; -1: none. */
+static int choose(const end_t *end)
+{
+    unsigned start = below(world.paths);
+    for (int state = DR_PATH_UP; state <= DR_PATH_SUSPECT; state++) {
+        for (unsigned i = 0; i < world.paths; i++) {
+            unsigned path = (start + i) % world.paths;
+            if (end->stream->paths[path].state == state) {
+                return (int) path;
+            }
+        }
+    }
+    return -1;
+}
+
+/* A fragment of the application. */
+static bool send_number(unsigned who, uint64_t number)
+{
+    end_t *end = &world.ends[who];
+    size_t payload = payload_length(number);
+    int path = choose(end);
+    if (path < 0 || !dr_stream_has_room(end->stream, (unsigned) path, sizeof(kept_t), HEADER + payload)) {
+        return false;
+    }
+    kept_t *k = kept_new();
+    k->len = sizeof(dr_prefix_t) + HEADER + payload;
+    uint64_t words[2] = {number, ~number};
+    memcpy(k->bytes + sizeof(dr_prefix_t), words, HEADER);
+    for (size_t i = 0; i < payload; i++) {
+        k->bytes[sizeof(dr_prefix_t) + HEADER + i] = content(number, i);
+    }
+    bool exact = !world.links[path].reliable;
+    dr_stream_send(end->stream, &k->record, (unsigned) path, (uint32_t) (HEADER + payload), sizeof(kept_t),
+                   exact ? world.now : 0);
+    seal(end, k, false);
+    if (!transmit(who, (unsigned) path, k->bytes, k->len)) {
+        dr_stream_undo(end->stream, &k->record);
+        kept_free(k);
+        return false;
+    }
+    counts.kept_most = end->stream->kept > counts.kept_most ? end->stream->kept : counts.kept_most;
+    return true;
+}
+
+/* Now and then the bytes of a lost fragment go under a new range, and its own carries nothing any more. */
+static bool make_void(unsigned who, kept_t *k)
+{
+    uint64_t number;
+    memcpy(&number, k->bytes + sizeof(dr_prefix_t), sizeof(number));
+    opal_list_t *lost = &world.ends[who].stream->lost;
+    opal_list_t others = OPAL_LIST_INIT(others);
+    opal_list_splice(&others, lost); /* has_room() wants it empty: here the new one goes first */
+    bool sent = send_number(who, number);
+    opal_list_splice(lost, &others);
+    if (!sent) {
+        return false;
+    }
+    k->is_void = true;
+    dr_wire_void_t body = {.span = htole32(k->record.span)};
+    memcpy(k->bytes + sizeof(dr_prefix_t), &body, sizeof(body));
+    k->len = sizeof(dr_prefix_t) + sizeof(body);
+    counts.voided++;
+    return true;
+}
+
+static void send_lost(unsigned who)
+{
+    end_t *end = &world.ends[who];
+    dr_record_t *r;
+    while ((r = dr_stream_first_lost(end->stream))) {
+        kept_t *k = OPAL_CONTAINER_OF(r, kept_t, record);
+        int path = choose(end);
+        if (path < 0) {
+            return;
+        }
+        if (world.voids && !k->is_void && chance(20000)) {
+            make_void(who, k);
+        }
+        dr_stream_resend(end->stream, r, (unsigned) path, world.links[path].reliable ? 0 : world.now);
+        seal(end, k, true);
+        counts.retransmitted++;
+        if (!transmit(who, (unsigned) path, k->bytes, k->len)) {
+            dr_stream_lose(end->stream, r);
+            return;
+        }
+    }
+}
+
+static void send_bare(unsigned who, unsigned path, dr_kind_t kind, uint64_t token, const void *header, size_t len)
+{
+    end_t *end = &world.ends[who];
+    _Alignas(8) unsigned char bytes[sizeof(dr_prefix_t) + sizeof(dr_wire_ack_t)];
+    dr_prefix_t *prefix = (dr_prefix_t *) bytes;
+    *prefix = (dr_prefix_t){.kind = (uint8_t) kind, .version = DR_WIRE_VERSION, .header_len = (uint8_t) len,
+                            .seq = htole64(token), .ack = htole32((uint32_t) end->stream->rx.next)};
+    if (len > 0) {
+        memcpy(bytes + sizeof(*prefix), header, len);
+    }
+    dr_wire_seal(&end->out, prefix, sizeof(*prefix) + len);
+    transmit(who, path, bytes, sizeof(*prefix) + len);
+}
+
+static void send_ack(unsigned who)
+{
+    end_t *end = &world.ends[who];
+    int path = choose(end);
+    if (path < 0) {
+        return;
+    }
+    dr_ack_t ack;
+    dr_wire_ack_t wire;
+    dr_stream_fill_ack(end->stream, &ack);
+    send_bare(who, (unsigned) path, DR_ACK, 0, &wire, dr_wire_write_ack(&wire, &ack));
+    dr_stream_ack_sent(end->stream);
+}
+
+/* To the application: intact? once? In what order it comes is for the engine to put right: so here. */
+static void deliver(end_t *end, const unsigned char *header, const unsigned char *payload, size_t len)
+{
+    uint64_t words[2];
+    memcpy(words, header, sizeof(words));
+    uint64_t number = words[0];
+    CHECK(words[1] == ~number && number < end->wanted && len == payload_length(number));
+    for (size_t i = 0; i < len; i++) {
+        CHECK(payload[i] == content(number, i));
+    }
+    if (number < end->arrived || end->parked[number % PARKED_MAX]) { /* as the engine, which drops pieces that it has */
+        CHECK(world.voids);
+        return;
+    }
+    CHECK(number - end->arrived < PARKED_MAX);
+    end->parked[number % PARKED_MAX] = 1;
+    end->parked_count++;
+    counts.delivered++;
+    counts.parked_most = end->parked_count > counts.parked_most ? end->parked_count : counts.parked_most;
+    while (end->parked[end->arrived % PARKED_MAX]) {
+        end->parked[end->arrived++ % PARKED_MAX] = 0;
+        end->parked_count--;
+    }
+}
+
+static void on_sequenced(end_t *end, const packet_t *p, const dr_prefix_t *prefix)
+{
+    dr_stream_t *s = end->stream;
+    const unsigned char *header = p->bytes + sizeof(*prefix);
+    const unsigned char *payload = header + prefix->header_len;
+    size_t len = p->len - sizeof(*prefix) - prefix->header_len;
+    uint64_t seq = le64toh(prefix->seq);
+    uint32_t span = (uint32_t) (prefix->header_len + len);
+    if (prefix->kind == DR_VOID) {
+        dr_wire_void_t body;
+        memcpy(&body, header, sizeof(body));
+        span = le32toh(body.span);
+    }
+    if (dr_stream_judge(s, seq, span) != DR_NEW) {
+        counts.unread += p->damaged;
+        return;
+    }
+    if (!dr_wire_payload_is_good(&end->in, prefix, payload, len)) {
+        counts.caught++;
+        dr_stream_damaged(s, seq, span);
+        return;
+    }
+    CHECK(!p->damaged);
+    CHECK(dr_stream_deliver(s, seq, span, prefix->flags & DR_FLAG_ACK_NOW));
+    CHECK(s->rx.count <= DR_GAPS_MAX);
+    counts.gaps_most = s->rx.count > counts.gaps_most ? s->rx.count : counts.gaps_most;
+    if (prefix->kind == DR_DATA) {
+        deliver(end, header, payload, len);
+    }
+}
+
+static void arrive(packet_t *p)
+{
+    end_t *end = &world.ends[p->to];
+    const dr_prefix_t *prefix = (const dr_prefix_t *) p->bytes;
+    if (!dr_wire_open(&end->in, p->bytes, p->len)) {
+        CHECK(p->damaged);
+        counts.caught++;
+        return;
+    }
+    opal_list_t done = OPAL_LIST_INIT(done);
+    dr_stream_take_prefix(end->stream, le32toh(prefix->ack), world.now, &done);
+    dr_ack_t ack;
+    switch (prefix->kind) {
+    case DR_DATA:
+    case DR_VOID:
+        on_sequenced(end, p, prefix);
+        break;
+    case DR_ACK:
+        CHECK(dr_wire_read_ack(p->bytes + sizeof(*prefix), prefix->header_len, &ack));
+        dr_stream_take_ack(end->stream, &ack, world.now, &done);
+        break;
+    case DR_PROBE:
+        send_bare(p->to, p->path, DR_ECHO, le64toh(prefix->seq), NULL, 0);
+        break;
+    default:
+        if (world.now >= le64toh(prefix->seq)) {
+            dr_stream_proven(end->stream, p->path, world.now - le64toh(prefix->seq), world.now);
+        }
+        break;
+    }
+    release(&done);
+}
+
+/* ---- The world's course ---- */
+
+static void run_end(unsigned who)
+{
+    end_t *end = &world.ends[who];
+    dr_stream_t *s = end->stream;
+    if (world.now < end->away_until) {
+        return;
+    }
+    if (world.now >= end->tick_at) {
+        dr_stream_tick(s, world.now);
+        CHECK(!s->dead);
+        end->tick_at = world.now + TICK_NS;
+        for (unsigned i = 0; i < world.paths; i++) {
+            if (s->paths[i].probe_due) {
+                s->paths[i].probe_due = false;
+                send_bare(who, i, DR_PROBE, world.now, NULL, 0);
+            }
+        }
+        if (world.computes && chance(5000)) {
+            end->away_until = world.now + draw() % (2 * SECOND);
+            return;
+        }
+    }
+    send_lost(who);
+    uint32_t n = below(world.burst + 1);
+    while (n-- > 0 && end->sent < world.ends[!who].wanted && send_number(who, end->sent)) {
+        end->sent++;
+    }
+    if (s->need == DR_ACK_URGENT) {
+        send_ack(who);
+    }
+    CHECK(s->kept <= world.window + sizeof(kept_t));
+}
+
+/* A link that says so gives back what it had; one that doesn't swallows it. */
+static void change_link(unsigned path)
+{
+    link_t *link = &world.links[path];
+    bool others = false;
+    for (unsigned i = 0; i < world.paths; i++) {
+        others |= i != path && world.links[i].alive;
+    }
+    if (link->alive && !others && !below(4)) { /* seldom the last one */
+        link->change = world.now + draw() % (50 * MS);
+        return;
+    }
+    link->alive = !link->alive;
+    link->life++;
+    counts.deaths += !link->alive;
+    link->change = world.now + 2 * MS + draw() % ((link->alive ? 40 : 100) * MS);
+    for (unsigned who = 0; who < 2 && link->says; who++) {
+        if (link->alive) {
+            dr_stream_set_up(world.ends[who].stream, path, world.now);
+        } else {
+            dr_stream_set_down(world.ends[who].stream, path, world.now);
+        }
+    }
+}
+
+static bool is_drained(const end_t *end)
+{
+    return opal_list_is_empty(&end->stream->unacked) && end->stream->need == DR_ACK_NONE;
+}
+
+static bool is_over(void)
+{
+    return world.ends[0].arrived == world.ends[0].wanted && world.ends[1].arrived == world.ends[1].wanted &&
+           is_drained(&world.ends[0]) && is_drained(&world.ends[1]);
+}
+
+static void step(uint64_t step_ns)
+{
+    world.now += step_ns;
+    for (unsigned i = 0; i < world.paths; i++) {
+        if (world.links[i].change > 0 && world.now >= world.links[i].change) {
+            change_link(i);
+        }
+    }
+    while (heap_count > 0 && heap[0]->at <= world.now) {
+        packet_t *p = heap_pop();
+        const link_t *link = &world.links[p->path];
+        if (world.now < world.ends[p->to].away_until && link->alive) {
+            p->at = world.ends[p->to].away_until; /* waits in the link's memory */
+            p->order = world.order++;
+            heap_push(p);
+            continue;
+        }
+        if (p->life == link->life && link->alive) {
+            arrive(p);
+        } else {
+            counts.unread += p->damaged;
+        }
+        packet_free(p);
+    }
+    run_end(0);
+    run_end(1);
+}
+
+static dr_stream_params_t params;
+
+static void make_links(void)
+{
+    bool dying = world.paths > 1 && below(2);
+    for (unsigned i = 0; i < world.paths; i++) {
+        link_t *link = &world.links[i];
+        static const uint32_t most[] = {0, 1000, 50000, 200000};
+        *link = (link_t){.alive = true, .reliable = !below(5), .faults = {
+            .loss = below(most[below(4)] + 1), .damage = below(most[below(4)] + 1),
+            .repeat = below(most[below(4)] + 1), .reorder = below(most[below(4)] + 1),
+            .delay = 5000 + draw() % 200000, .jitter = below(2) ? 20000 : 0}};
+        link->says = link->reliable || below(2);
+        link->change = dying && below(3) ? draw() % (20 * MS) : 0;
+    }
+}
+
+static void make_end(unsigned who, uint64_t fragments)
+{
+    end_t *end = &world.ends[who];
+    end->stream = malloc(sizeof(*end->stream));
+    end->parked = calloc(PARKED_MAX, 1);
+    CHECK(end->stream && end->parked);
+    dr_stream_init(end->stream, &params, draw());
+    CHECK(dr_stream_add_paths(end->stream, world.paths));
+    for (unsigned i = 0; i < world.paths; i++) {
+        dr_stream_init_path(end->stream, i, world.links[i].reliable, 4096 + below(1 << 18), 2 * MS);
+    }
+    end->out = (dr_seal_t){OPAL_CHECKSUM_CRC32C, dr_wire_key(1 + who, 2 - who)};
+    end->in = (dr_seal_t){OPAL_CHECKSUM_CRC32C, dr_wire_key(2 - who, 1 + who)};
+    end->wanted = fragments;
+    end->tick_at = 1;
+}
+
+static void make_world(uint64_t seed, uint64_t fragments)
+{
+    world_seed = seed;
+    random_state = seed * 0x9e3779b97f4a7c15u | 1;
+    memset(&world, 0, sizeof(world));
+    draw();
+    world.now = 1;
+    world.paths = 1 + below(PATHS_MAX);
+    world.window = sizeof(kept_t) * (4 + (uint64_t) below(600));
+    world.payload_max = below(3) ? 32 : PAYLOAD_MAX;
+    world.burst = 1 + below(64);
+    world.computes = !below(3);
+    world.voids = below(2);
+    params = (dr_stream_params_t){
+        .rto_initial = 50 * MS, .rto_max = SECOND, .ack_delay = MS, .ack_bytes = world.window / 64,
+        .window = world.window, .probe_first = 10 * MS, .probe_max = 500 * MS, .silence_max = 300 * SECOND,
+        .suspect_after = 2, .down_after = 5};
+    make_links();
+    make_end(0, fragments);
+    make_end(1, below(3) ? fragments : fragments / 10);
+}
+
+static void end_world(void)
+{
+    while (heap_count > 0) { /* late repeats */
+        packet_t *p = heap_pop();
+        counts.unread += p->damaged;
+        packet_free(p);
+    }
+    for (unsigned who = 0; who < 2; who++) {
+        end_t *end = &world.ends[who];
+        CHECK(end->stream->kept == 0 && end->parked_count == 0 && end->stream->timed == 0);
+        for (unsigned i = 0; i < world.paths; i++) {
+            CHECK(end->stream->paths[i].flight == 0 && end->stream->paths[i].flight_bytes == 0);
+        }
+        dr_stream_fini(end->stream);
+        free(end->stream);
+        free(end->parked);
+    }
+}
+
+static void run_world(uint64_t seed, uint64_t fragments)
+{
+    make_world(seed, fragments);
+    uint64_t limit = fragments * 100 * MS + 600 * SECOND;
+    while (!is_over()) {
+        step(10000);
+        CHECK(world.now < limit);
+    }
+    end_world();
+    CHECK(counts.damaged == counts.caught + counts.unread);
+}
+
+static uint64_t number_of(const char *text)
+{
+    return strtoull(text, NULL, 0);
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t seed = 1, worlds = 60, fragments = 5000;
+    unsigned limit = 120;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (!strcmp(argv[i], "--seed")) {
+            seed = number_of(argv[i + 1]);
+        } else if (!strcmp(argv[i], "--worlds")) {
+            worlds = number_of(argv[i + 1]);
+        } else if (!strcmp(argv[i], "--fragments")) {
+            fragments = number_of(argv[i + 1]);
+        } else if (!strcmp(argv[i], "--limit")) {
+            limit = (unsigned) number_of(argv[i + 1]);
+        }
+    }
+    tap_start(limit);
+    for (uint64_t i = 0; i < worlds; i++) {
+        run_world(seed + i, fragments);
+    }
+    printf("# %" PRIu64 " fragments in %" PRIu64 " packets: %" PRIu64 " lost, %" PRIu64 " damaged, %" PRIu64
+           " repeated, %" PRIu64 " sent again, %" PRIu64 " made void, %" PRIu64 " deaths of links\n",
+           counts.delivered, counts.packets, counts.lost, counts.damaged, counts.repeated, counts.retransmitted,
+           counts.voided, counts.deaths);
+    printf("# at most %" PRIu64 " gaps, %" PRIu64 " out of order, %" PRIu64 " bytes kept; %.1f s\n", counts.gaps_most,
+           counts.parked_most, counts.kept_most, (double) clock() / CLOCKS_PER_SEC);
+    TAP_OK(counts.damaged == counts.caught + counts.unread, "each of %" PRIu64 " damaged packets was caught, or not "
+           "looked at (%" PRIu64 ")", counts.damaged, counts.unread);
+    TAP_OK(true, "all %" PRIu64 " fragments of %" PRIu64 " worlds from seed %" PRIu64 " arrived once, intact",
+           counts.delivered, worlds, seed);
+    return tap_end();
+}
