@@ -1149,12 +1149,8 @@ static OPAL_COLD void give_up(mca_pml_peer_t *peer)
             mca_pml_base_link_down(peer, &peer->links[i], "no answer for longer than pml_dr_path_timeout");
         }
     }
-    mca_pml_peer_set_state(peer, MCA_PML_PEER_FAILED);
-    if (!peer->path_timer) {
-        mca_pml_base_path_watch(peer, ENGINE_FAILED_US, engine_path_timeout);
-    }
     mca_pml_peer_unlock(peer);
-    engine_fail_peer(peer);
+    engine_path_timeout(peer); /* no link is up any more */
 }
 
 /* When is this peer to be looked at again? 0: not before something happens. */
