@@ -7,6 +7,7 @@
 #include "ompi/communicator/context.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/info/info.h"
+#include "ompi/mca/pml/pml.h"
 #include "ompi/mca/topo/topo.h"
 #include "ompi/mpi/c/bodies.h"
 #include "opal/runtime/progress.h"
@@ -185,12 +186,62 @@ static bool is_quiet(void *context)
     return atomic_load_explicit(&comm->refs, memory_order_acquire) == 1;
 }
 
+/* Those who part. */
+typedef struct parting {
+    ompi_rte_id_t *ids;
+    size_t count, ours;         /* all, and those of our own job */
+    const ompi_job_t *stranger; /* a job that is not ours; NULL: nobody parts, MPI_COMM_WORLD stays */
+} parting_t;
+
+static void list_members(const ompi_group_t *group, parting_t *parting)
+{
+    for (int32_t r = 0; r < group->size; r++) {
+        uint32_t index = ompi_group_world_rank(group, r);
+        const ompi_job_t *job = ompi_job_of_index(index);
+        parting->ids[parting->count++] =
+            (ompi_rte_id_t) {.nspace = job->nspace, .rank = index - job->first};
+        if (job == &ompi_job_own) {
+            parting->ours++;
+        } else {
+            parting->stranger = job;
+        }
+    }
+}
+
+/* Processes of different jobs do not meet in MPI_Finalize: here nobody leaves while another still waits
+ * for word that what it sent has arrived. */
+static int part(ompi_communicator_t *comm)
+{
+    parting_t parting = {0};
+    if (!ompi_rte_can_part()) {
+        return MPI_SUCCESS;
+    }
+    parting.ids = malloc(((size_t) comm->local_group->size + (size_t) comm->remote_size) *
+                         sizeof *parting.ids);
+    if (!parting.ids) {
+        return MPI_ERR_NO_MEM;
+    }
+    list_members(comm->local_group, &parting);
+    if (ompi_comm_is_inter(comm)) {
+        list_members(comm->remote_group, &parting);
+    }
+    if (parting.stranger) {
+        if (parting.ours == ompi_rte.size && ompi_rte.rank == 0) {
+            ompi_rte_part_job(parting.stranger->nspace);
+        }
+        mca_pml.drain(comm);
+        ompi_rte_part(parting.ids, parting.count); /* who does not come is dead: no reason to wait */
+    }
+    free(parting.ids);
+    return MPI_SUCCESS;
+}
+
 int ompi_mpi_comm_disconnect(ompi_communicator_t **comm)
 {
     int rc = check_freeable(*comm);
     if (rc == MPI_SUCCESS) {
         opal_progress_wait_until(is_quiet, *comm);
-        rc = ompi_mpi_comm_free(comm);
+        rc = part(*comm);
     }
-    return rc;
+    return rc == MPI_SUCCESS ? ompi_mpi_comm_free(comm) : rc;
 }

@@ -83,7 +83,7 @@ static int check_parameters(void)
 /* Nobody leaves while a peer may still wait for what this process has sent, or send to it. */
 static void quiesce(void)
 {
-    int rc = mca_pml.drain() == MPI_SUCCESS ? ompi_rte_fence() : OPAL_ERROR;
+    int rc = mca_pml.drain(NULL) == MPI_SUCCESS ? ompi_rte_fence() : OPAL_ERROR;
     if (rc != OPAL_SUCCESS && rc != OPAL_ERR_PEER_FAILED) {
         opal_show_help("mpi:finalize",
                        "MPI could not end in good order: messages may have been lost.");

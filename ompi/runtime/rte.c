@@ -26,6 +26,7 @@
 
 /* Job information from our mpirun; else published by rank 0. */
 #define SECRET_KEY "hawser.job.secret"
+#define PART_KEY "hawser.part"
 
 ompi_rte_t ompi_rte;
 
@@ -75,6 +76,7 @@ static void free_lookup(lookup_t *lookup)
 }
 
 static pmix_proc_t my_proc;
+static bool own_launcher; /* the only one that gives a secret */
 static bool collect_cards; /* the starting fence brings all addresses to every node */
 static pthread_mutex_t hosts_lock = PTHREAD_MUTEX_INITIALIZER;
 static char **hosts; /* of ranks that were asked for */
@@ -337,6 +339,7 @@ static int find_secret(void)
 {
     const char *parents = getenv(OMPI_SPAWN_PORT_ENV);
     char *hex = job_string(PMIX_RANK_WILDCARD, SECRET_KEY);
+    own_launcher = hex != NULL;
     collect_cards = ompi_launcher_params.modex == OMPI_MODEX_COLLECT ||
                     (ompi_launcher_params.modex == OMPI_MODEX_AUTO && !hex);
     if (parents) {
@@ -589,6 +592,59 @@ int ompi_rte_fence(void)
         rc = start_fence(false, fence_done, &fence);
     }
     return rc == OPAL_SUCCESS ? wait_for_fence(&fence) : rc;
+}
+
+bool ompi_rte_can_part(void)
+{
+    return own_launcher;
+}
+
+/* What a call returned that answers through `fence`, and then the answer. */
+static int wait_for_answer(pmix_status_t rc, fence_t *fence)
+{
+    if (rc == PMIX_SUCCESS) {
+        opal_progress_wait(&fence->result);
+        return atomic_load_explicit(&fence->result, memory_order_acquire) == 1 ? OPAL_SUCCESS
+                                                                              : OPAL_ERROR;
+    }
+    return rc == PMIX_OPERATION_SUCCEEDED ? OPAL_SUCCESS : OPAL_ERROR;
+}
+
+/* In libpmix's thread. */
+static void part_done(pmix_status_t status, pmix_info_t info[], size_t ninfo, void *context,
+                      pmix_release_cbfunc_t release, void *release_context)
+{
+    (void) info;
+    (void) ninfo;
+    if (release) {
+        release(release_context);
+    }
+    end_fence(context, status);
+}
+
+int ompi_rte_part_job(const char *nspace)
+{
+    fence_t fence = {.result = 0};
+    pmix_info_t info;
+    PMIX_INFO_LOAD(&info, PART_KEY, nspace, PMIX_STRING);
+    int rc = wait_for_answer(PMIx_Job_control_nb(&my_proc, 1, &info, 1, part_done, &fence), &fence);
+    PMIX_INFO_DESTRUCT(&info);
+    return rc;
+}
+
+int ompi_rte_part(const ompi_rte_id_t *ids, size_t count)
+{
+    fence_t fence = {.result = 0};
+    pmix_proc_t *procs = malloc(count * sizeof *procs);
+    if (!procs) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    for (size_t i = 0; i < count; i++) {
+        PMIX_LOAD_PROCID(&procs[i], ids[i].nspace, ids[i].rank);
+    }
+    int rc = wait_for_answer(PMIx_Disconnect_nb(procs, count, NULL, 0, fence_done, &fence), &fence);
+    free(procs);
+    return rc;
 }
 
 /* ---- Business cards ---- */

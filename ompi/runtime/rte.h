@@ -43,6 +43,19 @@ void ompi_rte_finalize(void);
  * them is gone; that is the launcher's to report. */
 int ompi_rte_fence(void);
 
+/* Parting from processes of other jobs. Launchers that are not ours would have to be told in their own way
+ * that the jobs were connected, and can't do it. */
+bool ompi_rte_can_part(void);
+/* Tell the launcher that this job as a whole has nothing more to do with another one: the failure of one is
+ * no more the other's. To be called by one process. Drives progress. */
+int ompi_rte_part_job(const char *nspace);
+/* Stay here until all of these processes, of this job and others, are here. Drives progress. */
+typedef struct ompi_rte_id {
+    const char *nspace;
+    uint32_t rank;
+} ompi_rte_id_t;
+int ompi_rte_part(const ompi_rte_id_t *ids, size_t count);
+
 /* Publish this process's value under a key; to be followed by ompi_rte_commit(). */
 int ompi_rte_put(const char *key, const void *data, size_t len);
 int ompi_rte_commit(void);

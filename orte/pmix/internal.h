@@ -25,6 +25,11 @@ pmix_status_t orte_pmix_post(void (*task)(void *), void *arg);
 pmix_status_t orte_pmix_fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
                               size_t ninfo, char *data, size_t ndata, pmix_modex_cbfunc_t cbfunc,
                               void *cbdata);
+pmix_status_t orte_pmix_connect(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
+                                size_t ninfo, pmix_op_cbfunc_t cbfunc, void *cbdata);
+pmix_status_t orte_pmix_disconnect(const pmix_proc_t procs[], size_t nprocs,
+                                   const pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t cbfunc,
+                                   void *cbdata);
 pmix_status_t orte_pmix_direct_modex(const pmix_proc_t *id, const pmix_info_t info[], size_t ninfo,
                                      pmix_modex_cbfunc_t cbfunc, void *cbdata);
 /* Ask a daemon; the reply comes exactly once, with PMIX_ERR_UNREACH if it is lost. The data is
@@ -53,6 +58,10 @@ void orte_pmix_take_spawn(void *arg, orte_oob_message_t *message);
 pmix_status_t orte_pmix_spawn(const pmix_proc_t *proc, const pmix_info_t infos[], size_t ninfos,
                               const pmix_app_t apps[], size_t napps, pmix_spawn_cbfunc_t cbfunc,
                               void *cbdata);
+/* ORTE_PMIX_PART, and nothing else yet. */
+pmix_status_t orte_pmix_job_control(const pmix_proc_t *proc, const pmix_proc_t targets[],
+                                    size_t ntargets, const pmix_info_t infos[], size_t ninfos,
+                                    pmix_info_cbfunc_t cbfunc, void *cbdata);
 /* In mpirun: publish a text in the name of a process, in place of any of that key. */
 void orte_pmix_publish_text(const pmix_proc_t *owner, const char *key, const char *text);
 /* Names published by processes (data.c): callbacks of the server module. */

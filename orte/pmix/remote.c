@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a PMIx server asks of those on other hosts: fences, through grpcomm; data of single processes;
- * and published names, which mpirun keeps (data.c). Callbacks of libpmix copy what they got and post
+ * What a PMIx server asks of those on other hosts: fences, through grpcomm, and what is like a fence,
+ * connecting and parting; data of single processes; and published names, which mpirun keeps (data.c). Callbacks of libpmix copy what they got and post
  * a task; tasks and messages run in the event loop's thread.
  */
 #include "orte/pmix/internal.h"
@@ -15,12 +15,16 @@
 
 /* ---- Fences ---- */
 
+typedef enum { MEET_FENCE, MEET_CONNECT, MEET_PART } meet_kind_t;
+
 typedef struct {
+    meet_kind_t kind;
     pmix_proc_t *procs;
     size_t nprocs;
     char *data;
     size_t ndata;
-    pmix_modex_cbfunc_t cbfunc;
+    pmix_modex_cbfunc_t cbfunc; /* of a fence */
+    pmix_op_cbfunc_t opfunc;    /* of all others */
     void *cbdata;
 } fence_t;
 
@@ -33,7 +37,12 @@ static void fence_free(fence_t *fence)
 
 static void fence_answer(fence_t *fence, pmix_status_t status, char *data, size_t size)
 {
-    fence->cbfunc(status, data, size, fence->cbdata, free, data);
+    if (fence->kind == MEET_FENCE) {
+        fence->cbfunc(status, data, size, fence->cbdata, free, data);
+    } else {
+        free(data);
+        fence->opfunc(status, fence->cbdata);
+    }
     fence_free(fence);
 }
 
@@ -70,13 +79,16 @@ static int compare_procs(const void *left, const void *right)
     return order != 0 ? order : (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* The same processes give the same name, in whatever order they are named. */
+/* The same processes give the same name for the same kind, in whatever order they are named. */
 static void fence_name(fence_t *fence, uint8_t name[OPAL_SHA256_BYTES])
 {
     opal_sha256_t hash;
 
+    uint8_t kind = (uint8_t)fence->kind;
+
     qsort(fence->procs, fence->nprocs, sizeof(*fence->procs), compare_procs);
     opal_sha256_init(&hash);
+    opal_sha256_update(&hash, &kind, sizeof(kind));
     for (size_t i = 0; i < fence->nprocs; i++) {
         uint8_t rank[4];
         for (int b = 0; b < 4; b++) {
@@ -151,6 +163,31 @@ static void take_fence(void *arg)
     }
 }
 
+static fence_t *fence_create(meet_kind_t kind, const pmix_proc_t procs[], size_t nprocs, void *cbdata)
+{
+    fence_t *fence = calloc(1, sizeof(*fence));
+
+    if (fence == NULL || (fence->procs = malloc(nprocs * sizeof(*procs))) == NULL) {
+        free(fence);
+        return NULL;
+    }
+    memcpy(fence->procs, procs, nprocs * sizeof(*procs));
+    fence->kind = kind;
+    fence->nprocs = nprocs;
+    fence->cbdata = cbdata;
+    return fence;
+}
+
+static pmix_status_t start_fence(fence_t *fence)
+{
+    pmix_status_t rc = orte_pmix_post(take_fence, fence);
+
+    if (rc != PMIX_SUCCESS) {
+        fence_free(fence);
+    }
+    return rc;
+}
+
 pmix_status_t orte_pmix_fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
                               size_t ninfo, char *data, size_t ndata, pmix_modex_cbfunc_t cbfunc,
                               void *cbdata)
@@ -161,23 +198,44 @@ pmix_status_t orte_pmix_fence(const pmix_proc_t procs[], size_t nprocs, const pm
         cbfunc(PMIX_SUCCESS, data, ndata, cbdata, free, data);
         return PMIX_SUCCESS;
     }
-    fence_t *fence = calloc(1, sizeof(*fence));
-    if (fence == NULL || (fence->procs = malloc(nprocs * sizeof(*procs))) == NULL) {
-        free(fence);
+    fence_t *fence = fence_create(MEET_FENCE, procs, nprocs, cbdata);
+    if (fence == NULL) {
         free(data);
         return PMIX_ERR_NOMEM;
     }
-    memcpy(fence->procs, procs, nprocs * sizeof(*procs));
-    fence->nprocs = nprocs;
     fence->data = data;
     fence->ndata = ndata;
     fence->cbfunc = cbfunc;
-    fence->cbdata = cbdata;
-    pmix_status_t rc = orte_pmix_post(take_fence, fence);
-    if (rc != PMIX_SUCCESS) {
-        fence_free(fence);
+    return start_fence(fence);
+}
+
+static pmix_status_t meet(meet_kind_t kind, const pmix_proc_t procs[], size_t nprocs,
+                          pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    fence_t *fence = fence_create(kind, procs, nprocs, cbdata);
+
+    if (fence == NULL) {
+        return PMIX_ERR_NOMEM;
     }
-    return rc;
+    fence->opfunc = cbfunc;
+    return start_fence(fence);
+}
+
+pmix_status_t orte_pmix_connect(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
+                                size_t ninfo, pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    (void)info;
+    (void)ninfo;
+    return meet(MEET_CONNECT, procs, nprocs, cbfunc, cbdata);
+}
+
+pmix_status_t orte_pmix_disconnect(const pmix_proc_t procs[], size_t nprocs,
+                                   const pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t cbfunc,
+                                   void *cbdata)
+{
+    (void)info;
+    (void)ninfo;
+    return meet(MEET_PART, procs, nprocs, cbfunc, cbdata);
 }
 
 /* ---- Requests to one daemon, and their answers ---- */

@@ -177,6 +177,9 @@ static pmix_server_module_t module = {
     .lookup = orte_pmix_lookup,
     .unpublish = orte_pmix_unpublish,
     .spawn = orte_pmix_spawn,
+    .job_control = orte_pmix_job_control,
+    .connect = orte_pmix_connect,
+    .disconnect = orte_pmix_disconnect,
 };
 
 /* libpmix reads its surroundings: what an outer launcher left there is not meant for us. */

@@ -22,6 +22,9 @@
 /* With "<namespace>.<rank>" behind it, the key under which a process finds in a sentence why its last
  * PMIx_Spawn failed. */
 #define ORTE_PMIX_SPAWN_WHY "hawser.spawn.why."
+/* PMIx_Job_control with this directive: the caller's job and the one whose namespace is the value have
+ * nothing more to do with each other (MPI_Comm_disconnect). */
+#define ORTE_PMIX_PART "hawser.part"
 #define ORTE_PMIX_JOB_SECRET "hawser.job.secret"
 
 /* Start rt->pmix. Reports what fails. */

@@ -4,6 +4,9 @@
  * asked and hands it to mpirun, which makes a job of it and answers when all of its processes run, or
  * when that can't be. Why it can't is published in the name of the asker, under the key that
  * orte/pmix/server.h tells: PMIx's own answer is a number only.
+ *
+ * A process can also say that its job has parted from the one that asked for it. That goes the same
+ * way.
  */
 #include "orte/pmix/internal.h"
 
@@ -172,7 +175,9 @@ static int inherit(orte_job_t *job)
     return OPAL_SUCCESS;
 }
 
-/* What was asked, as it travels. */
+typedef enum { ORDER_JOB, ORDER_PART } order_kind_t;
+
+/* What was asked, as it travels; ORDER_PART has infos only. */
 typedef struct {
     pmix_proc_t asker;
     pmix_info_t *infos;
@@ -217,17 +222,22 @@ static bool unpack_order(const uint8_t *data, size_t size, order_t *order)
     free(nspace);
     order->ninfos = orte_pmix_unpack_count(&unpack, &infos, &infos_size);
     order->napps = orte_pmix_unpack_count(&unpack, &apps, &apps_size);
-    if (!orte_unpack_is_done(&unpack) || order->napps == 0) {
+    if (!orte_unpack_is_done(&unpack)) {
         return false;
     }
-    PMIX_APP_CREATE(order->apps, order->napps);
+    if (order->napps > 0) {
+        PMIX_APP_CREATE(order->apps, order->napps);
+        if (order->apps == NULL ||
+            !orte_pmix_unpack(apps, apps_size, order->apps, order->napps, PMIX_APP)) {
+            return false;
+        }
+    }
     if (order->ninfos > 0) {
         PMIX_INFO_CREATE(order->infos, order->ninfos);
+        return order->infos != NULL &&
+               orte_pmix_unpack(infos, infos_size, order->infos, order->ninfos, PMIX_INFO);
     }
-    return order->apps != NULL && (order->ninfos == 0 || order->infos != NULL) &&
-           (order->ninfos == 0 ||
-            orte_pmix_unpack(infos, infos_size, order->infos, order->ninfos, PMIX_INFO)) &&
-           orte_pmix_unpack(apps, apps_size, order->apps, order->napps, PMIX_APP);
+    return true;
 }
 
 static int fill_job(orte_job_t *job, const order_t *order)
@@ -245,7 +255,8 @@ static int fill_job(orte_job_t *job, const order_t *order)
 /* Someone who waits for a job: a process of this host, or a daemon for one of its. */
 typedef struct {
     pmix_proc_t proc;
-    pmix_spawn_cbfunc_t done; /* NULL: a daemon */
+    pmix_spawn_cbfunc_t done;   /* if it is a process; of ORDER_JOB, */
+    pmix_info_cbfunc_t parted;  /* of ORDER_PART */
     void *cbdata;
     uint32_t daemon;
     uint64_t id;
@@ -255,6 +266,8 @@ static void reply(asker_t *asker, pmix_status_t status, const char *nspace)
 {
     if (asker->done != NULL) {
         asker->done(status, (char *)nspace, asker->cbdata);
+    } else if (asker->parted != NULL) {
+        asker->parted(status, NULL, 0, asker->cbdata, NULL, NULL);
     } else {
         orte_pmix_answer(asker->daemon, ORTE_WIRE_SPAWN_REPLY, asker->id, status, nspace,
                          nspace == NULL ? 0 : strlen(nspace));
@@ -311,11 +324,33 @@ static void start_job(asker_t *asker, const order_t *order)
     orte_report_release();
 }
 
-static void take_order(asker_t *asker, const uint8_t *data, size_t size)
+static void part(asker_t *asker, const order_t *order)
+{
+    const orte_runtime_t *rt = orte_pmix_self->rt;
+    orte_job_t *job = orte_job_find_nspace(rt, order->asker.nspace);
+
+    for (uint32_t i = 0; i < order->ninfos && job != NULL; i++) {
+        const pmix_value_t *value = &order->infos[i].value;
+        const orte_job_t *other = value->type != PMIX_STRING || value->data.string == NULL
+                                      ? NULL
+                                      : orte_job_find_nspace(rt, value->data.string);
+        if (other != NULL && other->number == job->parent) {
+            orte_trace("job %d has parted from job %d", job->number, other->number);
+            job->separate = true;
+        }
+    }
+    reply(asker, PMIX_SUCCESS, NULL);
+}
+
+static void take_order(asker_t *asker, order_kind_t kind, const uint8_t *data, size_t size)
 {
     order_t order;
 
-    if (unpack_order(data, size, &order)) {
+    if (!unpack_order(data, size, &order)) {
+        reply(asker, PMIX_ERR_UNPACK_FAILURE, NULL);
+    } else if (kind == ORDER_PART) {
+        part(asker, &order);
+    } else if (order.napps > 0) {
         start_job(asker, &order);
     } else {
         reply(asker, PMIX_ERR_UNPACK_FAILURE, NULL);
@@ -330,19 +365,21 @@ void orte_pmix_take_spawn(void *arg, orte_oob_message_t *message)
 
     (void)arg;
     if (orte_pmix_self == NULL || asker == NULL ||
-        orte_wire_unpack_request(message, &wire) != OPAL_SUCCESS) {
+        orte_wire_unpack_request(message, &wire) != OPAL_SUCCESS || wire.number < ORDER_JOB ||
+        wire.number > ORDER_PART) {
         orte_warn("a request from daemon %u makes no sense", (unsigned)message->from);
         free(asker);
         return;
     }
     asker->daemon = message->from;
     asker->id = wire.id;
-    take_order(asker, wire.data, wire.size);
+    take_order(asker, (order_kind_t)wire.number, wire.data, wire.size);
 }
 
 /* ---- Where the asker is ---- */
 
 typedef struct {
+    order_kind_t kind;
     asker_t *asker;
     uint8_t *data;
     size_t size;
@@ -351,11 +388,12 @@ typedef struct {
 static void take_reply(void *arg, pmix_status_t status, const void *data, size_t size)
 {
     char nspace[PMIX_MAX_NSLEN + 1] = "";
+    const asker_t *asker = arg;
     bool named = status == PMIX_SUCCESS && size > 0 && size < sizeof(nspace);
 
     if (named) {
         memcpy(nspace, data, size);
-    } else if (status == PMIX_SUCCESS) {
+    } else if (status == PMIX_SUCCESS && asker->done != NULL) {
         status = PMIX_ERR_UNPACK_FAILURE;
     }
     reply(arg, status, named ? nspace : NULL);
@@ -366,10 +404,10 @@ static void start_request(void *arg)
     request_t *request = arg;
 
     if (orte_pmix_self->rt->index == 0) {
-        take_order(request->asker, request->data, request->size);
+        take_order(request->asker, request->kind, request->data, request->size);
     } else {
-        orte_pmix_ask(0, ORTE_WIRE_SPAWN, 0, request->data, request->size, take_reply,
-                      request->asker);
+        orte_pmix_ask(0, ORTE_WIRE_SPAWN, (int)request->kind, request->data, request->size,
+                      take_reply, request->asker);
     }
     free(request->data);
     free(request);
@@ -384,25 +422,50 @@ static void free_request(request_t *request)
     }
 }
 
-pmix_status_t orte_pmix_spawn(const pmix_proc_t *proc, const pmix_info_t infos[], size_t ninfos,
-                              const pmix_app_t apps[], size_t napps, pmix_spawn_cbfunc_t cbfunc,
-                              void *cbdata)
+static pmix_status_t post_order(order_kind_t kind, const order_t *order, const asker_t *asker)
 {
-    order_t order = {.asker = *proc, .infos = (pmix_info_t *)infos, .ninfos = (uint32_t)ninfos,
-                     .apps = (pmix_app_t *)apps, .napps = (uint32_t)napps};
     request_t *request = calloc(1, sizeof(*request));
 
-    if (request == NULL || (request->asker = calloc(1, sizeof(*request->asker))) == NULL ||
-        (request->data = pack_order(&order, &request->size)) == NULL) {
+    if (request == NULL || (request->asker = malloc(sizeof(*asker))) == NULL ||
+        (request->data = pack_order(order, &request->size)) == NULL) {
         free_request(request);
         return PMIX_ERR_NOMEM;
     }
-    request->asker->proc = *proc;
-    request->asker->done = cbfunc;
-    request->asker->cbdata = cbdata;
+    request->kind = kind;
+    *request->asker = *asker;
     pmix_status_t rc = orte_pmix_post(start_request, request);
     if (rc != PMIX_SUCCESS) {
         free_request(request);
     }
     return rc;
+}
+
+pmix_status_t orte_pmix_spawn(const pmix_proc_t *proc, const pmix_info_t infos[], size_t ninfos,
+                              const pmix_app_t apps[], size_t napps, pmix_spawn_cbfunc_t cbfunc,
+                              void *cbdata)
+{
+    const order_t order = {.asker = *proc, .infos = (pmix_info_t *)infos,
+                           .ninfos = (uint32_t)ninfos, .apps = (pmix_app_t *)apps,
+                           .napps = (uint32_t)napps};
+    const asker_t asker = {.proc = *proc, .done = cbfunc, .cbdata = cbdata};
+
+    return post_order(ORDER_JOB, &order, &asker);
+}
+
+pmix_status_t orte_pmix_job_control(const pmix_proc_t *proc, const pmix_proc_t targets[],
+                                    size_t ntargets, const pmix_info_t infos[], size_t ninfos,
+                                    pmix_info_cbfunc_t cbfunc, void *cbdata)
+{
+    const order_t order = {.asker = *proc, .infos = (pmix_info_t *)infos,
+                           .ninfos = (uint32_t)ninfos};
+    const asker_t asker = {.proc = *proc, .parted = cbfunc, .cbdata = cbdata};
+
+    (void)targets;
+    (void)ntargets;
+    for (size_t i = 0; i < ninfos; i++) {
+        if (strcmp(infos[i].key, ORTE_PMIX_PART) != 0) {
+            return PMIX_ERR_NOT_SUPPORTED;
+        }
+    }
+    return post_order(ORDER_PART, &order, &asker);
 }

@@ -23,7 +23,8 @@
  *     ---------------
  *     MODEX, MODEX_REPLY  what a process has put into PMIx
  *     DATA, DATA_REPLY    publish, lookup, unpublish; mpirun keeps what was published
- *     SPAWN, SPAWN_REPLY  a process asks for a job; mpirun starts it
+ *     SPAWN, SPAWN_REPLY  a process asks for a job, which mpirun starts, or says that its own parts from
+ *                         the one that has asked for it
  *
  * INPUT, OUTPUT and OVER are STREAM messages (orte/oob/oob.h), all others CONTROL. Every unpack
  * function checks all that it reads; on OPAL_ERR_* nothing is to be freed.
@@ -106,8 +107,8 @@ typedef struct {
 #define ORTE_WIRE_STREAM_HEADER 9 /* bytes of orte_wire_stream_t as packed */
 
 /* MODEX: rank; the data are its job's namespace. Replies: a PMIx status and what was asked for. DATA:
- * what is to be done, and for whom, as orte/pmix/data.c packs it; SPAWN: the asker's rank, and as
- * orte/pmix/spawn.c packs it. `id` is the asker's. */
+ * what is to be done, and for whom, as orte/pmix/data.c packs it; SPAWN: the same,
+ * as orte/pmix/spawn.c packs it. `id` is the asker's. */
 typedef struct {
     uint64_t id;
     int32_t number; /* rank, kind of DATA, or status */

@@ -50,6 +50,18 @@ static void wait_for_end(int pid)
     }
 }
 
+/* Rank and host of each child, in turn, to the parents' root. */
+static void tell(int rank, MPI_Comm parent)
+{
+    char text[MPI_MAX_PROCESSOR_NAME + 16], host[MPI_MAX_PROCESSOR_NAME];
+    int length;
+    MPI_Get_processor_name(host, &length);
+    snprintf(text, sizeof text, "%d:%.*s", rank, length, host);
+    printf("child %d speaks\n", rank);
+    fflush(stdout);
+    MPI_Send(text, (int) strlen(text) + 1, MPI_CHAR, 0, rank, parent);
+}
+
 /* Children that do not do what families do. */
 static int other_child(const char *kind, int rank, MPI_Comm parent)
 {
@@ -65,6 +77,13 @@ static int other_child(const char *kind, int rank, MPI_Comm parent)
         MPI_Comm_disconnect(&parent);
         wait_for_end(pid);
         printf("the parents are gone\n");
+    } else if (strcmp(kind, "aside") == 0) {
+        pid = (int) getpid();
+        MPI_Send(&pid, 1, MPI_INT, 0, 0, parent);
+        MPI_Comm_disconnect(&parent);
+        MPI_Abort(MPI_COMM_WORLD, 4);
+    } else if (strcmp(kind, "tell") == 0) {
+        tell(rank, parent);
     } else if (strcmp(kind, "abort") == 0 && rank == 1) {
         MPI_Abort(MPI_COMM_WORLD, 6);
     } else if (strcmp(kind, "killed") == 0 && rank == 0) {
@@ -333,6 +352,27 @@ static void test_orphans(void)
     }
 }
 
+/* Who has parted does not fall with the other: the child aborts, its parents go on. */
+static void test_aside(void)
+{
+    char *args[] = {"child", "aside", "x", NULL};
+    int rank, size, pid;
+    MPI_Comm inter;
+    begin(&rank, &size);
+    MPI_CHECK(MPI_Comm_spawn(self, args, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
+                             MPI_ERRCODES_IGNORE) == MPI_SUCCESS);
+    if (rank == 0) {
+        MPI_Recv(&pid, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
+    }
+    MPI_Comm_disconnect(&inter);
+    if (rank == 0) {
+        wait_for_end(pid);
+        printf("the parents go on\n");
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+}
+
 /* Not an MPI program: whoever waits for it would wait for ever. */
 static void test_stranger(void)
 {
@@ -361,9 +401,57 @@ static const mpi_test_t tests[] = {
     {.name = "killed", .np = 2, .fn = test_killed, .exit_code = 137,
      .says = "rank 0 of job 2"},
     {.name = "orphans", .np = 2, .fn = test_orphans, .exit_code = 7, .says = "rank 1 ("},
+    {.name = "aside", .np = 2, .fn = test_aside, .exit_code = 4, .says = "the parents go on\n"},
     {.name = "stranger", .np = 2, .fn = test_stranger, .exit_code = 1,
      .says = "has ended without calling MPI_Init"},
 };
+
+/* For shell tests: "tell N [KEY=VALUE]..." spawns N children with this info, and says where they are; "tell N command=C" is another program. */
+static int tell_about(int count, char **settings)
+{
+    char *args[] = {"child", "tell", "x", NULL}, *command = self;
+    char text[MPI_MAX_PROCESSOR_NAME + 16];
+    MPI_Info info;
+    MPI_Comm inter;
+    MPI_Init(NULL, NULL);
+    MPI_Info_create(&info);
+    for (char **setting = settings; *setting; setting++) {
+        char *value = strchr(*setting, '=');
+        *value++ = '\0';
+        if (strcmp(*setting, "command") == 0) {
+            command = value;
+        } else {
+            MPI_Info_set(info, *setting, value);
+        }
+    }
+    MPI_Comm_spawn(command, args, count, info, 0, MPI_COMM_SELF, &inter, MPI_ERRCODES_IGNORE);
+    for (int i = 0; i < count; i++) {
+        MPI_Recv(text, sizeof text, MPI_CHAR, i, i, inter, MPI_STATUS_IGNORE);
+        printf("%s%s", text, i + 1 < count ? " " : "\n");
+    }
+    fflush(stdout);
+    MPI_Comm_disconnect(&inter);
+    MPI_Info_free(&info);
+    MPI_Finalize();
+    return 0;
+}
+
+/* And "forever" has children come and go until somebody ends it. */
+static _Noreturn void go_on_forever(void)
+{
+    char *args[] = {"child", "look", "x", NULL}, got[PATH_MAX];
+    int rank;
+    MPI_Comm inter;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (;;) {
+        MPI_Comm_spawn(self, args, 3, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+        for (int i = 0; i < 3 && rank == 0; i++) {
+            MPI_Recv(got, sizeof got, MPI_CHAR, i, 0, inter, MPI_STATUS_IGNORE);
+        }
+        MPI_Comm_disconnect(&inter);
+    }
+}
 
 int main(int argc, char **argv)
 {
@@ -372,6 +460,12 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "child") == 0) {
         alarm(60);
         return child(argv[2], argv[3]);
+    }
+    if (argc >= 3 && strcmp(argv[1], "tell") == 0) {
+        return tell_about(atoi(argv[2]), argv + 3);
+    }
+    if (argc == 2 && strcmp(argv[1], "forever") == 0) {
+        go_on_forever();
     }
     return mpi_test_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

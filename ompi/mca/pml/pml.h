@@ -70,8 +70,9 @@ typedef struct mca_pml {
      * progress. */
     void (*lost)(ompi_proc_t *proc);
 
-    /* All that was sent has left us and been confirmed; part of MPI_Finalize, before the fence. */
-    int (*drain)(void);
+    /* All that was sent, to members of `comm` or (NULL) to anybody, has left us and been confirmed; part of
+     * MPI_Finalize and MPI_Comm_disconnect, before the processes wait for each other. */
+    int (*drain)(ompi_communicator_t *comm);
 } mca_pml_t;
 
 /* mca_base_component_t.ops of framework "pml". */

@@ -460,10 +460,24 @@ static bool engine_peer_is_drained(mca_pml_peer_t *peer)
            (drained && (state == MCA_PML_PEER_LOOKUP || mca_pml_base_peer_idle(peer)));
 }
 
+static bool engine_comm_is_drained(const ompi_communicator_t *comm)
+{
+    for (int32_t r = 0; r < comm->remote_size; r++) {
+        ompi_proc_t *proc = ompi_comm_peer(comm, r);
+        mca_pml_peer_t *peer = proc != NULL ? atomic_load_explicit(&proc->pml, memory_order_acquire) : NULL;
+        if (peer != NULL && !engine_peer_is_drained(peer)) {
+            return false;
+        }
+    }
+    return policy_is_idle();
+}
+
 static bool engine_is_drained(void *context)
 {
-    (void) context;
     opal_list_item_t *i, *tmp;
+    if (context != NULL) {
+        return engine_comm_is_drained(context);
+    }
     OPAL_LIST_FOREACH (i, tmp, &mca_pml_base_peers) {
         if (!engine_peer_is_drained(OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item))) {
             return false;
@@ -472,10 +486,10 @@ static bool engine_is_drained(void *context)
     return policy_is_idle();
 }
 
-static int engine_drain(void)
+static int engine_drain(ompi_communicator_t *comm)
 {
-    opal_progress_wait_until(engine_is_drained, NULL);
-    return mca_pml_base_report_end() == OPAL_SUCCESS ? MPI_SUCCESS : MPI_ERR_OTHER;
+    opal_progress_wait_until(engine_is_drained, comm);
+    return comm != NULL || mca_pml_base_report_end() == OPAL_SUCCESS ? MPI_SUCCESS : MPI_ERR_OTHER;
 }
 
 /* ---- Start ---- */
