@@ -88,12 +88,12 @@ static int clamp_code(int code)
     return (code & 0xff) != 0 ? code & 0xff : 1;
 }
 
-/* A process has failed: the job ends, or goes on without it. */
+/* A process has failed: the job ends, or goes on without it. Other jobs may go on in any case. */
 static void proc_failed(const orte_proc_t *proc, int exit_code)
 {
     const orte_job_t *job = proc->job;
 
-    if (job->rt->opt.continuous) {
+    if (job->rt->opt.continuous || job->rt->last_job > 1) {
         orte_daemons_proc_lost(proc);
     }
     fail(proc->job, exit_code, !job->rt->opt.continuous);
