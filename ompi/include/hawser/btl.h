@@ -65,7 +65,8 @@ extern "C" {
 #endif
 
 #define MCA_BTL_CONTRACT_MAJOR 1
-#define MCA_BTL_CONTRACT_MINOR 4 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name */
+/* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter */
+#define MCA_BTL_CONTRACT_MINOR 5
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -235,6 +236,15 @@ typedef struct mca_btl_services {
     /* Since 1.1 (struct_size says whether it is there): in init(), a link that might have been expected makes no module,
      * for this reason (an English clause; both are copied). For the link report; log it no further. */
     void (*rejected)(const char *link, const char *why);
+
+    /* Since 1.5: in init(), another component of this framework, to stand over it: opened, though the user may not have
+     * selected it, with nothing else of it called, and from now on the caller's alone. MCA_ERR_NOT_AVAILABLE, and *why (an
+     * English clause, valid until the next call): it can't be used, or stands on its own already. */
+    int (*component)(const char *name, const mca_base_component_t **component, const char **why);
+    /* Since 1.5: a number for tools, the performance variable btl_<component>_<name>. `read` is called by any thread, until
+     * the last module has been finalized. The texts are copied. */
+    int (*counter)(const char *component, const char *name, const char *help, uint64_t (*read)(void *context),
+                   void *context);
 } mca_btl_services_t;
 
 /* ---- Modules ---- */

@@ -48,6 +48,8 @@ typedef struct conform_options {
     unsigned timeout;          /* seconds for one test */
     const char *params[64];    /* name=value */
     int param_count;
+    const char *others[8];     /* plug-ins that the one tested may ask for by name */
+    int other_count;
 } conform_options_t;
 extern conform_options_t conform_options;
 
@@ -163,6 +165,10 @@ extern conform_peer_t conform_peers[CONFORM_MAX_PROCESSES];
 /* Upcalls that check the rules; each module's after conform_link_start(). */
 extern const mca_btl_upcalls_t conform_upcalls;
 
+/* Load a plug-in, register its parameters, open it. */
+const mca_base_component_t *conform_open_plugin(const char *path);
+/* The plug-in named NAME in a file mca_btl_NAME.so of --component; NULL: none. */
+const mca_base_component_t *conform_other(const char *name);
 /* Load the plug-in, register parameters, init. */
 void conform_link_init(void);
 /* The same, and exchange cards. No peer is added yet. */

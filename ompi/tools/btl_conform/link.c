@@ -200,25 +200,55 @@ const mca_btl_upcalls_t conform_upcalls = {
 
 /* ---- Life ---- */
 
+static const char *file_of(const char *plugin)
+{
+    const char *slash = strrchr(plugin, '/');
+    return slash ? slash + 1 : plugin;
+}
+
 /* mca_btl_<name>_component, by the name of the file mca_btl_<name>.so. */
-static const mca_base_component_t *load(void)
+static const mca_base_component_t *load(const char *plugin)
 {
     char symbol[256];
-    const char *base = strrchr(conform_options.plugin, '/');
-    base = base ? base + 1 : conform_options.plugin;
+    const char *base = file_of(plugin);
     char path[4096]; /* without a slash dlopen() would search its own path */
-    snprintf(path, sizeof(path), "%s%s", base == conform_options.plugin ? "./" : "", conform_options.plugin);
+    snprintf(path, sizeof(path), "%s%s", base == plugin ? "./" : "", plugin);
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     REQUIRE(object, "%s", dlerror());
     snprintf(symbol, sizeof(symbol), "%.*s_component", (int)strcspn(base, "."), base);
     const mca_base_component_t *c = dlsym(object, symbol);
-    REQUIRE(c, "%s has no symbol %s", conform_options.plugin, symbol);
+    REQUIRE(c, "%s has no symbol %s", plugin, symbol);
     REQUIRE(c->magic == MCA_BASE_COMPONENT_MAGIC && c->struct_size == sizeof(*c), "wrong magic or size");
     REQUIRE(c->framework && strcmp(c->framework, "btl") == 0, "its framework is not btl");
     REQUIRE(c->contract_major == MCA_BTL_CONTRACT_MAJOR && c->contract_minor <= MCA_BTL_CONTRACT_MINOR,
             "built for contract %u.%u", c->contract_major, c->contract_minor);
     REQUIRE(c->name && c->ops, "no name or no operations");
     return c;
+}
+
+const mca_base_component_t *conform_open_plugin(const char *path)
+{
+    const mca_base_component_t *c = load(path);
+    REQUIRE(!c->register_params || c->register_params(conform_services.base) == MCA_SUCCESS,
+            "register_params of %s failed", c->name);
+    REQUIRE(!c->open || c->open(conform_services.base) == MCA_SUCCESS, "open of %s failed", c->name);
+    return c;
+}
+
+/* Opened by conform_other(). */
+static const mca_base_component_t *others[8];
+static int other_count;
+
+const mca_base_component_t *conform_other(const char *name)
+{
+    size_t len = strlen(name);
+    for (int i = 0; i < conform_options.other_count; i++) {
+        const char *file = file_of(conform_options.others[i]);
+        if (strncmp(file, "mca_btl_", 8) == 0 && strncmp(file + 8, name, len) == 0 && file[8 + len] == '.') {
+            return others[other_count++] = conform_open_plugin(conform_options.others[i]);
+        }
+    }
+    return NULL;
 }
 
 static void pick_module(void)
@@ -236,7 +266,6 @@ static void pick_module(void)
 
 void conform_link_init(void)
 {
-    const mca_base_component_t *c = component = load();
     mca_btl_module_t **modules;
     size_t count = 0;
     conform_services_start();
@@ -244,10 +273,8 @@ void conform_link_init(void)
         memset(&conform_peers[i], 0, sizeof(conform_peers[i]));
         conform_peers[i].rank = i;
     }
-    REQUIRE(!c->register_params || c->register_params(conform_services.base) == MCA_SUCCESS,
-            "register_params failed");
-    REQUIRE(!c->open || c->open(conform_services.base) == MCA_SUCCESS, "open failed");
-    const mca_btl_component_ops_t *ops = c->ops;
+    component = conform_open_plugin(conform_options.plugin);
+    const mca_btl_component_ops_t *ops = component->ops;
     int rc = ops->init(&conform_services, &modules, &count);
     if (rc == MCA_ERR_NOT_AVAILABLE && conform_services.threads) {
         conform_skip("the link does not work among threads");
@@ -302,6 +329,11 @@ void conform_link_end(void)
     }
     if (component->close) {
         component->close();
+    }
+    for (; other_count > 0; other_count--) {
+        if (others[other_count - 1]->close) {
+            others[other_count - 1]->close();
+        }
     }
     REQUIRE(conform_open_handles == 0, "%u pollers, events or timers left after finalize",
             conform_open_handles);

@@ -522,6 +522,7 @@ static void usage(FILE *to)
             "  --skip NAME=WHY    leave this one out, and say why\n"
             "  --module NAME      use this of the plug-in's modules (default: its first)\n"
             "  --param N=V        set the parameter N\n"
+            "  --component FILE   another plug-in, which the one tested may stand over\n"
             "  --processes N      of the tests among many (default 4)\n"
             "  --seed N           of everything random (default 1)\n"
             "  --threads          tell the BTL in all tests that there are threads\n"
@@ -535,11 +536,12 @@ static void usage(FILE *to)
 
 static void parse_options(int argc, char **argv)
 {
-    enum { OPT_LIST = 256, OPT_CMA, OPT_FENCE, OPT_SHORT, OPT_PIN };
+    enum { OPT_LIST = 256, OPT_COMPONENT, OPT_CMA, OPT_FENCE, OPT_SHORT, OPT_PIN };
     static const struct option longs[] = {
         {"bench", no_argument, NULL, 'b'}, {"list", no_argument, NULL, OPT_LIST},
         {"test", required_argument, NULL, 't'}, {"skip", required_argument, NULL, 'k'}, {"module", required_argument, NULL, 'm'},
-        {"param", required_argument, NULL, 'p'}, {"processes", required_argument, NULL, 'n'},
+        {"param", required_argument, NULL, 'p'}, {"component", required_argument, NULL, OPT_COMPONENT},
+        {"processes", required_argument, NULL, 'n'},
         {"seed", required_argument, NULL, 's'}, {"threads", no_argument, NULL, 'T'},
         {"forbid-cma", no_argument, NULL, OPT_CMA}, {"no-membarrier", no_argument, NULL, OPT_FENCE},
         {"short-writes", no_argument, NULL, OPT_SHORT}, {"no-pin", no_argument, NULL, OPT_PIN}, {"timeout", required_argument, NULL, 'o'},
@@ -563,6 +565,11 @@ static void parse_options(int argc, char **argv)
         case 'p':
             if (o->param_count < (int)(sizeof(o->params) / sizeof(o->params[0]))) {
                 o->params[o->param_count++] = optarg;
+            }
+            break;
+        case OPT_COMPONENT:
+            if (o->other_count < (int)(sizeof(o->others) / sizeof(o->others[0]))) {
+                o->others[o->other_count++] = optarg;
             }
             break;
         case OPT_LIST:

@@ -281,6 +281,21 @@ static void service_rejected(const char *link, const char *why)
     REQUIRE(link && why && *link && *why, "a rejection without a name or a reason");
 }
 
+static int service_component(const char *name, const mca_base_component_t **component, const char **why)
+{
+    *component = conform_other(name);
+    *why = "the kit has no such plug-in (--component FILE)";
+    return *component ? MCA_SUCCESS : MCA_ERR_NOT_AVAILABLE;
+}
+
+static int service_counter(const char *component, const char *name, const char *help,
+                           uint64_t (*fn)(void *context), void *context)
+{
+    REQUIRE(component && name && *name && help && *help && fn, "a counter without name or help");
+    (void)fn(context);
+    return MCA_SUCCESS;
+}
+
 static int service_publish(const char *component, const void *data, size_t len)
 {
     (void)component;
@@ -314,6 +329,8 @@ mca_btl_services_t conform_services = {
     .wake = service_wake,
     .publish = service_publish,
     .rejected = service_rejected,
+    .component = service_component,
+    .counter = service_counter,
 };
 
 static bool membarrier_register(void)

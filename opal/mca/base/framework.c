@@ -419,6 +419,28 @@ mca_base_component_item_t *mca_base_component_find(const mca_base_framework_t *f
     return NULL;
 }
 
+mca_base_component_item_t *mca_base_component_open(mca_base_framework_t *framework,
+                                                   const char *name, char **why)
+{
+    candidates_t all = {0};
+    mca_base_component_item_t *item = NULL;
+    *why = NULL;
+    if (OPAL_SUCCESS != collect(framework, &all)) {
+        return NULL;
+    }
+    const candidate_t *candidate = find_candidate(&all, name);
+    if (!candidate) {
+        *why = mca_base_reason("no component of this name is installed");
+    } else if (take(framework, candidate, MCA_BASE_OPEN_DEFAULT)) {
+        item = mca_base_component_find(framework, name);
+    } else {
+        const mca_base_failed_component_t *f = find_failure(framework, name);
+        *why = f ? mca_base_reason("%s", f->reason) : NULL;
+    }
+    free(all.list);
+    return item;
+}
+
 bool mca_base_framework_selects(const mca_base_framework_t *framework, const char *name)
 {
     mca_base_selection_t selection;

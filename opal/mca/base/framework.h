@@ -71,6 +71,11 @@ OPAL_DECLSPEC void mca_base_component_drop(mca_base_framework_t *framework,
 OPAL_DECLSPEC mca_base_component_item_t *
 mca_base_component_find(const mca_base_framework_t *framework, const char *name);
 
+/* Open one more component, whatever the selection says; it then stands last among the framework's. NULL: it can't be
+ * used, *why (to be freed, or NULL) says why. */
+OPAL_DECLSPEC mca_base_component_item_t *mca_base_component_open(mca_base_framework_t *framework,
+                                                                 const char *name, char **why);
+
 /* Would an ordinary open() use a component of this name, going by the selection parameter alone? */
 OPAL_DECLSPEC bool mca_base_framework_selects(const mca_base_framework_t *framework,
                                               const char *name);

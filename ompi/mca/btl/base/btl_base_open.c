@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ompi/runtime/pvar.h"
 #include "ompi/runtime/rte.h"
 #include "opal/runtime/progress.h"
 #include "opal/util/output.h"
@@ -93,6 +94,101 @@ const mca_btl_base_rejection_t *mca_btl_base_rejections(size_t *count)
     return rejections;
 }
 
+/* ---- One component over another ---- */
+
+/* Components whose init() was called, by us or by the one that stands over them. */
+static const mca_base_component_t **in_use;
+static size_t in_use_count;
+
+static bool is_in_use(const mca_base_component_t *component)
+{
+    for (size_t i = 0; i < in_use_count; i++) {
+        if (in_use[i] == component) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int note_use(const mca_base_component_t *component)
+{
+    const mca_base_component_t **grown = realloc(in_use, (in_use_count + 1) * sizeof(*grown));
+    if (!grown) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    in_use = grown;
+    in_use[in_use_count++] = component;
+    return OPAL_SUCCESS;
+}
+
+static int component_of(const char *name, const mca_base_component_t **component, const char **why)
+{
+    static char reason[256];
+    char *text = NULL;
+    mca_base_component_item_t *item = mca_base_component_find(&mca_btl_base_framework, name);
+    *why = reason;
+    if (!item) {
+        item = mca_base_component_open(&mca_btl_base_framework, name, &text);
+        snprintf(reason, sizeof(reason), "%s", text ? text : "there is no memory left");
+        free(text);
+    } else if (is_in_use(item->component)) {
+        snprintf(reason, sizeof(reason), "it is in use on its own, as the parameter btl says");
+        item = NULL;
+    }
+    if (!item || note_use(item->component) != OPAL_SUCCESS) {
+        return OPAL_ERR_NOT_AVAILABLE;
+    }
+    *component = item->component;
+    return OPAL_SUCCESS;
+}
+
+/* ---- Numbers for tools ---- */
+
+typedef struct counter {
+    struct counter *next;
+    uint64_t (*read)(void *context);
+    void *context;
+} counter_t;
+
+static counter_t *counters;
+
+static void read_counter(void *context, void *values, size_t count)
+{
+    const counter_t *c = context;
+    if (count > 0) {
+        *(uint64_t *) values = c->read(c->context);
+    }
+}
+
+static int counter(const char *component, const char *name, const char *help, uint64_t (*read)(void *context),
+                   void *context)
+{
+    counter_t *c = malloc(sizeof(*c));
+    if (!c) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    *c = (counter_t){.next = counters, .read = read, .context = context};
+    const ompi_pvar_desc_t desc = {
+        .framework = "btl", .component = component, .name = name, .help = help, .level = MCA_VAR_LEVEL_USER,
+        .var_class = MPI_T_PVAR_CLASS_COUNTER, .read = read_counter, .context = c};
+    counters = c;
+    return ompi_pvar_register(&desc);
+}
+
+/* Before the modules that are asked go. */
+static void close_counters(void)
+{
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &mca_btl_base_framework.components) {
+        ompi_pvar_unregister("btl", OPAL_CONTAINER_OF(i, mca_base_component_item_t, item)->component->name);
+    }
+    while (counters) {
+        counter_t *next = counters->next;
+        free(counters);
+        counters = next;
+    }
+}
+
 static mca_btl_services_t services = {
     .struct_size = sizeof(mca_btl_services_t),
     .job = &job,
@@ -108,6 +204,8 @@ static mca_btl_services_t services = {
     .wake = opal_progress_wake,
     .publish = publish,
     .rejected = rejected,
+    .component = component_of,
+    .counter = counter,
 };
 
 static void describe_job(void)
@@ -147,13 +245,20 @@ static int init_component(const mca_base_component_t *component)
     const mca_btl_component_ops_t *ops = component->ops;
     mca_btl_module_t **modules = NULL;
     size_t count = 0;
+    if (is_in_use(component)) {
+        return OPAL_SUCCESS; /* another one stands over it */
+    }
     if (!is_wanted(ops)) {
         mca_base_log("btl", "base", MCA_LOG_INFO, "%s: not used: nobody asked for it by name", component->name);
         return OPAL_SUCCESS;
     }
-    int rc = ops->init(&services, &modules, &count);
+    int rc = note_use(component);
+    rc = rc == OPAL_SUCCESS ? ops->init(&services, &modules, &count) : rc;
     if (rc == OPAL_SUCCESS && count > 0) {
         return add_modules(modules, count);
+    }
+    if (rc == MCA_ERR) {
+        return OPAL_ERR_NOT_AVAILABLE; /* it has said why */
     }
     if (mca_btl_base_framework.include_list) {
         opal_show_help("btl:asked-for-unusable",
@@ -196,10 +301,14 @@ int mca_btl_base_open(const char *pml, bool threads, mca_btl_base_modules_t *mod
 
 void mca_btl_base_close(void)
 {
+    close_counters();
     for (size_t i = 0; i < all.count; i++) {
         all.modules[i]->ops->finalize(all.modules[i]);
     }
     free(all.modules);
+    free(in_use);
+    in_use = NULL;
+    in_use_count = 0;
     free(card.bytes);
     free(rejections);
     rejections = NULL;
