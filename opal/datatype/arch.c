@@ -4,6 +4,7 @@
 
 #include <complex.h>
 #include <float.h>
+#include <pthread.h>
 #include <string.h>
 #include <wchar.h>
 
@@ -120,6 +121,49 @@ const opal_arch_t *opal_arch_external32(void)
 bool opal_arch_equal(const opal_arch_t *a, const opal_arch_t *b)
 {
     return 0 == memcmp(a, b, sizeof(*a));
+}
+
+uint16_t opal_arch_id(const opal_arch_t *arch)
+{
+    return (uint16_t) ((arch->big_endian ? OPAL_ARCH_BIG_ENDIAN : 0) |
+                       (OPAL_LONG_DOUBLE_IEEE128 == arch->long_double ? OPAL_ARCH_IEEE128 : 0) |
+                       (OPAL_LONG_DOUBLE_IEEE64 == arch->long_double ? OPAL_ARCH_IEEE64 : 0) |
+                       (4 == arch->size[OPAL_BASIC_LONG] ? OPAL_ARCH_LONG32 : 0) |
+                       (4 == arch->size[OPAL_BASIC_ADDRESS] ? OPAL_ARCH_ADDRESS32 : 0) |
+                       (2 == arch->size[OPAL_BASIC_WCHAR] ? OPAL_ARCH_WCHAR16 : 0));
+}
+
+static opal_arch_t known[OPAL_ARCH_IDS]; /* by id */
+
+/* What external32 has in common with all, and what the id says. */
+static void describe_all(void)
+{
+    for (unsigned id = 0; id < OPAL_ARCH_IDS; id++) {
+        opal_arch_t *arch = &known[id];
+        uint8_t long_double = id & OPAL_ARCH_IEEE64 ? 8 : id & OPAL_ARCH_IEEE128 || !(id & OPAL_ARCH_ADDRESS32) ? 16 : 12;
+
+        *arch = external32;
+        arch->big_endian = (id & OPAL_ARCH_BIG_ENDIAN) != 0;
+        arch->long_double = id & OPAL_ARCH_IEEE64    ? OPAL_LONG_DOUBLE_IEEE64
+                            : id & OPAL_ARCH_IEEE128 ? OPAL_LONG_DOUBLE_IEEE128
+                                                     : OPAL_LONG_DOUBLE_X87;
+        arch->size[OPAL_BASIC_LONG] = arch->size[OPAL_BASIC_ULONG] = id & OPAL_ARCH_LONG32 ? 4 : 8;
+        arch->size[OPAL_BASIC_ADDRESS] = id & OPAL_ARCH_ADDRESS32 ? 4 : 8;
+        arch->size[OPAL_BASIC_WCHAR] = id & OPAL_ARCH_WCHAR16 ? 2 : 4;
+        arch->size[OPAL_BASIC_LONG_DOUBLE] = long_double;
+        arch->size[OPAL_BASIC_LONG_DOUBLE_COMPLEX] = (uint8_t) (2 * long_double);
+    }
+}
+
+const opal_arch_t *opal_arch_of_id(uint16_t id)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, describe_all);
+    if (id >= OPAL_ARCH_IDS || ((id & OPAL_ARCH_IEEE128) && (id & OPAL_ARCH_IEEE64))) {
+        return NULL;
+    }
+    return id == opal_arch_id(&local_arch) ? &local_arch : &known[id];
 }
 
 /* What a conversion has to know about a basic type. */

@@ -83,6 +83,19 @@ OPAL_DECLSPEC const opal_arch_t *opal_arch_local(void);
 OPAL_DECLSPEC const opal_arch_t *opal_arch_external32(void);
 /* True if memory of one can be read by the other as it stands. */
 OPAL_DECLSPEC bool opal_arch_equal(const opal_arch_t *a, const opal_arch_t *b);
+/* An architecture in few bits, for messages: 0 is a 64-bit little-endian machine with the 80-bit long double (x86-64). */
+enum {
+    OPAL_ARCH_BIG_ENDIAN = 1 << 0,
+    OPAL_ARCH_IEEE128 = 1 << 1,   /* long double */
+    OPAL_ARCH_IEEE64 = 1 << 2,    /* long double */
+    OPAL_ARCH_LONG32 = 1 << 3,    /* long has 4 bytes */
+    OPAL_ARCH_ADDRESS32 = 1 << 4, /* addresses have 4 bytes */
+    OPAL_ARCH_WCHAR16 = 1 << 5,   /* wchar_t has 2 bytes */
+    OPAL_ARCH_IDS = 1 << 6
+};
+OPAL_DECLSPEC uint16_t opal_arch_id(const opal_arch_t *arch);
+/* The reverse; valid for ever. NULL: no architecture has this id. Thread-safe. */
+OPAL_DECLSPEC const opal_arch_t *opal_arch_of_id(uint16_t id);
 /* OPAL_SUCCESS, or OPAL_ERR_NOT_SUPPORTED if this process cannot convert to and from it (also for
  * bytes that no architecture would send: the argument may come from the wire). */
 OPAL_DECLSPEC int opal_arch_check(const opal_arch_t *remote);

@@ -32,6 +32,10 @@ check_PROGRAMS += mpi/coll
 mpi_coll_SOURCES = mpi/coll.c
 mpi_coll_LDADD = $(ompi_lib) -lpthread
 
+# Processes of unlike architectures; the default links here, others in matrix.sh.
+check_PROGRAMS += mpi/foreign
+mpi_foreign_LDADD = $(ompi_lib)
+
 # A process is killed; the default links here, others in matrix.sh.
 check_PROGRAMS += mpi/lost
 mpi_lost_LDADD = $(ompi_lib)

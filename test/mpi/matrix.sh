@@ -28,5 +28,6 @@ comm --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 6
 intercomm --mca btl tcp,self
 topo --mca btl tcp,self
 lost --mca btl tcp,self
+foreign --mca btl tcp,self
 lost --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 7
 LIST

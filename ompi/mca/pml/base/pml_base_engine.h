@@ -29,12 +29,16 @@
 #ifndef MCA_PML_BASE_ENGINE_H
 #define MCA_PML_BASE_ENGINE_H
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 #include "ompi/mca/pml/base/pml_base_request.h"
 #include "ompi/mca/pml/base/pml_base_report.h"
 #include "ompi/mca/pml/base/pml_base_util.h"
+#include "opal/datatype/arch.h"
 #include "opal/util/copy.h"
+#include "opal/util/output.h"
 
 /* ---- Credit ---- */
 
@@ -69,9 +73,19 @@ static inline uint32_t engine_tell_consumed(mca_pml_peer_t *peer)
     return consumed;
 }
 
+/* Our architecture's id as it stands in headers: a constant of the compilation, opal_arch_id(opal_arch_local()). */
+enum {
+    ENGINE_ARCH_HOST = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? OPAL_ARCH_BIG_ENDIAN : 0) |
+                       (LDBL_MANT_DIG == 113 ? OPAL_ARCH_IEEE128 : LDBL_MANT_DIG == 53 ? OPAL_ARCH_IEEE64 : 0) |
+                       (sizeof(long) == 4 ? OPAL_ARCH_LONG32 : 0) |
+                       (sizeof(intptr_t) == 4 ? OPAL_ARCH_ADDRESS32 : 0) |
+                       (sizeof(wchar_t) == 2 ? OPAL_ARCH_WCHAR16 : 0),
+    ENGINE_ARCH = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? ENGINE_ARCH_HOST << 8 : ENGINE_ARCH_HOST,
+};
+
 static inline void engine_fill_common(mca_pml_peer_t *peer, mca_pml_hdr_common_t *common, uint8_t type)
 {
-    *common = (mca_pml_hdr_common_t){.type = type, .credit = htole32(engine_tell_consumed(peer))};
+    *common = (mca_pml_hdr_common_t){.type = type, .arch = ENGINE_ARCH, .credit = htole32(engine_tell_consumed(peer))};
 }
 
 static inline void engine_take_credit(mca_pml_peer_t *peer, const mca_pml_hdr_common_t *common)

@@ -173,6 +173,34 @@ static inline void engine_set_status(mca_pml_recv_t *recv, const mca_pml_hdr_mat
     status->MPI_ERROR = fits ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
 }
 
+/* The sender's numbers look otherwise than ours: offsets, lengths and the capacity are those of its form. */
+static OPAL_COLD void engine_recv_convert(mca_pml_recv_t *recv, const mca_pml_peer_t *peer, uint16_t id)
+{
+    const opal_arch_t *arch = opal_arch_of_id(id);
+    recv->ptr = NULL;
+    if (arch && opal_convertor_init(&recv->conv, &recv->type->opal, recv->count, recv->buf, arch) == OPAL_SUCCESS) {
+        recv->capacity = recv->conv.size;
+        return;
+    }
+    opal_show_help("pml:architecture",
+                   "Rank %u on host %s sends numbers in a form that can't be converted to ours (architecture %#x): its messages "
+                   "are cut off.", peer->proc->rank, ompi_proc_host(peer->proc), id);
+    static char nowhere;
+    recv->ptr = &nowhere;
+    recv->capacity = 0;
+}
+
+/* What arrived, in bytes of ours: programs count with the sizes of their own types. */
+static OPAL_COLD void engine_status_convert(mca_pml_recv_t *recv, size_t length)
+{
+    size_t unit = recv->count > 0 ? recv->capacity / recv->count : 0, size = recv->type->opal.size;
+    if (unit > 0 && recv->conv.remote) {
+        length = length < recv->capacity ? length : recv->capacity;
+        size_t rest = (size_t) ((unsigned __int128) (length % unit) * size / unit);
+        ompi_status_set_bytes(&recv->super.status, length / unit * size + rest);
+    }
+}
+
 static void engine_send_ack(mca_pml_peer_t *peer, uint64_t sreq, uint64_t rreq, uint64_t from, uint64_t to)
 {
     mca_pml_hdr_ack_t ack = {.sreq = sreq, .rreq = htole64(rreq), .from = htole64(from), .to = htole64(to)};
@@ -297,11 +325,25 @@ static bool engine_try_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const m
     return true;
 }
 
+/* For a message that begins with this header; its length as the sender counts. */
+static inline void engine_meet(mca_pml_recv_t *recv, const mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr,
+                               size_t length)
+{
+    bool foreign = hdr->common.arch != ENGINE_ARCH;
+    if (OPAL_UNLIKELY(foreign)) {
+        engine_recv_convert(recv, peer, le16toh(hdr->common.arch));
+    }
+    engine_set_status(recv, hdr, length);
+    if (OPAL_UNLIKELY(foreign) && !recv->ptr) {
+        engine_status_convert(recv, length);
+    }
+}
+
 static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr,
                                           const void *payload, size_t len)
 {
     uint64_t length = le64toh(hdr->rndv.length);
-    engine_set_status(recv, &hdr->match, length);
+    engine_meet(recv, peer, &hdr->match, length);
     recv->peer = peer;
     recv->expected = length < recv->capacity ? length : recv->capacity;
     recv->received = 0;
@@ -327,7 +369,7 @@ static OPAL_ALWAYS_INLINE void engine_deliver(mca_pml_recv_t *recv, mca_pml_peer
         engine_deliver_long(recv, peer, hdr, payload, len);
         return;
     }
-    engine_set_status(recv, &hdr->match, len);
+    engine_meet(recv, peer, &hdr->match, len);
     engine_recv_copy_in(recv, 0, payload, len);
     engine_consumed(peer, len);
     engine_recv_done(recv);
@@ -677,6 +719,17 @@ static void engine_arrive(void *cookie, mca_btl_arrival_t *arrival)
 
 /* ---- Posting ---- */
 
+/* Where the data goes, if it comes from a machine like ours. */
+static inline void engine_recv_target(mca_pml_recv_t *recv)
+{
+    recv->capacity = recv->type->opal.size * recv->count;
+    recv->ptr = opal_convertor_contiguous_ptr(&recv->type->opal, recv->count, recv->buf);
+    if (OPAL_UNLIKELY(!recv->ptr) &&
+        opal_convertor_init(&recv->conv, &recv->type->opal, recv->count, recv->buf, NULL) != OPAL_SUCCESS) {
+        recv->capacity = 0; /* the size does not fit 64 bits: nothing that long can come */
+    }
+}
+
 static inline void engine_recv_init(mca_pml_recv_t *recv, void *buf, size_t count, ompi_datatype_t *type, int src,
                                     int tag, ompi_communicator_t *comm)
 {
@@ -691,12 +744,7 @@ static inline void engine_recv_init(mca_pml_recv_t *recv, void *buf, size_t coun
     recv->peer = NULL;
     recv->id = 0;
     recv->placements = 0;
-    recv->capacity = type->opal.size * count;
-    recv->ptr = opal_convertor_contiguous_ptr(&type->opal, count, buf);
-    if (OPAL_UNLIKELY(!recv->ptr) &&
-        opal_convertor_init(&recv->conv, &type->opal, count, buf, NULL) != OPAL_SUCCESS) {
-        recv->capacity = 0; /* the size does not fit 64 bits: nothing that long can come */
-    }
+    engine_recv_target(recv);
 }
 
 /* Take the oldest message for the receive, or post it. */
@@ -748,6 +796,9 @@ static inline void engine_recv_reset(mca_pml_recv_t *recv)
 {
     recv->placements = 0;
     recv->peer = NULL;
+    if (OPAL_UNLIKELY(!recv->ptr || recv->capacity == 0)) { /* the last message may have been converted */
+        engine_recv_target(recv);
+    }
     atomic_store_explicit(&recv->super.complete, 0, memory_order_relaxed);
 }
 

@@ -10,6 +10,8 @@
  *   FIN     sender's id, bytes                  fetched: the sender's buffer is free
  *   CREDIT  nothing                             the common part says it all; its flags may say that links are in doubt
  *
+ * Data goes as it lies in the sender's memory: a receiver whose numbers look otherwise converts it.
+ *
  * `credit` is the number of bytes (modulo 2^32) of eager messages of this peer that have left the receiver's memory
  * since the start: cumulative, so that repeats and reordering do no harm.
  *
@@ -41,7 +43,7 @@ enum {
 typedef struct mca_pml_hdr_common {
     uint8_t type;
     uint8_t flags;
-    uint16_t reserved;
+    uint16_t arch;     /* of first fragments: how the sender's numbers look, see opal_arch_id() */
     uint32_t credit;
 } mca_pml_hdr_common_t;
 

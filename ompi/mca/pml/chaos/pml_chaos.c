@@ -32,7 +32,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t held_bytes;
 static uint64_t now_round, random_state;
 static _Atomic bool refused; /* somebody was told to try again */
-static int64_t seed, lose_percent, repeat_percent, delay_percent;
+static int64_t seed, lose_percent, repeat_percent, delay_percent, pretended_arch;
 
 /* xorshift64*; under the lock. */
 static uint32_t draw(uint32_t below)
@@ -64,6 +64,9 @@ static bool hold(mca_pml_peer_t *peer, mca_pml_link_t *link, fate_t fate, const 
             memcpy(at, iov[i].iov_base, iov[i].iov_len);
         }
         at += iov[i].iov_len;
+    }
+    if (len >= sizeof(mca_pml_hdr_common_t)) {
+        ((mca_pml_hdr_common_t *) (void *) h->bytes)->arch = htole16((uint16_t) pretended_arch);
     }
     opal_list_append(&holding, &h->item);
     held_bytes += len;
@@ -299,9 +302,12 @@ static int chaos_register(const mca_base_services_t *services)
         {"lose", "Percent of fragments that are lost and given back to the engine", 10, 90, &lose_percent},
         {"repeat", "Percent of fragments that are sent twice", 10, 90, &repeat_percent},
         {"delay", "Percent of fragments that are held back for a while", 30, 100, &delay_percent},
+        {"arch", "Id of the architecture (opal/datatype/arch.h) from whose memory the data is said to come",
+         ENGINE_ARCH_HOST, UINT16_MAX, &pretended_arch},
     };
-    static mca_base_var_desc_t descs[4];
-    for (size_t i = 0; i < 4; i++) {
+    enum { PARAMETERS = sizeof(list) / sizeof(list[0]) };
+    static mca_base_var_desc_t descs[PARAMETERS];
+    for (size_t i = 0; i < PARAMETERS; i++) {
         descs[i] = (mca_base_var_desc_t){
             .framework = "pml", .component = "chaos", .name = list[i].name, .help = list[i].help,
             .type = MCA_VAR_INT, .def.i = list[i].def, .min = 0, .max = list[i].max,
