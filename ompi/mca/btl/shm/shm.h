@@ -126,7 +126,7 @@ typedef struct shm_slot {
     _Atomic uint32_t refused;                /* it does not want to hear the sender */
     /* Written by the sender. */
     SHM_ALIGNED _Atomic uint32_t announced;
-    _Atomic uint32_t want_room;              /* the sender sleeps and waits for room */
+    _Atomic uint32_t want_room;              /* the sender sleeps and waits for room, or until all is read */
     mca_btl_name_t name;
     opal_shmem_id_t id;                      /* its segment */
 } shm_slot_t;

@@ -308,12 +308,26 @@ int mca_btl_shm_poll(void *context)
 
 /* ---- Sleeping ---- */
 
+/* Whoever waits until all is handed up (idle(), which sets `watched`) wants word of that. */
+static OPAL_COLD void shm_arm_watched(shm_module_t *m)
+{
+    for (uint32_t i = 0; i < m->layout.local_size; i++) {
+        mca_btl_endpoint_t *ep = m->peers[i];
+        if (ep && ep->watched && !(ep->special & (SHM_SPECIAL_NEW | SHM_SPECIAL_DOWN))) {
+            atomic_store_explicit(&ep->slot->want_room, 1, memory_order_relaxed);
+        }
+    }
+}
+
 /* The caller's barrier stands between the flags set here and the poll that follows. */
 void mca_btl_shm_arm(void *context)
 {
     shm_module_t *m = context;
     atomic_store(&m->armed, true);
     atomic_store_explicit(&m->header->sleeping, 1, memory_order_relaxed);
+    if (OPAL_UNLIKELY(m->watching || atomic_load_explicit(&m->watch_wanted, memory_order_relaxed))) {
+        shm_arm_watched(m);
+    }
     if (atomic_load_explicit(&m->waiting_count, memory_order_acquire) == 0) {
         return;
     }
