@@ -141,7 +141,13 @@ typedef struct conform_header {
 } conform_header_t;
 _Static_assert(sizeof(conform_header_t) == 32, "no padding");
 
-enum { CONFORM_MAGIC = 0x636f6e66, CONFORM_STREAMS = 32 };
+enum { CONFORM_MAGIC = 0x636f6e66, CONFORM_STREAMS = 32, CONFORM_NUMBERS_MAX = 1 << 24 };
+
+/* Which numbers of a stream have come, of a link that does not keep their order. */
+typedef struct conform_seen {
+    uint64_t *bits;
+    size_t words;
+} conform_seen_t;
 
 typedef struct conform_peer {
     int rank;
@@ -152,6 +158,7 @@ typedef struct conform_peer {
     char down_why[160];
     uint64_t next_in[CONFORM_STREAMS];   /* numbers expected */
     uint64_t next_out[CONFORM_STREAMS];
+    conform_seen_t seen[CONFORM_STREAMS];
     uint64_t arrived, arrived_bytes;
     uint64_t returned;
 } conform_peer_t;
@@ -199,8 +206,11 @@ void conform_send(conform_peer_t *peer, conform_way_t way, uint16_t stream, size
 extern _Atomic int conform_descriptors;
 /* Largest payload that a way takes. */
 size_t conform_max_len(conform_way_t way);
-/* Wait until peer->arrived reaches `count`; fails when nothing arrives for long. */
+/* Wait until peer->arrived reaches `count`; fails when nothing arrives for long. From a link that is not
+ * reliable some may lack. */
 void conform_wait_arrived(conform_peer_t *peer, uint64_t count);
+/* How many of `count` fragments the link may lose where nothing disturbs it. */
+uint64_t conform_loss_max(uint64_t count);
 /* All that was sent has been handed up. */
 void conform_wait_idle(conform_peer_t *peer);
 

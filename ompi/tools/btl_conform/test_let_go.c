@@ -100,7 +100,9 @@ static void arrive_with_gaps(conform_peer_t *peer, mca_btl_arrival_t *arrival, c
         REQUIRE(header->number >= peer->next_in[0], "fragment %llu came after %llu",
                 (unsigned long long)header->number, (unsigned long long)peer->next_in[0]);
     }
-    peer->next_in[0] = header->number + 1;
+    if (header->number >= peer->next_in[0]) {
+        peer->next_in[0] = header->number + 1;
+    }
     REQUIRE(conform_compare(payload, header->len, header->seed) < 0, "fragment %llu is damaged",
             (unsigned long long)header->number);
 }
@@ -275,9 +277,12 @@ void test_displace(void)
     conform_progress_barrier();
     if (self.rank == 1) {
         conform_services.timer_del(moved.timer);
-        REQUIRE(peer->arrived + moved.count == COUNT, "%llu arrived and %llu were displaced, of %d",
-                (unsigned long long)peer->arrived, (unsigned long long)moved.count, COUNT);
-        REQUIRE(moved.count > 0, "nothing was ever displaced: nothing tested");
+        bool whole = conform_module->limits.caps & MCA_BTL_CAP_RELIABLE;
+        uint64_t seen = peer->arrived + moved.count;
+        REQUIRE(seen <= COUNT && seen + conform_loss_max(COUNT) >= COUNT,
+                "%llu arrived and %llu were displaced, of %d", (unsigned long long)peer->arrived,
+                (unsigned long long)moved.count, COUNT);
+        REQUIRE(moved.count > 0 || !whole, "nothing was ever displaced: nothing tested");
     }
     conform_progress_barrier();
     conform_link_end();
@@ -309,7 +314,8 @@ void test_fail(void)
             conform_wait_idle(peer);
             lend_many(peer);
             conform_module->ops->fail(ep, "the kit wants it so");
-            REQUIRE(!peer->down && lent_ended < lent_count, "an upcall from inside fail()");
+            bool queues = conform_module->limits.caps & MCA_BTL_CAP_RELIABLE; /* others may keep nothing */
+            REQUIRE(!peer->down && (lent_ended < lent_count || !queues), "an upcall from inside fail()");
             REQUIRE(conform_wait(is_down, peer, 60000), "not down, or %d descriptors of %d not back",
                     lent_count - lent_ended, lent_count);
             REQUIRE(strcmp(peer->down_why, "the kit wants it so") == 0, "down because \"%s\"", peer->down_why);

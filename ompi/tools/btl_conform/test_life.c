@@ -150,7 +150,8 @@ void test_many(void)
     for (int i = 0; i < self.size; i++) {
         if (i != self.rank) {
             conform_wait_idle(&conform_peers[i]);
-            REQUIRE(conform_peers[i].arrived == COUNT, "%llu from process %d",
+            REQUIRE(conform_peers[i].arrived <= COUNT && conform_peers[i].arrived + conform_loss_max(COUNT) >= COUNT,
+                    "%llu from process %d",
                     (unsigned long long)conform_peers[i].arrived, i);
         }
     }

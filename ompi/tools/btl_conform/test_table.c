@@ -20,8 +20,9 @@ void test_finish(conform_peer_t *peer, uint64_t sent)
     conform_progress_barrier();
     conform_wait_arrived(peer, self.shared->words[test_other()]);
     conform_wait_idle(peer);
-    REQUIRE(peer->arrived == self.shared->words[test_other()], "%llu fragments arrived, %llu were sent",
-            (unsigned long long)peer->arrived, (unsigned long long)self.shared->words[test_other()]);
+    uint64_t due = self.shared->words[test_other()];
+    REQUIRE(peer->arrived <= due && peer->arrived + conform_loss_max(due) >= due,
+            "%llu fragments arrived, %llu were sent", (unsigned long long)peer->arrived, (unsigned long long)due);
     conform_progress_barrier();
     conform_link_end();
 }

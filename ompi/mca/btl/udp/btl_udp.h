@@ -104,6 +104,7 @@ typedef enum {
     BTL_UDP_KICK_FULL = 1u << 1,  /* the socket was full */
     BTL_UDP_KICK_ERROR = 1u << 2, /* the kernel says that there is no way */
     BTL_UDP_KICK_DELETE = 1u << 3,
+    BTL_UDP_KICK_FAIL = 1u << 4,  /* the link's user says that it does nothing */
 } btl_udp_kick_t;
 
 typedef struct btl_udp_channel {
@@ -135,6 +136,7 @@ struct mca_btl_endpoint {
     pthread_mutex_t lock;
     unsigned kicks;             /* BTL_UDP_KICK_*; in the kick list if not 0 */
     int error;                  /* why KICK_ERROR */
+    char fail_why[BTL_UDP_WHY_MAX]; /* why KICK_FAIL */
     bool down;                  /* told by state(DOWN) */
     bool want_writable, full;
     bool one_more;              /* a fragment may go although there is no room: the peer is silent */
@@ -250,6 +252,8 @@ void btl_udp_care(mca_btl_endpoint_t *ep, uint64_t pause_ns);
 int btl_udp_care_round(void);
 /* An error of the path, as the kernel told it. */
 void btl_udp_complain(mca_btl_endpoint_t *ep, int error);
+/* The link is down, for this reason. */
+void btl_udp_endpoint_down(mca_btl_endpoint_t *ep, const char *why);
 /* The peer lives. */
 void btl_udp_heard(mca_btl_endpoint_t *ep);
 
@@ -289,6 +293,8 @@ void btl_udp_release(mca_btl_arrival_t *arrival);
 void btl_udp_assemble(mca_btl_endpoint_t *ep, const btl_udp_header_t *header, const uint8_t *data);
 /* Give up what has waited since `before_ns`, or longer. */
 void btl_udp_parts_expire(mca_btl_endpoint_t *ep, uint64_t before_ns);
+/* Write no more to the place with this token; how many fragments that ends. */
+unsigned btl_udp_displace(mca_btl_endpoint_t *ep, void *token);
 
 /* btl_udp_pool.c */
 btl_udp_rbuf_t *btl_udp_rbuf_get(void);

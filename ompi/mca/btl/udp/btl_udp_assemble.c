@@ -40,6 +40,19 @@ void btl_udp_parts_expire(mca_btl_endpoint_t *ep, uint64_t before_ns)
     }
 }
 
+unsigned btl_udp_displace(mca_btl_endpoint_t *ep, void *token)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; ep->part_count > 0 && i < BTL_UDP_PARTS; i++) {
+        btl_udp_part_t *part = &ep->parts[i];
+        if (part->len > 0 && part->placed && part->place.token == token) {
+            part_end(ep, part); /* its number stays known: what is still to come of it is dropped */
+            count++;
+        }
+    }
+    return count;
+}
+
 /* A free place, or that of the oldest. */
 static btl_udp_part_t *part_room(mca_btl_endpoint_t *ep)
 {

@@ -103,6 +103,9 @@ static void kick_handle(btl_udp_component_t *c, mca_btl_endpoint_t *ep)
         c->dead = ep;
         return;
     }
+    if (kicks & BTL_UDP_KICK_FAIL) {
+        btl_udp_endpoint_down(ep, ep->fail_why);
+    }
     if (kicks & BTL_UDP_KICK_ERROR) {
         btl_udp_complain(ep, error);
     }

@@ -237,33 +237,41 @@ static bool idle(mca_btl_module_t *super, mca_btl_endpoint_t *ep)
 
 /* ---- Up and down ---- */
 
-static void go_down(mca_btl_endpoint_t *ep)
+void btl_udp_endpoint_down(mca_btl_endpoint_t *ep, const char *why)
 {
     const mca_btl_upcalls_t *up = ep->module->super.upcalls;
-    char why[BTL_UDP_WHY_MAX];
-    if (ep->complaint == ECONNREFUSED) {
-        snprintf(why, sizeof(why), "the peer's port is closed: its process has ended or crashed");
-    } else {
-        snprintf(why, sizeof(why), "no way to the peer: %s", strerror(ep->complaint));
-    }
     btl_udp_parts_expire(ep, UINT64_MAX);
     btl_udp_lock(&ep->lock);
+    bool was_down = ep->down;
     ep->down = true;
     ep->want_writable = ep->full = ep->one_more = false;
     btl_udp_rbuf_t *pending = ep->pending;
     size_t len = ep->pending_len;
     ep->pending = NULL;
     btl_udp_unlock(&ep->lock);
+    if (was_down || ep->deleted) {
+        return;
+    }
     opal_list_remove(&ep->full_item);
     BTL_UDP_LOG(MCA_LOG_DEBUG, "%s: rank %u: %s", ep->module->super.name, (uint32_t) ep->name, why);
     ep->pause_ns = COMPLAINT_PAUSE_NS;
     up->state(ep->cookie, ep, MCA_BTL_STATE_DOWN, why);
     if (pending) {
-        if (!ep->deleted) {
-            up->returned(ep->cookie, ep, pending->data, len, MCA_ERR_UNREACHABLE);
-        }
+        up->returned(ep->cookie, ep, pending->data, len, MCA_ERR_UNREACHABLE);
         btl_udp_rbuf_unref(pending);
     }
+    btl_udp_care(ep, COMPLAINT_PAUSE_NS);
+}
+
+static void path_failed(mca_btl_endpoint_t *ep)
+{
+    char why[BTL_UDP_WHY_MAX];
+    if (ep->complaint == ECONNREFUSED) {
+        snprintf(why, sizeof(why), "the peer's port is closed: its process has ended or crashed");
+    } else {
+        snprintf(why, sizeof(why), "no way to the peer: %s", strerror(ep->complaint));
+    }
+    btl_udp_endpoint_down(ep, why);
 }
 
 void btl_udp_complain(mca_btl_endpoint_t *ep, int error)
@@ -279,7 +287,7 @@ void btl_udp_complain(mca_btl_endpoint_t *ep, int error)
     ep->complaint = error;
     ep->last_complaint_ns = now;
     if (ep->complaints >= COMPLAINTS && now - ep->complaint_ns >= COMPLAINING_NS) {
-        go_down(ep);
+        path_failed(ep);
     }
     btl_udp_care(ep, COMPLAINT_PAUSE_NS);
 }
@@ -449,6 +457,23 @@ int btl_udp_care_round(void)
     return done;
 }
 
+/* ---- Letting go ---- */
+
+/* No descriptor is ever queued. */
+static int recall(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
+{
+    (void) ep, (void) desc;
+    return MCA_ERR_BAD_PARAM;
+}
+
+static void fail(mca_btl_endpoint_t *ep, const char *why)
+{
+    btl_udp_lock(&ep->lock);
+    snprintf(ep->fail_why, sizeof(ep->fail_why), "%s", why);
+    btl_udp_kick(ep, BTL_UDP_KICK_FAIL);
+    btl_udp_unlock(&ep->lock);
+}
+
 /* ---- Operations that this link does not have ---- */
 
 static int no_rdma(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote,
@@ -486,4 +511,7 @@ const mca_btl_module_ops_t btl_udp_ops = {
     .deregister_mem = no_deregister,
     .keep = btl_udp_keep,
     .release = btl_udp_release,
+    .recall = recall,
+    .displace = btl_udp_displace,
+    .fail = fail,
 };

@@ -196,7 +196,8 @@ static void limits(const btl_udp_module_t *m, mca_btl_limits_t *l)
                                  : p->bandwidth;
     l->latency_ns = nif->loopback ? 5000 : (uint32_t) p->latency_ns;
     l->exclusivity = (int32_t) p->exclusivity;
-    l->caps = MCA_BTL_CAP_CAN_FAIL | MCA_BTL_CAP_PLACE | (nif->loopback ? MCA_BTL_CAP_LOCAL : 0);
+    l->caps = MCA_BTL_CAP_CAN_FAIL | MCA_BTL_CAP_PLACE | MCA_BTL_CAP_LET_GO |
+              (nif->loopback ? MCA_BTL_CAP_LOCAL : 0);
 }
 
 static void offloads(btl_udp_module_t *m)
