@@ -15,6 +15,7 @@
 #include "ompi/mca/pml/base/pml_base_bsend.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/mca/topo/topo.h"
+#include "ompi/mpi/p2p/partitioned.h"
 
 /* Not in the table (yet). */
 #define NO_CONTEXT UINT32_MAX
@@ -197,6 +198,7 @@ void ompi_comm_finalize(void)
     uint32_t slot = 0;
     ompi_communicator_t *comm;
     ompi_comm_idup_finalize();
+    ompi_part_finalize();
     opal_progress(); /* those that wait for a round to end */
     while ((comm = ompi_context_next(&slot)) != NULL) {
         if (!(comm->flags & OMPI_COMM_PREDEFINED)) {

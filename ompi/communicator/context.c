@@ -422,6 +422,11 @@ int ompi_comm_tag_of_idup(uint32_t number)
     return INT_MIN + 0x60000000 + (int) (number & 0xffff);
 }
 
+int ompi_comm_tag_of_partition(uint32_t number)
+{
+    return INT_MIN + 0x60100000 + (int) (number & (OMPI_COMM_PARTITION_TAGS - 1));
+}
+
 void ompi_comm_agree_some(ompi_comm_agreement_t *agreement, ompi_communicator_t *comm,
                           const int32_t *ranks, int32_t size, int32_t me, int tag)
 {

@@ -76,12 +76,17 @@ enum {
     OMPI_COMM_TAG_AGREE = -5,
     OMPI_COMM_TAG_BRIDGE = -6,
     OMPI_COMM_TAG_EXCHANGE = -7,
+    OMPI_COMM_TAG_PARTITIONED = -8, /* setup messages of partitioned communication */
 };
 /* Tags that depend on a tag of the user: far below those of collectives. */
 int ompi_comm_tag_of_group(int tag);
 int ompi_comm_tag_of_bridge(int tag);
 int ompi_comm_tag_of_string(int hash);
 int ompi_comm_tag_of_idup(uint32_t number);
+/* Tags of partitioned communication, counted by the sender. They come again when so many have been
+ * used: a receive that was matched as long ago as that and not started since would be confused. */
+enum { OMPI_COMM_PARTITION_TAGS = 1 << 27 };
+int ompi_comm_tag_of_partition(uint32_t number);
 
 /* All of an intracommunicator, a part of one, or both groups of an intercommunicator. */
 void ompi_comm_agree_all(ompi_comm_agreement_t *agreement, ompi_communicator_t *comm);

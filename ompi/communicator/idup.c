@@ -204,6 +204,9 @@ static int add_active(idup_t *d)
         opal_progress_poller_active(poller, true);
     }
     pthread_mutex_unlock(&lock);
+    if (opal_progress_threads) {
+        opal_progress_wake(); /* there is something to do, while who owns progress may sleep */
+    }
     return rc == OPAL_SUCCESS ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 

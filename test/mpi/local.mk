@@ -3,6 +3,8 @@
 check_PROGRAMS += mpi/comm mpi/intercomm mpi/attributes mpi/errors mpi/init mpi/session
 check_PROGRAMS += mpi/topo
 mpi_topo_LDADD = $(ompi_lib)
+check_PROGRAMS += mpi/partitioned
+mpi_partitioned_LDADD = $(ompi_lib) -lpthread
 mpi_comm_LDADD = $(ompi_lib) -lpthread
 check_PROGRAMS += mpi/port mpi/spawn
 mpi_spawn_LDADD = $(ompi_lib)

@@ -30,4 +30,7 @@ topo --mca btl tcp,self
 lost --mca btl tcp,self
 foreign --mca btl tcp,self
 lost --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 7
+partitioned --mca btl tcp,self
+partitioned:shapes --mca pml chaos --mca btl shm,self --mca opal_progress_thread 1 --mca pml_chaos_seed 7
+partitioned:matching --mca pml chaos --mca btl shm,self --mca opal_progress_thread 1 --mca pml_chaos_seed 7
 LIST
