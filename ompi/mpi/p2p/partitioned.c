@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "ompi/errhandler/errhandler.h"
-#include "ompi/mpi/c/bodies.h"
 
 int ompi_part_new_messages(ompi_part_t *part, int messages)
 {
@@ -33,37 +32,42 @@ static void one_less(ompi_part_t *part)
     }
 }
 
-static void message_complete(ompi_request_t *request, void *context)
+static void message_over(ompi_part_message_t *message, const MPI_Status *status)
 {
-    ompi_part_message_t *message = context;
     ompi_part_t *part = message->part;
-    if (request->status.MPI_ERROR != MPI_SUCCESS) {
-        atomic_store(&part->error, request->status.MPI_ERROR);
+    if (status->MPI_ERROR != MPI_SUCCESS) {
+        atomic_store(&part->error, status->MPI_ERROR);
     }
     if (part->done) {
-        part->done(message);
+        part->done(message, status);
     }
     one_less(part);
 }
 
-void ompi_part_adopt(ompi_part_message_t *message)
+static void message_complete(ompi_request_t *request, void *context)
 {
-    message->request->on_complete = message_complete;
-    message->request->on_complete_context = message;
+    MPI_Status status = request->status;
+    if (request->type != OMPI_REQUEST_DONE) {
+        request->ops->free(request);
+    }
+    message_over(context, &status);
 }
 
-/* The thread that completed the last message of the round before may not have left its request yet. */
-static void settle(const ompi_part_t *part)
+void ompi_part_started(ompi_part_message_t *message, int rc, ompi_request_t *request)
 {
-    for (int i = 0; i < part->messages; i++) {
-        while (!ompi_request_is_complete(part->message[i].request)) {
-        }
+    if (rc != MPI_SUCCESS) {
+        MPI_Status status;
+        ompi_status_set_empty(&status);
+        status.MPI_ERROR = rc;
+        message_over(message, &status);
+    } else if (request->type == OMPI_REQUEST_DONE ||
+               !ompi_request_watch(request, message_complete, message)) {
+        message_complete(request, message);
     }
 }
 
 void ompi_part_begin(ompi_part_t *part)
 {
-    settle(part);
     atomic_store(&part->error, MPI_SUCCESS);
     atomic_store(&part->pending, part->messages + 1);
 }
@@ -73,22 +77,9 @@ void ompi_part_begun(ompi_part_t *part)
     one_less(part);
 }
 
-void ompi_part_start_message(ompi_part_message_t *message)
-{
-    ompi_request_t *request = message->request;
-    int rc = request->ops->start(request);
-    if (rc != MPI_SUCCESS && !ompi_request_is_complete(request)) {
-        request->status.MPI_ERROR = rc;
-        ompi_request_complete(request);
-    }
-}
-
 void ompi_part_free_messages(ompi_part_t *part)
 {
     for (int i = 0; i < part->messages; i++) {
-        if (part->message[i].request) {
-            ompi_mpi_request_free(&part->message[i].request);
-        }
         free(part->message[i].bounce);
     }
     free(part->message);

@@ -35,8 +35,8 @@ struct ompi_part;
 
 typedef struct ompi_part_message {
     struct ompi_part *part;
-    ompi_request_t *request; /* persistent */
-    char *bounce;            /* receives: where the bytes go first, if not into the buffer */
+    char *bounce;        /* receives: where the bytes go first, if not into the buffer */
+    atomic_bool arrived; /* receives: in this round */
 } ompi_part_message_t;
 
 /* What both directions share. */
@@ -47,20 +47,20 @@ typedef struct ompi_part {
     ompi_part_message_t *message;
     _Atomic int pending; /* messages that are not complete, and one until all are started */
     _Atomic int error;   /* of any of them */
-    void (*done)(ompi_part_message_t *message); /* before it counts as complete; may be NULL */
+    /* A message is complete; called before that counts. May be NULL. */
+    void (*done)(ompi_part_message_t *message, const MPI_Status *status);
     void (*set_status)(struct ompi_part *part); /* all are complete */
 } ompi_part_t;
 
-/* Room for the messages, without requests. An MPI error class. */
+/* Room for the messages. An MPI error class. */
 int ompi_part_new_messages(ompi_part_t *part, int messages);
-/* The request of a message is there: its end is to be counted. */
-void ompi_part_adopt(ompi_part_message_t *message);
+void ompi_part_free_messages(ompi_part_t *part);
 /* A new round: all messages are pending, and may be started. It does not end before ompi_part_begun();
  * after that the operation may be gone. */
 void ompi_part_begin(ompi_part_t *part);
 void ompi_part_begun(ompi_part_t *part);
-void ompi_part_start_message(ompi_part_message_t *message);
-void ompi_part_free_messages(ompi_part_t *part);
+/* The PML has taken the message, or has not: rc. Its end is counted. */
+void ompi_part_started(ompi_part_message_t *message, int rc, ompi_request_t *request);
 /* The bytes of so many partitions of so many elements; an MPI error class. */
 int ompi_part_size(const ompi_datatype_t *type, int partitions, MPI_Count count, size_t *bytes);
 /* Partitioned operations cannot be cancelled. */

@@ -30,6 +30,7 @@ typedef struct precv {
     ompi_datatype_t *type;      /* retained */
     size_t elements, bytes;     /* of all partitions */
     size_t chunk, sent;         /* bytes of a message but the last, of all that the sender has */
+    uint32_t first_tag;
     int source, tag;
     opal_convertor_t conv;      /* where messages go through bounce buffers */
 } precv_t;
@@ -68,11 +69,16 @@ static void set_status(ompi_part_t *part)
     }
 }
 
+static void start_message(precv_t *recv, int m);
+
 static void start_messages(precv_t *recv)
 {
     ompi_part_begin(&recv->part);
     for (int m = 0; m < recv->part.messages; m++) {
-        ompi_part_start_message(&recv->part.message[m]);
+        atomic_store_explicit(&recv->part.message[m].arrived, false, memory_order_relaxed);
+    }
+    for (int m = 0; m < recv->part.messages; m++) {
+        start_message(recv, m);
     }
     atomic_store_explicit(&recv->begun, true, memory_order_release);
     ompi_part_begun(&recv->part);
@@ -111,52 +117,65 @@ static int precv_start(ompi_request_t *request)
 
 /* ---- The messages, once the sender is known ---- */
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The bytes [from, to) of all are in a message. */
+static void range_of(const precv_t *recv, int m, size_t *from, size_t *to)
+{
+    size_t end = m + 1 < recv->part.messages ? (size_t) (m + 1) * recv->chunk : recv->sent;
+    *from = least((size_t) m * recv->chunk, recv->bytes);
+    *to = least(end, recv->bytes);
+}
+
+/* Where the bytes of a message go, as elements of our type if they are whole ones; false: not at
+ * once. */
+static bool place_of(const precv_t *recv, size_t from, size_t bytes, void **place, size_t *count,
+                     ompi_datatype_t **type)
+{
+    size_t size = ompi_datatype_size(recv->type);
+    if (bytes == 0 || (from % size == 0 && bytes % size == 0)) {
+        ptrdiff_t at = bytes ? (ptrdiff_t) (from / size) * ompi_datatype_extent(recv->type) : 0;
+        *count = bytes ? bytes / size : 0;
+        *type = recv->type;
+        *place = (void *) ((uintptr_t) recv->buf + (uintptr_t) at); /* buf may be MPI_BOTTOM */
+        return true;
+    }
+    char *data = opal_convertor_contiguous_ptr(&recv->type->opal, recv->elements, recv->buf);
+    *count = bytes;
+    *type = ompi_datatype_builtin(MPI_BYTE);
+    *place = data ? data + from : NULL;
+    return data != NULL;
+}
+
+static void start_message(precv_t *recv, int m)
+{
+    ompi_part_message_t *message = &recv->part.message[m];
+    size_t from, to, count;
+    ompi_datatype_t *type;
+    ompi_request_t *request;
+    range_of(recv, m, &from, &to);
+    void *place;
+    if (!place_of(recv, from, to - from, &place, &count, &type)) {
+        place = message->bounce;
+    }
+    int rc = mca_pml.irecv(place, count, type, recv->source,
+                           ompi_comm_tag_of_partition(recv->first_tag + (uint32_t) m),
+                           recv->part.super.comm, &request);
+    ompi_part_started(message, rc, request);
+}
+
 /* A message that ends within an element of our type has been received aside. */
-static void unpack_bounce(ompi_part_message_t *message)
+static void take_message(ompi_part_message_t *message, const MPI_Status *status)
 {
     precv_t *recv = (precv_t *) message->part;
     if (message->bounce) {
         size_t at = (size_t) (message - recv->part.message) * recv->chunk;
-        opal_convertor_unpack_at(&recv->conv, at, message->bounce,
-                                 ompi_status_bytes(&message->request->status));
+        opal_convertor_unpack_at(&recv->conv, at, message->bounce, ompi_status_bytes(status));
     }
-}
-
-static int make_bounced(precv_t *recv, ompi_part_message_t *message, size_t bytes, int tag)
-{
-    message->bounce = malloc(bytes);
-    if (!message->bounce) {
-        return MPI_ERR_NO_MEM;
-    }
-    return mca_pml.recv_init(message->bounce, bytes, ompi_datatype_builtin(MPI_BYTE), recv->source,
-                             tag, recv->part.super.comm, &message->request);
-}
-
-/* The receive of the bytes [from, to) of all. */
-static int make_message(precv_t *recv, ompi_part_message_t *message, size_t from, size_t to, int tag)
-{
-    size_t size = ompi_datatype_size(recv->type), bytes = to - from;
-    if (size == 0 || bytes == 0) {
-        return mca_pml.recv_init(recv->buf, 0, recv->type, recv->source, tag, recv->part.super.comm,
-                                 &message->request);
-    }
-    if (from % size == 0 && bytes % size == 0) {
-        ptrdiff_t at = (ptrdiff_t) (from / size) * ompi_datatype_extent(recv->type);
-        return mca_pml.recv_init((void *) ((uintptr_t) recv->buf + (uintptr_t) at), bytes / size,
-                                 recv->type, recv->source, tag, recv->part.super.comm,
-                                 &message->request);
-    }
-    char *data = opal_convertor_contiguous_ptr(&recv->type->opal, recv->elements, recv->buf);
-    if (data) {
-        return mca_pml.recv_init(data + from, bytes, ompi_datatype_builtin(MPI_BYTE), recv->source,
-                                 tag, recv->part.super.comm, &message->request);
-    }
-    return make_bounced(recv, message, bytes, tag);
-}
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
+    atomic_store_explicit(&message->arrived, true, memory_order_release);
 }
 
 static int make_messages(precv_t *recv, const int64_t *words)
@@ -164,6 +183,7 @@ static int make_messages(precv_t *recv, const int64_t *words)
     int messages = (int) words[OMPI_PART_MESSAGES];
     recv->chunk = (size_t) words[OMPI_PART_CHUNK];
     recv->sent = (size_t) words[OMPI_PART_TOTAL];
+    recv->first_tag = (uint32_t) words[OMPI_PART_FIRST_TAG];
     if (words[OMPI_PART_MESSAGES] < 0 || words[OMPI_PART_MESSAGES] > OMPI_PART_MESSAGES_MAX ||
         opal_convertor_init(&recv->conv, &recv->type->opal, recv->elements, recv->buf, NULL) !=
             OPAL_SUCCESS) {
@@ -171,13 +191,13 @@ static int make_messages(precv_t *recv, const int64_t *words)
     }
     int rc = ompi_part_new_messages(&recv->part, messages);
     for (int m = 0; rc == MPI_SUCCESS && m < messages; m++) {
-        ompi_part_message_t *message = &recv->part.message[m];
-        size_t from = least((size_t) m * recv->chunk, recv->bytes);
-        size_t to = least(m + 1 < messages ? from + recv->chunk : recv->sent, recv->bytes);
-        int tag = ompi_comm_tag_of_partition((uint32_t) words[OMPI_PART_FIRST_TAG] + (uint32_t) m);
-        rc = make_message(recv, message, from, to > from ? to : from, tag);
-        if (rc == MPI_SUCCESS) {
-            ompi_part_adopt(message);
+        size_t from, to, count;
+        ompi_datatype_t *type;
+        void *place;
+        range_of(recv, m, &from, &to);
+        if (!place_of(recv, from, to - from, &place, &count, &type)) {
+            recv->part.message[m].bounce = malloc(to - from);
+            rc = recv->part.message[m].bounce ? MPI_SUCCESS : MPI_ERR_NO_MEM;
         }
     }
     return rc;
@@ -440,7 +460,7 @@ static precv_t *precv_new(void *buf, int partitions, size_t count, ompi_datatype
     recv->part.super.comm = comm;
     recv->part.partitions = partitions;
     recv->part.set_status = set_status;
-    recv->part.done = unpack_bounce;
+    recv->part.done = take_message;
     ompi_status_set_empty(&recv->part.super.status);
     atomic_store(&recv->part.super.complete, OMPI_REQUEST_COMPLETE);
     recv->buf = buf;
@@ -501,7 +521,7 @@ static bool has_arrived(precv_t *recv, int partition)
         return false; /* what has no bytes, or is not sent, comes with the whole */
     }
     for (size_t m = from / recv->chunk; m <= (to - 1) / recv->chunk; m++) {
-        if (!ompi_request_is_complete(recv->part.message[m].request)) {
+        if (!atomic_load_explicit(&recv->part.message[m].arrived, memory_order_acquire)) {
             return false;
         }
     }

@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Partitioned sends; see partitioned.h. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "ompi/communicator/context.h"
 #include "ompi/errhandler/errhandler.h"
@@ -11,6 +12,11 @@
 
 typedef struct psend {
     ompi_part_t part;
+    const char *buf;
+    size_t count;           /* elements in a partition */
+    ompi_datatype_t *type;  /* retained */
+    int dest;
+    uint32_t first_tag;
     int group;              /* partitions in each message but the last */
     _Atomic int *missing;   /* of each message: partitions that are not ready */
     atomic_uchar *ready;    /* of each partition */
@@ -54,6 +60,7 @@ static void psend_free(ompi_request_t *request)
     ompi_part_free_messages(&send->part);
     if (request->comm) {
         ompi_comm_release(request->comm);
+        ompi_datatype_release(send->type);
     }
     ompi_handle_fini(&request->base);
     free(send->missing);
@@ -92,7 +99,9 @@ static psend_t *psend_new(int partitions)
 
 static void setup_gone(ompi_request_t *request, void *context)
 {
-    (void) request;
+    if (request->type != OMPI_REQUEST_DONE) {
+        request->ops->free(request);
+    }
     free(context);
 }
 
@@ -103,19 +112,15 @@ static int send_setup(const int64_t *words, int dest, ompi_communicator_t *comm)
     if (!setup) {
         return MPI_ERR_NO_MEM;
     }
-    for (int i = 0; i < OMPI_PART_WORDS; i++) {
-        setup->words[i] = words[i];
-    }
-    int rc = mca_pml.send_init(setup->words, OMPI_PART_WORDS, ompi_datatype_builtin(MPI_INT64_T),
-                               dest, OMPI_COMM_TAG_PARTITIONED, MCA_PML_STANDARD, comm, &request);
+    memcpy(setup->words, words, sizeof setup->words);
+    int rc = mca_pml.isend(setup->words, OMPI_PART_WORDS, ompi_datatype_builtin(MPI_INT64_T), dest,
+                           OMPI_COMM_TAG_PARTITIONED, MCA_PML_STANDARD, comm, &request);
     if (rc != MPI_SUCCESS) {
         free(setup);
-        return rc;
+    } else if (request->type == OMPI_REQUEST_DONE ||
+               !ompi_request_watch(request, setup_gone, setup)) {
+        setup_gone(request, setup);
     }
-    request->on_complete = setup_gone;
-    request->on_complete_context = setup;
-    rc = request->ops->start(request);
-    ompi_mpi_request_free(&request);
     return rc;
 }
 
@@ -124,25 +129,6 @@ static uint32_t take_tags(int messages)
 {
     static _Atomic uint32_t next;
     return atomic_fetch_add(&next, (uint32_t) messages);
-}
-
-static int make_messages(psend_t *send, const char *buf, size_t count, ompi_datatype_t *type,
-                         int dest, uint32_t tag, ompi_communicator_t *comm)
-{
-    ptrdiff_t stride = ompi_datatype_extent(type) * (ptrdiff_t) count * send->group;
-    int rc = MPI_SUCCESS;
-    for (int m = 0; rc == MPI_SUCCESS && m < send->part.messages; m++) {
-        ompi_part_message_t *message = &send->part.message[m];
-        /* By numbers: the buffer may be MPI_BOTTOM. */
-        const void *from = (const void *) ((uintptr_t) buf + (uintptr_t) (stride * m));
-        rc = mca_pml.send_init(from, count * (size_t) partitions_of(send, m), type, dest,
-                               ompi_comm_tag_of_partition(tag + (uint32_t) m), MCA_PML_STANDARD,
-                               comm, &message->request);
-        if (rc == MPI_SUCCESS) {
-            ompi_part_adopt(message);
-        }
-    }
-    return rc;
 }
 
 int ompi_mpi_psend_init(const void *buf, int partitions, MPI_Count count, ompi_datatype_t *datatype,
@@ -160,14 +146,18 @@ int ompi_mpi_psend_init(const void *buf, int partitions, MPI_Count count, ompi_d
         return MPI_ERR_NO_MEM;
     }
     ompi_comm_retain(comm);
+    ompi_datatype_retain(datatype);
     send->part.super.comm = comm;
-    uint32_t first = take_tags(send->part.messages);
-    rc = make_messages(send, buf, (size_t) count, datatype, dest, first, comm);
-    if (rc == MPI_SUCCESS && dest != MPI_PROC_NULL) {
+    send->buf = buf;
+    send->count = (size_t) count;
+    send->type = datatype;
+    send->dest = dest;
+    send->first_tag = take_tags(send->part.messages);
+    if (dest != MPI_PROC_NULL) {
         size_t each = partitions > 0 ? bytes / (size_t) partitions : 0;
         const int64_t words[OMPI_PART_WORDS] = {
             [OMPI_PART_TAG] = tag,
-            [OMPI_PART_FIRST_TAG] = first,
+            [OMPI_PART_FIRST_TAG] = send->first_tag,
             [OMPI_PART_MESSAGES] = send->part.messages,
             [OMPI_PART_CHUNK] = (int64_t) each * send->group,
             [OMPI_PART_TOTAL] = (int64_t) bytes,
@@ -202,6 +192,19 @@ static int expect_started(ompi_request_t *request)
     return MPI_SUCCESS;
 }
 
+static void send_message(psend_t *send, int m)
+{
+    ompi_request_t *request;
+    size_t elements = send->count * (size_t) partitions_of(send, m);
+    ptrdiff_t at = ompi_datatype_extent(send->type) * (ptrdiff_t) send->count * send->group * m;
+    /* By numbers: the buffer may be MPI_BOTTOM. */
+    int rc = mca_pml.isend((const void *) ((uintptr_t) send->buf + (uintptr_t) at), elements,
+                           send->type, send->dest,
+                           ompi_comm_tag_of_partition(send->first_tag + (uint32_t) m),
+                           MCA_PML_STANDARD, send->part.super.comm, &request);
+    ompi_part_started(&send->part.message[m], rc, request);
+}
+
 static int make_ready(psend_t *send, int partition)
 {
     if (partition < 0 || partition >= send->part.partitions) {
@@ -215,7 +218,7 @@ static int make_ready(psend_t *send, int partition)
     }
     int m = partition / send->group;
     if (atomic_fetch_sub_explicit(&send->missing[m], 1, memory_order_acq_rel) == 1) {
-        ompi_part_start_message(&send->part.message[m]);
+        send_message(send, m);
     }
     return MPI_SUCCESS;
 }
