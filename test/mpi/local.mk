@@ -33,6 +33,13 @@ EXTRA_DIST += mpi/matrix.sh mpi/matrix_threads.sh support/combinations.sh
 check_PROGRAMS += mpi/coll
 mpi_coll_SOURCES = mpi/coll.c
 mpi_coll_LDADD = $(ompi_lib) -lpthread
+check_PROGRAMS += mpi/coll_requests mpi/nbc mpi/neighbor
+mpi_coll_requests_SOURCES = mpi/coll_requests.c
+mpi_coll_requests_LDADD = $(ompi_lib) -lpthread
+mpi_nbc_SOURCES = mpi/nbc.c
+mpi_nbc_LDADD = $(ompi_lib) -lpthread
+mpi_neighbor_SOURCES = mpi/neighbor.c
+mpi_neighbor_LDADD = $(ompi_lib)
 
 # Processes of unlike architectures; the default links here, others in matrix.sh.
 check_PROGRAMS += mpi/foreign
