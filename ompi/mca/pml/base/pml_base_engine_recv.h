@@ -30,7 +30,7 @@ static const ompi_request_ops_t engine_recv_ops = {
  * Fetch, or have it sent in pieces? On a link where that is not known beforehand (limits.get_try) both are
  * measured on the first messages of each size class, and the slower one again now and then.
  */
-enum { ENGINE_TRIALS = 4, ENGINE_RETRY = 1024, ENGINE_RETRY_CLOSE = 64 };
+enum { ENGINE_TRIALS = 4, ENGINE_RETRY = 1024, ENGINE_RETRY_CLOSE = 64, ENGINE_RETRY_FIRST = 8 };
 
 static mca_pml_pace_t *engine_pace(mca_pml_link_t *link, size_t bytes)
 {
@@ -38,16 +38,27 @@ static mca_pml_pace_t *engine_pace(mca_pml_link_t *link, size_t bytes)
     return &link->paces[class < MCA_PML_PACES ? class : MCA_PML_PACES - 1];
 }
 
-/* A moving average; a stall of the other side says nothing of the link and counts for little. */
+/* The best of the trials, whose buffers may be new to the system; then a moving average, in which a stall of the other side
+ * counts for little, as it says nothing of the link. */
 static void engine_note_pace(float *average, uint16_t *count, uint64_t ns, size_t bytes)
 {
     float pace = (float) ns / (float) bytes;
-    if (*count == 0 || pace < *average / 2) {
+    if (*count == 0 || pace < *average / 2 || (*count < ENGINE_TRIALS && pace < *average)) {
         *average = pace;
-    } else {
+    } else if (*count >= ENGINE_TRIALS) {
         *average += ((pace < 2 * *average ? pace : 2 * *average) - *average) / 8;
     }
     *count += *count < UINT16_MAX;
+}
+
+/* Is it time to try the slower one again? Soon after the trials, then more and more rarely; more often if both are close, as
+ * a try costs little then. */
+static bool engine_tries_again(mca_pml_pace_t *pace)
+{
+    float ratio = pace->fetch_ns / pace->frags_ns;
+    bool close = ratio > 0.6f && ratio < 1.7f;
+    uint32_t n = ++pace->chosen;
+    return n % (close ? ENGINE_RETRY_CLOSE : ENGINE_RETRY) == 0 || (n >= ENGINE_RETRY_FIRST && (n & (n - 1)) == 0);
 }
 
 /* Complete a receive that never had an id. */
@@ -261,9 +272,7 @@ static bool engine_prefers_fetch(mca_pml_link_t *link, size_t bytes)
         return pace->fetches <= pace->frags;
     }
     bool fetch = pace->fetch_ns * 0.85f < pace->frags_ns; /* one copy leaves more of the machine to others */
-    float ratio = pace->fetch_ns / pace->frags_ns;
-    bool close = ratio > 0.6f && ratio < 1.7f; /* then a try costs little, and a disturbed measurement is soon put right */
-    return ++pace->chosen % (close ? ENGINE_RETRY_CLOSE : ENGINE_RETRY) == 0 ? !fetch : fetch;
+    return engine_tries_again(pace) ? !fetch : fetch;
 }
 
 /* The link over which the message is to be fetched from the sender's memory; NULL: fragments must come. */
