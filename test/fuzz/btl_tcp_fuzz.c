@@ -126,6 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #ifndef HAWSER_LIBFUZZER
+#include "test/support/fuzz.h"
 #include "test/support/tap.h"
 
 enum { MUTATIONS = 20000, INPUT_MAX = 4096 };
@@ -140,7 +141,7 @@ static unsigned random_below(unsigned n)
 static void mutate(const uint8_t *data, size_t size)
 {
     static uint8_t input[INPUT_MAX];
-    for (int i = 0; i < MUTATIONS; i++) {
+    for (int i = 0; i < MUTATIONS * fuzz_times(); i++) {
         memcpy(input, data, size);
         size_t len = random_below(8) == 0 ? random_below((unsigned) size + 1) : size;
         for (unsigned k = 0, n = random_below(5); k < n && len > 1; k++) {
@@ -172,7 +173,8 @@ int main(void)
     char path[4096];
     const char *top = getenv("top_srcdir");
     int count = 0;
-    tap_start(120);
+    tap_start(120 * (unsigned) fuzz_times());
+    seed = fuzz_seed(seed);
     snprintf(path, sizeof(path), "%s/test/fuzz/btl_tcp", top ? top : ".");
     DIR *dir = opendir(path);
     TAP_REQUIRE(dir != NULL, "the corpus is there");

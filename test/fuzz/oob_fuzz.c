@@ -250,6 +250,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #ifndef HAWSER_LIBFUZZER
+#include "test/support/fuzz.h"
 #include "test/support/tap.h"
 
 enum { MUTATIONS = 10000, SLOW_MUTATIONS = 400, INPUT_MAX = 4096 };
@@ -265,7 +266,7 @@ static unsigned random_below(unsigned n)
 static void mutate(const uint8_t *data, size_t size)
 {
     static uint8_t input[INPUT_MAX];
-    int count = data[0] % 6 < 3 ? MUTATIONS : SLOW_MUTATIONS;
+    int count = (data[0] % 6 < 3 ? MUTATIONS : SLOW_MUTATIONS) * fuzz_times();
 
     for (int i = 0; i < count; i++) {
         memcpy(input, data, size);
@@ -301,7 +302,8 @@ int main(void)
     const char *top = getenv("top_srcdir");
     int count = 0;
 
-    tap_start(180);
+    tap_start(180 * (unsigned)fuzz_times());
+    seed = fuzz_seed(seed);
     if (freopen("/dev/null", "w", stderr) == NULL) { /* damaged messages are reported */
         return 99;
     }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # mpirun over several hosts: whoever dies, at a random moment, within ten seconds nothing is left on any host, the
-# exit code is right and one message says what died where. HAWSER_TEST_SOAK=N: so many deaths in place of a few;
-# HAWSER_TEST_SEED chooses them.
+# exit code is right and one message says what died where. HAWSER_TEST_SOAK=N: so many deaths in place of a few
+# (test/soak); HAWSER_TEST_SEED chooses them.
 . "$top_srcdir/test/system/hosts_lib.sh"
 lab_up 4
 victims=h1:2,h2:2,h3:2,h4:2
@@ -19,14 +19,22 @@ setsid sh -c 'sleep 1000 & sleep 1000' &
 : >up.$PMIX_RANK
 while :; do echo "$PMIX_RANK is here"; sleep 0.05; done
 END
-chmod +x rank
+# One that sends MPI messages all the time.
+cat >talker <<END
+#!/bin/sh
+: >"/dev/shm/hawser.\$PMIX_NAMESPACE.\$PMIX_RANK"
+sleep 1000 &
+exec "$top_builddir/test/system/launch_probe" talk
+END
+chmod +x rank talker
+job=./rank
 lonely='' # the host whose agent ends while its daemon goes on
 agent_gone() { ! lab ps h1 | grep -q "lab agent $lonely"; }
 all_up() { for i in 0 1 2 3 4 5 6 7; do [ -e up.$i ] || return 1; done; }
 up() { # a job that runs for a random while
     rm -f up.*
     since=$(date +%s%N)
-    start --timeout 60 "$@" --host $victims ./rank
+    start --timeout 60 "$@" --host $victims $job
     wait_for all_up || echo "# the ranks did not start"
     [ -z "$lonely" ] || wait_for agent_gone
     draw 500
@@ -46,7 +54,7 @@ daemon_on() { # HOST: its pid, not that of its reaper
 
 kill_rank() { # HOST
     up
-    kill -9 "$(lab ps "$1" | awk '$3 == "/bin/sh" && $4 ~ /\/rank$/ { print $2; exit }')"
+    kill -9 "$(lab ps "$1" | awk '$3 == "/bin/sh" && $4 ~ /\/rank$/ || $4 == "talk" { print $2; exit }')"
     verdict "kill -9 of a rank on $1" 137 "rank [0-9] .*on $1) was killed by signal 9"
 }
 kill_daemon() {
@@ -93,6 +101,8 @@ random_host() { draw 3; host=h$((drawn + 2)); }
 
 if [ -n "${HAWSER_TEST_SOAK:-}" ]; then
     for i in $(seq "$HAWSER_TEST_SOAK"); do
+        draw 2
+        [ "$drawn" = 0 ] && job=./rank || job=./talker
         random_host
         draw 6
         case $drawn in
@@ -113,8 +123,12 @@ else
     kill_daemon "$host"
     apart kill_daemon h3
     kill_mpirun
+    job=./talker
+    random_host
+    kill_rank "$host"
     random_host
     apart cut_host "$host"
+    job=./rank
 fi
 
 up

@@ -6,7 +6,8 @@
  *   code N         the last rank ends with this code after MPI_Finalize
  *   abort N        the last rank calls MPI_Abort, while the others wait
  *   kill           the last rank is killed by SIGKILL, while the others wait
- *   awaited        the same, while the others only receive from it */
+ *   awaited        the same, while the others only receive from it
+ *   talk           messages of all lengths go round without end; each rank makes a file up.RANK first */
 #include <mpi.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -76,6 +77,22 @@ static void wait_for_ever(void)
     }
 }
 
+static void talk(void)
+{
+    enum { LONGEST = 1 << 20 };
+    char *out = calloc(1, LONGEST), *in = malloc(LONGEST), name[32];
+    int next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    MPI_Barrier(MPI_COMM_WORLD);
+    snprintf(name, sizeof name, "up.%d", rank);
+    FILE *file = fopen(name, "w");
+    if (file && fclose(file) == 0) {
+        for (int length = 1;; length = length < LONGEST ? length * 2 : 1) {
+            MPI_Sendrecv(out, length, MPI_BYTE, next, 0, in, length, MPI_BYTE, previous, 0, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
+        }
+    }
+}
+
 /* Without having talked to it. */
 static void wait_for_last(void)
 {
@@ -103,6 +120,8 @@ int main(int argc, char **argv)
             raise(SIGKILL);
         }
         wait_for_ever();
+    } else if (strcmp(what, "talk") == 0) {
+        talk();
     } else if (strcmp(what, "awaited") == 0 && last) {
         raise(SIGKILL);
     } else if (strcmp(what, "awaited") == 0) {

@@ -53,4 +53,4 @@ hosts_tests = system/hosts_run.sh system/hosts_end.sh system/hosts_mpi.sh \
 check_SCRIPTS += $(hosts_tests)
 EXTRA_DIST += $(hosts_tests) system/hosts_lib.sh
 system/hosts_run.log system/hosts_slurm.log: system/pmix_client$(EXEEXT)
-system/hosts_mpi.log: system/launch_probe$(EXEEXT)
+system/hosts_mpi.log system/hosts_end.log: system/launch_probe$(EXEEXT)

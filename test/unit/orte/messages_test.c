@@ -10,6 +10,7 @@
 #include "orte/runtime/runtime.h"
 #include "orte/runtime/topology.h"
 #include "orte/runtime/wire.h"
+#include "test/support/fuzz.h"
 #include "test/support/tap.h"
 
 #include <limits.h>
@@ -132,7 +133,11 @@ static int read_copy(reader_t read, const uint8_t *data, size_t size)
 
 static unsigned draw(void)
 {
-    static uint32_t state = 12345;
+    static uint32_t state = 0;
+
+    if (state == 0) {
+        state = fuzz_seed(12345);
+    }
 
     state = state * 1664525u + 1013904223u;
     return state >> 8;
@@ -149,7 +154,7 @@ static void hurt(const char *name, reader_t read, orte_pack_t *pack, size_t leas
         accepted += read_copy(read, data, cut) == OPAL_SUCCESS;
     }
     TAP_OK(accepted == 0, "%s cut short anywhere is refused", name);
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < 3000 * fuzz_times(); round++) {
         uint8_t *damaged = malloc(size);
         memcpy(damaged, data, size);
         for (unsigned count = 1 + draw() % 3; count > 0; count--) {
@@ -418,7 +423,7 @@ static void test_cpus(void)
 
 int main(void)
 {
-    tap_start(120);
+    tap_start(120 * (unsigned)fuzz_times());
     test_small();
     test_values();
     test_job();

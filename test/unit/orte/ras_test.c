@@ -8,6 +8,7 @@
 #include "opal/util/argv.h"
 #include "orte/mca/ras/ras.h"
 #include "orte/mca/schizo/schizo.h"
+#include "test/support/fuzz.h"
 #include "test/support/tap.h"
 
 #include <fcntl.h>
@@ -298,10 +299,12 @@ static bool is_sane(const orte_ras_hosts_t *hosts)
 /* Random text over the characters that mean something: an error or sane hosts. */
 static void noise(void)
 {
-    unsigned seed = 20261120;
+    const unsigned start = fuzz_seed(20261120);
+    const int rounds = 20000 * fuzz_times();
+    unsigned seed = start;
     bool sane = true;
 
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; round < rounds; round++) {
         char text[64];
         orte_ras_hosts_t hosts = {0};
         bool file = round % 8 == 0;
@@ -314,7 +317,43 @@ static void noise(void)
         sane = sane && (rc != OPAL_SUCCESS || is_sane(&hosts));
         orte_ras_hosts_free(&hosts);
     }
-    TAP_OK(sane, "20000 random lists of hosts and host files, seed 20261120");
+    TAP_OK(sane, "%d random lists of hosts and host files, seed %u", rounds, start);
+}
+
+/* What a resource manager's variables or file say, damaged: an error, or nodes with slots. */
+static void manager_noise(void)
+{
+    static const char *const managers[] = {
+        "SLURM_JOB_ID=1|SLURM_JOB_NODELIST=%s|SLURM_TASKS_PER_NODE=2(x2)",
+        "SLURM_JOB_ID=1|SLURM_JOB_NODELIST=n[1-3],x|SLURM_TASKS_PER_NODE=%s",
+        "SLURM_JOB_ID=1|SLURM_JOB_NODELIST=n[1-3],x|SLURM_JOB_CPUS_PER_NODE=%s|SLURM_CPUS_PER_TASK=2",
+        "LSB_JOBID=1|LSB_MCPU_HOSTS=%s", "LSB_JOBID=1|LSB_HOSTS=%s", "LSB_JOBID=1|LSB_DJOB_HOSTFILE=NOISE",
+        "PBS_JOBID=1|PBS_NODEFILE=NOISE", "JOB_ID=1|PE_HOSTFILE=NOISE"};
+    static const char few[] = "nx019[]-,()( x2) \n";
+    const unsigned start = fuzz_seed(20261120);
+    const int rounds = 150 * fuzz_times();
+    unsigned seed = start;
+    bool sane = true;
+
+    for (int round = 0; round < rounds; round++) {
+        const char *manager = managers[rand_r(&seed) % (sizeof(managers) / sizeof(managers[0]))];
+        char text[24], environment[256];
+        case_t c = {.line = "a", .environment = environment};
+        int length = rand_r(&seed) % (int)(sizeof(text) - 1);
+        for (int i = 0; i < length; i++) {
+            text[i] = few[rand_r(&seed) % (int)(sizeof(few) - 1)];
+        }
+        text[length] = '\0';
+        put_file("NOISE", text);
+        snprintf(environment, sizeof(environment), manager, text);
+        if (run_case(&c) == OPAL_SUCCESS) {
+            for (int i = 0; i < rt->nnodes; i++) {
+                sane = sane && rt->nodes[i]->name[0] != '\0' && rt->nodes[i]->slots >= 0;
+            }
+        }
+        end_case(&c);
+    }
+    TAP_OK(sane, "%d damaged allocations of resource managers, seed %u", rounds, start);
 }
 
 /* Twenty thousand messages are of no use. */
@@ -324,6 +363,7 @@ static void quiet_noise(void)
 
     dup2(null, STDERR_FILENO);
     noise();
+    manager_noise();
     dup2(saved, STDERR_FILENO);
     close(null);
     close(saved);
@@ -334,7 +374,7 @@ int main(void)
     static const char *const clear[] = {"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID",
                                         "JOB_ID", "SLURMD_NODENAME", "SLURM_CPUS_PER_TASK"};
 
-    tap_start(300);
+    tap_start(300 * (unsigned)fuzz_times());
     for (size_t i = 0; i < sizeof(clear) / sizeof(clear[0]); i++) {
         unsetenv(clear[i]);
     }
