@@ -22,6 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* By this variable a process finds its parents; it is for the job that they asked for only. */
+#define PARENT_PORT "HAWSER_PARENT_PORT="
+
 /* ---- From PMIx's words to a job ---- */
 
 /* Relative to where the program would start otherwise. */
@@ -122,8 +125,24 @@ static int take_argv(orte_app_t *app, const pmix_app_t *from)
     return rc;
 }
 
+/* What the command line sets for its asker (-x) is set for it as well, then what the asker says. */
+static int take_env(orte_app_t *app, const orte_app_t *parent, const pmix_app_t *from)
+{
+    int rc = OPAL_SUCCESS;
+
+    for (char **entry = parent->env; entry != NULL && *entry != NULL && rc == OPAL_SUCCESS; entry++) {
+        rc = strncmp(*entry, PARENT_PORT, strlen(PARENT_PORT)) == 0 ? OPAL_SUCCESS
+                                                                   : orte_env_put(&app->env, *entry);
+    }
+    for (char **entry = from->env; entry != NULL && *entry != NULL && rc == OPAL_SUCCESS; entry++) {
+        rc = strchr(*entry, '=') == NULL ? OPAL_SUCCESS : orte_env_put(&app->env, *entry);
+    }
+    return rc;
+}
+
 /* It starts where its asker is, if its host has that directory. */
-static int take_app(orte_job_t *job, const pmix_app_t *from, const pmix_info_t *infos, size_t ninfos)
+static int take_app(orte_job_t *job, const orte_app_t *parent, const pmix_app_t *from,
+                    const pmix_info_t *infos, size_t ninfos)
 {
     orte_app_t *app = orte_job_add_app(job);
 
@@ -138,8 +157,8 @@ static int take_app(orte_job_t *job, const pmix_app_t *from, const pmix_info_t *
     app->wdir = from->cwd == NULL ? NULL : strdup(from->cwd);
     app->wdir_optional = app->wdir != NULL;
     int rc = take_argv(app, from);
-    for (char **entry = from->env; entry != NULL && *entry != NULL && rc == OPAL_SUCCESS; entry++) {
-        rc = strchr(*entry, '=') == NULL ? OPAL_SUCCESS : orte_env_put(&app->env, *entry);
+    if (rc == OPAL_SUCCESS) {
+        rc = take_env(app, parent, from);
     }
     if (rc == OPAL_SUCCESS) {
         rc = take_infos(job, app, infos, ninfos);
@@ -240,12 +259,12 @@ static bool unpack_order(const uint8_t *data, size_t size, order_t *order)
     return true;
 }
 
-static int fill_job(orte_job_t *job, const order_t *order)
+static int fill_job(orte_job_t *job, const orte_proc_t *asker, const order_t *order)
 {
     int rc = inherit(job);
 
     for (uint32_t i = 0; i < order->napps && rc == OPAL_SUCCESS; i++) {
-        rc = take_app(job, &order->apps[i], order->infos, order->ninfos);
+        rc = take_app(job, asker->app, &order->apps[i], order->infos, order->ninfos);
     }
     return rc == OPAL_SUCCESS ? orte_rmaps_apply_policies(&job->placement) : rc;
 }
@@ -308,7 +327,7 @@ static void start_job(asker_t *asker, const order_t *order)
     }
     orte_report_hold();
     job = orte_job_create(rt, rt->last_job + 1);
-    int rc = job == NULL ? OPAL_ERR_OUT_OF_RESOURCE : fill_job(job, order);
+    int rc = job == NULL ? OPAL_ERR_OUT_OF_RESOURCE : fill_job(job, proc, order);
     if (rc == OPAL_SUCCESS) {
         job->parent = proc->job->number;
         job->parent_rank = proc->rank;

@@ -436,14 +436,25 @@ static int tell_about(int count, char **settings)
     return 0;
 }
 
-/* And "forever" has children come and go until somebody ends it. */
-static _Noreturn void go_on_forever(void)
+/* "stay" has three children that stay, and says so; "forever" has children come and go. Both until somebody
+ * ends them. */
+static _Noreturn void go_on_forever(bool stay)
 {
-    char *args[] = {"child", "look", "x", NULL}, got[PATH_MAX];
+    char *args[] = {"child", stay ? "wait" : "look", "x", NULL}, got[PATH_MAX];
     int rank;
     MPI_Comm inter;
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (stay) {
+        MPI_Comm_spawn(self, args, 3, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+        if (rank == 0) {
+            printf("all are here\n");
+            fflush(stdout);
+        }
+    }
+    while (stay) {
+        pause();
+    }
     for (;;) {
         MPI_Comm_spawn(self, args, 3, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
         for (int i = 0; i < 3 && rank == 0; i++) {
@@ -464,8 +475,8 @@ int main(int argc, char **argv)
     if (argc >= 3 && strcmp(argv[1], "tell") == 0) {
         return tell_about(atoi(argv[2]), argv + 3);
     }
-    if (argc == 2 && strcmp(argv[1], "forever") == 0) {
-        go_on_forever();
+    if (argc == 2 && (strcmp(argv[1], "stay") == 0 || strcmp(argv[1], "forever") == 0)) {
+        go_on_forever(strcmp(argv[1], "stay") == 0);
     }
     return mpi_test_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -10,6 +10,12 @@ system_pmix_client_LDADD = $(PMIX_LIBS)
 CLEANFILES += $(EXTRA_PROGRAMS)
 system/mpirun_run.log system/mpirun_end.log: system/pmix_client$(EXEEXT)
 
+# Jobs that jobs ask for, on one host and on several.
+spawn_tests = system/mpirun_spawn.sh system/hosts_spawn.sh
+check_SCRIPTS += $(spawn_tests)
+EXTRA_DIST += $(spawn_tests)
+system/mpirun_spawn.log system/hosts_spawn.log: mpi/spawn$(EXEEXT)
+
 # Parameters of a job.
 check_SCRIPTS += system/params.sh
 EXTRA_DIST += system/params.sh

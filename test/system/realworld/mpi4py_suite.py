@@ -17,13 +17,15 @@ BENCHES = (("helloworld", []), ("ringtest", ["-n", "1024", "-l", "100"]))
 
 
 def read_list(path):
-    """[(module, [excluded patterns])] from lines "module", "module -pattern ..." or "# why"."""
+    """[(module, [excluded patterns], [links])] from lines "module", "module -pattern ... +link ..." or
+    "# why"; no links: all."""
     modules = []
     with open(path, encoding="utf-8") as file:
         for line in file:
             words = line.split("#")[0].split()
             if words:
-                modules.append((words[0], [w[1:] for w in words[1:]]))
+                modules.append((words[0], [w[1:] for w in words[1:] if w[0] == "-"],
+                                [w[1:] for w in words[1:] if w[0] == "+"]))
     return modules
 
 
@@ -106,8 +108,9 @@ def main():
         for ranks in map(int, o.ranks.split(",")):
             for name, arguments in BENCHES:
                 bench(tap, implementation, link, ranks, name, arguments, environment)
-            for name, excluded in chosen:
-                module(tap, implementation, link, ranks, tests, name, excluded, environment)
+            for name, excluded, links in chosen:
+                if not links or link in links:
+                    module(tap, implementation, link, ranks, tests, name, excluded, environment)
     return tap.end()
 
 
