@@ -119,6 +119,19 @@ lab firewall h1 none
 run --mca oob_connect_timeout 1000 --host h1,h2 true
 wrong "a firewall on mpirun's host" 1 "host h2: .*can't connect to mpirun.*firewalls"
 lab firewall h1 off
+printf 'h1\nh2 slots=none\n' >badhosts
+run --hostfile badhosts true
+wrong "a bad line in a host file" 1 "badhosts:2: "
+daemon_up() { lab ps h2 | grep -q 'orted --orders'; }
+start --mca oob_port_range 4711-4711 --host h1,h2 sleep 1000
+wait_for daemon_up
+timeout -k 5 30 "$mpirun" --mca oob_port_range 4711-4711 --host h1,h2 true >out 2>err2
+code2=$?
+kill -TERM "$pid"
+finish
+mv err2 err
+code=$code2
+wrong "no port of the range is free" 1 "no port from 4711 to 4711 is free on host h1.*oob_port_range a wider range"
 printf '#!/bin/sh\nexit 0\n' >"$work/prog" && chmod +x "$work/prog"
 run --host h1,h2 sh -c 'exit 0'
 is "and all is well again" "$code" 0
