@@ -111,7 +111,7 @@ static void test_questions(void)
     MPI_CHECK(count >= 2);
     for (int i = 0; i < count; i++) {
         length = 0;
-        MPI_Session_get_nth_pset(session, MPI_INFO_NULL, i, &length, name);
+        MPI_Session_get_nth_pset(session, MPI_INFO_NULL, i, &length, NULL);
         MPI_CHECK(length > 1 && length <= MPI_MAX_PSET_NAME_LEN);
         MPI_Session_get_nth_pset(session, MPI_INFO_NULL, i, &length, name);
         MPI_CHECK((int) strlen(name) == length - 1);

@@ -41,12 +41,17 @@ NULLABLE_POINTERS = ("STATUS", "BUFFER", "EXTRA_STATE", "EXTRA_STATE2", "ATTRIBU
                      "ATTRIBUTE_VAL", "FUNCTION", "FUNCTION_SMALL", "POLYFUNCTION",
                      "LOGICAL_VOID", "ARGUMENT_COUNT", "ARGUMENT_LIST", "STRING_ARRAY",
                      "STRING_2DARRAY", "C_BUFFER", "C_BUFFER2", "WEIGHT")
+# Strings that may be missing where their lengths, which stand before them, say that there is no room.
+ROOM_OF = {("MPI_Session_get_nth_pset", "pset_name"): "pset_len",
+           ("MPI_Info_get_string", "value"): "buflen"}
 RECEIVES = re.compile(r"MPI_(I?recv|Recv_init|Precv_init|I?probe|I?mprobe|Mrecv)$", re.IGNORECASE)
 
 
-def pointer_check(p):
+def pointer_check(routine, p):
     if p.array or not p.type.endswith("*"):
         return None
+    if (routine.name, p.name) in ROOM_OF:
+        return f"{p.name} == NULL && *{ROOM_OF[routine.name, p.name]} > 0", "MPI_ERR_ARG"
     if p.kind == "STATUS":
         needed = p.dir != "out"
     elif p.kind in ("ATTRIBUTE_VAL", "ATTRIBUTE_VAL_10", "C_BUFFER", "C_BUFFER2"):

@@ -306,13 +306,13 @@ class Shell:
     def check(self, p):
         if bodies.is_handle(self.routine, p):
             if p.dir == "out":
-                return checks.pointer_check(p)
+                return checks.pointer_check(self.routine, p)
             if p.kind == "DATATYPE" and self.moves_data():
                 return f"!ompi_shell_type_ok({p.name}_)", "MPI_ERR_TYPE"
             if p.kind == "OPERATION" and self.reduces():
                 return "!ompi_shell_op_ok(op_, datatype_)", "MPI_ERR_OP"
             return checks.handle_check(self.routine, p, p.name + "_")
-        return checks.pointer_check(p) or self.request_array_check(p) or \
+        return checks.pointer_check(self.routine, p) or self.request_array_check(p) or \
             checks.value_check(self.routine, p, self.comm)
 
     def reduces(self):

@@ -35,6 +35,46 @@ static void engine_comm_visible(ompi_communicator_t *comm)
     engine_adopt_orphans(comm);
 }
 
+/* What waits in a communicator; its lock is held. */
+static void engine_count_waiting(const mca_pml_comm_t *pc, mca_pml_queues_t *queues)
+{
+    opal_list_item_t *i, *tmp;
+    for (uint32_t b = 0; b <= pc->match.bucket_mask; b++) {
+        for (mca_pml_key_t *key = pc->match.buckets[b]; key; key = key->next) {
+            OPAL_LIST_FOREACH (i, tmp, &key->posted) {
+                queues->posted++;
+            }
+        }
+    }
+    OPAL_LIST_FOREACH (i, tmp, &pc->match.messages) {
+        queues->unexpected++;
+        queues->unexpected_bytes += OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link)->len;
+    }
+    for (uint32_t r = 0; r < pc->size; r++) {
+        mca_pml_comm_peer_t *cp = atomic_load(&pc->peers[r]);
+        if (cp) {
+            OPAL_LIST_FOREACH (i, tmp, &cp->parked) {
+                queues->early++;
+            }
+        }
+    }
+}
+
+static void engine_queues(mca_pml_queues_t *queues)
+{
+    opal_list_item_t *i, *tmp;
+    memset(queues, 0, sizeof(*queues));
+    pthread_mutex_lock(&engine_comms_lock);
+    OPAL_LIST_FOREACH (i, tmp, &engine_comms) {
+        mca_pml_comm_t *pc = OPAL_CONTAINER_OF(i, mca_pml_comm_t, item);
+        mca_pml_comm_lock(pc);
+        engine_count_waiting(pc, queues);
+        mca_pml_comm_unlock(pc);
+    }
+    pthread_mutex_unlock(&engine_comms_lock);
+    queues->unsent = mca_pml_base_unsent();
+}
+
 static void engine_del_comm(ompi_communicator_t *comm)
 {
     mca_pml_comm_t *pc = comm->pml;
@@ -518,6 +558,7 @@ static int engine_init(const char *name, mca_pml_t *pml)
         .drain = engine_drain,
     };
     mca_pml_base_peer_ready = engine_peer_ready;
+    mca_pml_base_queues = engine_queues;
     mca_pml_base_frag_room = sizeof(mca_pml_hdr_frag_t) + POLICY_ROOM;
     int64_t wait_s = mca_pml_base_params.path_timeout > 0 ? mca_pml_base_params.path_timeout : 1;
     int rc = mca_pml_base_watch((uint64_t) wait_s * 1000000, engine_look_after_awaited);

@@ -15,6 +15,7 @@ mca_pml_base_params_t mca_pml_base_params;
 opal_list_t mca_pml_base_peers = OPAL_LIST_INIT(mca_pml_base_peers);
 size_t mca_pml_base_frag_room;
 void (*mca_pml_base_peer_ready)(mca_pml_peer_t *peer);
+void (*mca_pml_base_queues)(mca_pml_queues_t *queues);
 
 static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
 static mca_btl_base_modules_t btls;
@@ -277,6 +278,30 @@ void mca_pml_base_link_totals(const mca_btl_module_t *module, mca_pml_link_total
         mca_pml_peer_unlock(peer);
     }
     pthread_mutex_unlock(&peers_lock);
+}
+
+uint64_t mca_pml_base_unsent(void)
+{
+    opal_list_item_t *i, *tmp, *waiting;
+    uint64_t count = 0;
+    pthread_mutex_lock(&peers_lock);
+    OPAL_LIST_FOREACH (i, tmp, &mca_pml_base_peers) {
+        mca_pml_peer_t *peer = OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item);
+        opal_list_item_t *next;
+        mca_pml_peer_lock(peer);
+        OPAL_LIST_FOREACH (waiting, next, &peer->pending) {
+            count++;
+        }
+        OPAL_LIST_FOREACH (waiting, next, &peer->bulk) {
+            count++;
+        }
+        OPAL_LIST_FOREACH (waiting, next, &peer->control) {
+            count++;
+        }
+        mca_pml_peer_unlock(peer);
+    }
+    pthread_mutex_unlock(&peers_lock);
+    return count;
 }
 
 bool mca_pml_base_peer_idle(mca_pml_peer_t *peer)

@@ -171,6 +171,15 @@ typedef struct mca_pml_link_totals {
     uint64_t messages, bytes, retries, failures, recoveries;
 } mca_pml_link_totals_t;
 void mca_pml_base_link_totals(const mca_btl_module_t *module, mca_pml_link_totals_t *totals);
+/* How much waits right now, over all communicators and peers. Thread-safe. */
+typedef struct mca_pml_queues {
+    uint64_t posted;                         /* receives without a message */
+    uint64_t unexpected, unexpected_bytes;   /* messages without a receive, what of them is here */
+    uint64_t early;                          /* messages that came before their turn */
+    uint64_t unsent;                         /* messages and control that no link has taken yet */
+} mca_pml_queues_t;
+uint64_t mca_pml_base_unsent(void); /* the field `unsent` alone, which is not the engine's */
+extern void (*mca_pml_base_queues)(mca_pml_queues_t *queues); /* the engine's */
 /* Everything handed to links has been confirmed. */
 bool mca_pml_base_peer_idle(mca_pml_peer_t *peer);
 

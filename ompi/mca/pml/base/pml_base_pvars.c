@@ -45,9 +45,45 @@ static void read_counter(void *context, void *values, size_t count)
     }
 }
 
-int mca_pml_base_pvars_open(const mca_btl_base_modules_t *btls)
+#undef AT
+#define AT(field) offsetof(mca_pml_queues_t, field)
+
+/* Lengths of queues, looked at when a tool asks. */
+static const counter_t levels[] = {
+    {"posted_receives", "Receives that wait for a message", AT(posted)},
+    {"unexpected_messages", "Messages that wait for a receive", AT(unexpected)},
+    {"unexpected_bytes", "Bytes that this process holds of messages that wait for a receive", AT(unexpected_bytes)},
+    {"early_messages", "Messages that wait for an earlier one of the same sender", AT(early)},
+    {"unsent_messages", "Messages and answers of which a part waits for a link to take it", AT(unsent)},
+};
+
+static void read_level(void *context, void *values, size_t count)
+{
+    const counter_t *level = context;
+    mca_pml_queues_t queues;
+    if (count > 0) {
+        mca_pml_base_queues(&queues);
+        memcpy(values, (const char *) &queues + level->at, sizeof(uint64_t));
+    }
+}
+
+static int register_levels(void)
 {
     int rc = OPAL_SUCCESS;
+    for (size_t i = 0; rc == OPAL_SUCCESS && i < sizeof(levels) / sizeof(levels[0]); i++) {
+        const ompi_pvar_desc_t desc = {
+            .framework = "pml", .component = "base", .name = levels[i].name, .help = levels[i].help,
+            .level = MCA_VAR_LEVEL_TUNER, .var_class = MPI_T_PVAR_CLASS_LEVEL, .read = read_level,
+            .context = (void *) (uintptr_t) &levels[i],
+        };
+        rc = ompi_pvar_register(&desc);
+    }
+    return rc;
+}
+
+int mca_pml_base_pvars_open(const mca_btl_base_modules_t *btls)
+{
+    int rc = register_levels();
     links = btls;
     for (size_t i = 0; rc == OPAL_SUCCESS && i < sizeof(counters) / sizeof(counters[0]); i++) {
         const ompi_pvar_desc_t desc = {
