@@ -162,7 +162,10 @@ static void left_without_finalize(orte_proc_t *proc)
 /* "job 2, "; nothing for the first. */
 static const char *job_name(const orte_job_t *job, char *text, size_t size)
 {
-    snprintf(text, size, job->number > 1 ? "job %d, " : "", job->number);
+    if (job->number <= 1) {
+        return "";
+    }
+    snprintf(text, size, "job %d, ", job->number);
     return text;
 }
 
