@@ -10,6 +10,8 @@
 #include "orte/runtime/state.h"
 #include "orte/util/report.h"
 
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,6 +210,21 @@ static void choose_store(const orte_job_t *job)
     }
 }
 
+static bool any_interface_up(void)
+{
+    struct ifaddrs *list, *each;
+    bool up = false;
+
+    if (getifaddrs(&list) != 0) {
+        return true; /* can't tell */
+    }
+    for (each = list; each != NULL; each = each->ifa_next) {
+        up = up || (each->ifa_flags & IFF_UP) != 0;
+    }
+    freeifaddrs(list);
+    return up;
+}
+
 int orte_pmix_server_start(orte_runtime_t *rt)
 {
     pmix_info_t info[4];
@@ -241,7 +258,9 @@ int orte_pmix_server_start(orte_runtime_t *rt)
         PMIX_INFO_DESTRUCT(&info[i]);
     }
     if (rc != PMIX_SUCCESS) {
-        orte_report("can't start the PMIx server: %s", PMIx_Error_string(rc));
+        orte_report("can't start the PMIx server: %s%s", PMIx_Error_string(rc),
+                    any_interface_up() ? "" : ": not even the loopback interface is up, which libpmix needs "
+                                              "(ip link set lo up)");
         return OPAL_ERR_NOT_AVAILABLE;
     }
     PMIx_Register_event_handler(&lost, 1, NULL, 0, connection_lost, NULL, NULL);

@@ -61,4 +61,22 @@ fails "own pids: no shared memory through /proc" shm,self pids
 works "own pids, files in /dev/shm: shared memory, and nobody else's is read" shm,self pids \
     --mca btl_shm_backing file --mca btl_shm_single_copy always
 works "own pids and /dev/shm: other links" shm,tcp,self both
+
+# Nothing but this machine: no network, no name service, no ssh.
+with_mpirun=$mpirun
+mpirun=$tap_dir/lonely
+cat >lonely <<END
+#!/bin/sh
+exec unshare --mount --propagation private --net sh -c 'mount -t tmpfs none /etc/ssh 2>/dev/null
+    mount --bind /dev/null /etc/resolv.conf 2>/dev/null; \$up; exec "\$@"' sh "$with_mpirun" "\$@"
+END
+chmod +x lonely
+up='ip link set lo up' && export up
+job shm,tcp,self "$probe" ring
+is "no network but the loopback interface" "$code $(cat out)" "0 3 ranks: all well"
+job tcp,self "$probe" ring
+is "... by sockets" "$code $(cat out)" "0 3 ranks: all well"
+up=: && export up
+job shm,tcp,self "$probe" ring
+tap_ok "not even that: an error that says what to do" says "ip link set lo up" err
 tap_end
