@@ -56,3 +56,11 @@ mpi_strands_LDADD = $(ompi_lib)
 check_SCRIPTS += mpi/strands.sh
 mpi/strands.log: mpi/strands$(EXEEXT)
 EXTRA_DIST += mpi/strands.sh btl/strand.c
+
+# pml/dr and processes that do not answer.
+EXTRA_PROGRAMS += mpi/dr
+mpi_dr_SOURCES = mpi/dr.c
+mpi_dr_LDADD = $(ompi_lib)
+check_SCRIPTS += mpi/dr.sh
+mpi/dr.log: mpi/dr$(EXEEXT)
+EXTRA_DIST += mpi/dr.sh

@@ -16,6 +16,8 @@ p2p --mca pml chaos --mca btl shm,tcp,self --mca pml_base_stripe all --mca pml_c
 p2p --mca pml dr --mca btl shm,self
 p2p --mca pml dr --mca btl tcp,self
 p2p --mca pml dr --mca btl shm,tcp,self --mca pml_base_stripe all
+p2p --mca pml dr --mca btl udp,self
+p2p --mca pml dr --mca btl udp,shm,tcp,self --mca pml_base_stripe all
 coll --mca btl shm,self
 coll --mca btl tcp,self
 # A process of its barrier test waits outside MPI, while what chaos holds must go on.

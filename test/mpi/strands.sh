@@ -1,6 +1,6 @@
 #!/bin/sh
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
-# A random mix of messages over links that die and come back as a seed says, under teg and chaos.
+# A random mix of messages over links that die and come back as a seed says, under teg, chaos and dr.
 # The links are a BTL built here, against the two public headers alone. STRANDS_SEEDS="7 8 9" runs
 # other seeds.
 here=${top_builddir:-..}/test/mpi
@@ -39,6 +39,8 @@ strands mix --mca btl_strand_links 1
 strands pair --mca btl_strand_links 1 --mca btl_strand_get 1
 strands pair --mca btl_strand_links 4 --mca btl_strand_rate 200000000
 strands mix --mca pml chaos --mca btl_strand_links 2
+strands mix --mca pml dr --mca btl_strand_links 2
+strands pair --mca pml dr --mca btl_strand_links 1
 strands cut-off --mca btl_strand_links 2 --mca btl_strand_final 1 --mca pml_base_path_timeout 1
 LIST
 echo "1..$count"

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SLOTS = 8, AHEAD = 64, LONGEST = 1 << 20, EAGER = 30000, LINKS = 32, NAME = 64, TAG = 3 };
+enum { SLOTS = 8, AHEAD = 64, LONGEST = 1 << 20, EAGER = 15000, LINKS = 32, NAME = 64, TAG = 3 };
 
 typedef struct head {
     int64_t number; /* negative: the last one */
@@ -56,7 +56,7 @@ static uint64_t hash(uint64_t x)
 /* Of message `number` from `src`; equal on both sides. */
 static int length_of(int src, int64_t number)
 {
-    static const int most[] = {16, 200, 4000, 15000, EAGER, 70000, 300000, LONGEST};
+    static const int most[] = {16, 200, 2000, 7000, EAGER, 70000, 300000, LONGEST};
     uint64_t r = hash(seed ^ hash((uint64_t) number * 2 + (uint64_t) src + 1));
     return (int) (sizeof(head_t) + (r >> 8) % (uint64_t) most[r % (shorts_only ? 5 : 8)]);
 }

@@ -29,8 +29,8 @@ check_SCRIPTS += system/lab.sh
 EXTRA_DIST += system/lab.sh lab/lab lab/traffic
 
 # Two links between two hosts of the lab, slowed down, cut and mended.
-check_SCRIPTS += system/links.sh
-EXTRA_DIST += system/links.sh
+check_SCRIPTS += system/links.sh system/dr_lossy.sh
+EXTRA_DIST += system/links.sh system/dr_lossy.sh
 
 # Placement on hosts of the lab.
 check_SCRIPTS += system/place.sh

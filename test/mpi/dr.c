@@ -1,0 +1,245 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Processes that do not answer, under pml/dr (dr.sh): one that is stopped for a while is waited for, one that computes is
+ * not flooded, one that stays silent is given up after pml_dr_path_timeout while the others go on; and nobody leaves
+ * MPI_Finalize while another needs an acknowledgment. DR_STOP_S: how long a process is stopped (3).
+ */
+#include "support/mpi_test.h"
+
+#include <signal.h>
+#include <stdint.h>
+#include <time.h>
+
+enum { MESSAGES = 200, LONGEST = 200000, TAG = 5 };
+
+static int rank, size;
+
+static void start(void)
+{
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+}
+
+static int length_of(int number)
+{
+    return number % 7 == 0 ? LONGEST - number : number % 3 == 0 ? 5000 + number : number;
+}
+
+static unsigned char byte_of(int from, int number, int at)
+{
+    return (unsigned char) ((unsigned) from * 7 + (unsigned) number * 31 + (unsigned) at * 13 + (unsigned) (at >> 8));
+}
+
+static void fill(unsigned char *buffer, int from, int number)
+{
+    for (int i = 0; i < length_of(number); i++) {
+        buffer[i] = byte_of(from, number, i);
+    }
+}
+
+static int is_whole(const unsigned char *buffer, int from, int number)
+{
+    for (int i = 0; i < length_of(number); i++) {
+        if (buffer[i] != byte_of(from, number, i)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void send_all(int to)
+{
+    static unsigned char buffer[LONGEST];
+    for (int n = 0; n < MESSAGES; n++) {
+        fill(buffer, rank, n);
+        MPI_Send(buffer, length_of(n), MPI_BYTE, to, TAG, MPI_COMM_WORLD);
+    }
+}
+
+static void receive_all(int from)
+{
+    static unsigned char buffer[LONGEST];
+    for (int n = 0; n < MESSAGES; n++) {
+        MPI_Status status;
+        int count;
+        MPI_Recv(buffer, LONGEST, MPI_BYTE, from, TAG, MPI_COMM_WORLD, &status);
+        MPI_Get_count(&status, MPI_BYTE, &count);
+        MPI_CHECK(count == length_of(n) && is_whole(buffer, from, n));
+    }
+}
+
+static double seconds_of(const char *name, double otherwise)
+{
+    const char *text = getenv(name);
+    return text ? atof(text) : otherwise;
+}
+
+/* This process stops, and is woken from outside. */
+static void stop_for(double seconds)
+{
+    pid_t self = getpid(), waker = fork();
+    if (waker == 0) {
+        struct timespec t = {(time_t) seconds, (long) ((seconds - (double) (time_t) seconds) * 1e9)};
+        while (nanosleep(&t, &t) != 0) {
+        }
+        kill(self, SIGCONT);
+        _exit(0);
+    }
+    MPI_CHECK(waker > 0);
+    raise(SIGSTOP);
+    waitpid(waker, NULL, 0);
+}
+
+static void stopped(void)
+{
+    start();
+    if (rank == 0) {
+        send_all(1);
+        receive_all(1);
+    } else {
+        static unsigned char buffer[LONGEST];
+        MPI_Request request;
+        MPI_Irecv(buffer, LONGEST, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &request); /* some go through before */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_CHECK(is_whole(buffer, 0, 0));
+        stop_for(seconds_of("DR_STOP_S", 3));
+        for (int n = 1; n < MESSAGES; n++) {
+            MPI_Recv(buffer, LONGEST, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_CHECK(is_whole(buffer, 0, n));
+        }
+        send_all(0);
+    }
+    MPI_Finalize();
+}
+
+/* Of all fragments, how many went more than once? */
+static unsigned long long retries(void)
+{
+    int provided, index, count, found;
+    unsigned long long values[32] = {0}, sum = 0;
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle handle;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    found = MPI_T_pvar_get_index("pml_base_link_retries", MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS;
+    MPI_CHECK(found);
+    if (found) {
+        MPI_T_pvar_session_create(&session);
+        MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
+        if (MPI_CHECK(count <= 32)) {
+            MPI_T_pvar_read(session, handle, values);
+        }
+        for (int i = 0; i < count && i < 32; i++) {
+            sum += values[i];
+        }
+        MPI_T_pvar_handle_free(session, &handle);
+        MPI_T_pvar_session_free(&session);
+    }
+    MPI_T_finalize();
+    return sum;
+}
+
+/* The receiver is not in MPI for 1.5 s: that is no loss. */
+static void computing(void)
+{
+    start();
+    for (int n = 0; n < 100; n++) { /* so that round trips are known */
+        MPI_Sendrecv(&n, 1, MPI_INT, 1 - rank, 1, &(int){0}, 1, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    if (rank == 0) {
+        for (int n = 0; n < 300; n++) {
+            MPI_Send(&n, 1, MPI_INT, 1, 2, MPI_COMM_WORLD);
+        }
+    } else {
+        double until = MPI_Wtime() + 1.5;
+        while (MPI_Wtime() < until) {
+        }
+        for (int n = 0; n < 300; n++) {
+            int got;
+            MPI_Recv(&got, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_CHECK(got == n);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        unsigned long long n = retries();
+        if (!MPI_CHECK(n < 60)) {
+            fprintf(stderr, "%llu fragments went again\n", n);
+        }
+    }
+    MPI_Finalize();
+}
+
+/* Rank 2 falls silent, alive. What concerns it fails in time; 0 and 1 go on. */
+static void silent(void)
+{
+    start();
+    long pid = getpid();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 2) {
+        MPI_Send(&pid, 1, MPI_LONG, 0, 1, MPI_COMM_WORLD);
+        raise(SIGSTOP);
+    } else {
+        static char buffer[LONGEST];
+        if (rank == 0) {
+            MPI_Recv(&pid, 1, MPI_LONG, 2, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Request requests[2];
+            MPI_Status statuses[2];
+            MPI_Isend(buffer, LONGEST, MPI_BYTE, 2, 1, MPI_COMM_WORLD, &requests[0]);
+            MPI_Irecv(buffer, 1, MPI_BYTE, 2, 2, MPI_COMM_WORLD, &requests[1]);
+            double begin = MPI_Wtime();
+            send_all(1);
+            receive_all(1);
+            int rc = MPI_Waitall(2, requests, statuses);
+            MPI_CHECK(rc == MPI_ERR_IN_STATUS && statuses[0].MPI_ERROR != MPI_SUCCESS &&
+                      statuses[1].MPI_ERROR != MPI_SUCCESS);
+            double took = MPI_Wtime() - begin;
+            if (!MPI_CHECK(took > 1.5 && took < 15)) { /* pml_dr_path_timeout is 2 s */
+                fprintf(stderr, "it took %.1f s\n", took);
+            }
+            MPI_CHECK(MPI_Send(buffer, 1, MPI_BYTE, 2, 3, MPI_COMM_WORLD) != MPI_SUCCESS);
+            send_all(1);
+            kill((pid_t) pid, SIGCONT);
+        } else {
+            receive_all(0);
+            send_all(0);
+            receive_all(0);
+        }
+    }
+    MPI_Finalize();
+}
+
+/* Everybody's last messages are eager ones to everybody; then all leave at once. */
+static void leaving(void)
+{
+    start();
+    unsigned char *out = malloc(20000), *in = malloc((size_t) size * 20000);
+    MPI_Request *requests = malloc((size_t) size * sizeof(*requests));
+    for (int r = 0; r < size; r++) {
+        MPI_Irecv(in + r * 20000, 20000, MPI_BYTE, r, TAG, MPI_COMM_WORLD, &requests[r]);
+    }
+    memset(out, rank + 1, 20000);
+    for (int r = 0; r < size; r++) {
+        MPI_Send(out, 20000, MPI_BYTE, r, TAG, MPI_COMM_WORLD);
+    }
+    MPI_Waitall(size, requests, MPI_STATUSES_IGNORE);
+    for (int r = 0; r < size; r++) {
+        MPI_CHECK(in[r * 20000] == r + 1 && in[r * 20000 + 19999] == r + 1);
+    }
+    free(out);
+    free(in);
+    free(requests);
+    MPI_Finalize();
+}
+
+static const mpi_test_t tests[] = {
+    {.name = "stopped", .np = 2, .fn = stopped, .seconds = 150},
+    {.name = "computing", .np = 2, .fn = computing},
+    {.name = "silent", .np = 3, .fn = silent, .says = "no answer for longer than pml_dr_path_timeout"},
+    {.name = "leaving", .np = 4, .fn = leaving},
+};
+
+int main(int argc, char **argv)
+{
+    return mpi_test_main(argc, argv, tests, sizeof(tests) / sizeof(tests[0]));
+}
