@@ -9,8 +9,6 @@
 #include "opal/util/net_pair.h"
 #include "ompi/mca/btl/tcp/btl_tcp_wire.h"
 
-#include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,68 +124,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #ifndef HAWSER_LIBFUZZER
-#include "test/support/fuzz.h"
-#include "test/support/tap.h"
-
-enum { MUTATIONS = 20000, INPUT_MAX = 4096 };
-
-static unsigned seed = 20261120;
-
-static unsigned random_below(unsigned n)
-{
-    return (unsigned) rand_r(&seed) % n;
-}
-
-static void mutate(const uint8_t *data, size_t size)
-{
-    static uint8_t input[INPUT_MAX];
-    for (int i = 0; i < MUTATIONS * fuzz_times(); i++) {
-        memcpy(input, data, size);
-        size_t len = random_below(8) == 0 ? random_below((unsigned) size + 1) : size;
-        for (unsigned k = 0, n = random_below(5); k < n && len > 1; k++) {
-            size_t at = 1 + random_below((unsigned) len - 1);
-            input[at] = random_below(2) ? (uint8_t) random_below(256)
-                                        : (uint8_t) (input[at] ^ 1 << random_below(8));
-        }
-        LLVMFuzzerTestOneInput(input, len);
-    }
-}
-
-static bool run_file(const char *path)
-{
-    static uint8_t data[INPUT_MAX];
-    FILE *file = fopen(path, "re");
-    size_t size = file ? fread(data, 1, sizeof(data), file) : 0;
-    if (file) {
-        fclose(file);
-    }
-    if (size > 0) {
-        LLVMFuzzerTestOneInput(data, size);
-        mutate(data, size);
-    }
-    return size > 0;
-}
+#include "test/support/corpus.h"
 
 int main(void)
 {
-    char path[4096];
-    const char *top = getenv("top_srcdir");
-    int count = 0;
-    tap_start(120 * (unsigned) fuzz_times());
-    seed = fuzz_seed(seed);
-    snprintf(path, sizeof(path), "%s/test/fuzz/btl_tcp", top ? top : ".");
-    DIR *dir = opendir(path);
-    TAP_REQUIRE(dir != NULL, "the corpus is there");
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        if (entry->d_name[0] != '.') {
-            snprintf(path, sizeof(path), "%s/test/fuzz/btl_tcp/%.255s", top ? top : ".",
-                     entry->d_name);
-            TAP_OK(run_file(path), "%s and %d mutations", entry->d_name, MUTATIONS);
-            count++;
-        }
-    }
-    closedir(dir);
-    TAP_OK(count >= 8, "%d inputs", count);
-    return tap_end();
+    return corpus_run("btl_tcp", 8);
 }
 #endif

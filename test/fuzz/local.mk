@@ -8,3 +8,7 @@ check_PROGRAMS += fuzz/oob_fuzz
 fuzz_oob_fuzz_SOURCES = fuzz/oob_fuzz.c
 fuzz_oob_fuzz_LDADD = $(orte_oob_core)
 EXTRA_DIST += fuzz/oob
+check_PROGRAMS += fuzz/btl_udp_fuzz
+fuzz_btl_udp_fuzz_SOURCES = fuzz/btl_udp_fuzz.c
+fuzz_btl_udp_fuzz_LDADD = $(btl_udp_core)
+EXTRA_DIST += fuzz/btl_udp

@@ -58,3 +58,11 @@ pml_dr_core = $(top_builddir)/ompi/mca/pml/dr/libpml_dr_core.la $(ompi_lib) $(op
 check_PROGRAMS += unit/ompi/pml/dr_sim unit/ompi/pml/dr_parts_test
 unit_ompi_pml_dr_sim_LDADD = $(pml_dr_core)
 unit_ompi_pml_dr_parts_test_LDADD = $(pml_dr_core)
+
+# btl/udp: its formats; strangers, replays and odd fragments at its sockets.
+btl_udp_core = $(top_builddir)/ompi/mca/btl/udp/libbtl_udp_core.la $(opal_lib) -lpthread
+check_PROGRAMS += unit/ompi/btl_udp/wire_test unit/ompi/btl_udp/stranger_test
+unit_ompi_btl_udp_wire_test_SOURCES = unit/ompi/btl_udp/wire_test.c
+unit_ompi_btl_udp_wire_test_LDADD = $(btl_udp_core)
+unit_ompi_btl_udp_stranger_test_SOURCES = unit/ompi/btl_udp/stranger_test.c
+unit_ompi_btl_udp_stranger_test_LDADD = $(btl_udp_core)
