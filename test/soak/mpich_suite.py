@@ -27,6 +27,7 @@ CONFIG = """
 #define HAVE_INTTYPES_H 1
 #define HAVE_LIMITS_H 1
 #define HAVE_LONG_DOUBLE 1
+#define HAVE_MPI_INTEGER16 1
 #define HAVE_LONG_LONG 1
 #define HAVE_MEMORY_H 1
 #define HAVE_MEMSET 1
