@@ -150,7 +150,7 @@ while [ "$n" -lt "$cuts" ]; do
     for _ in $(seq $block); do
         [ "$n" -lt "$cuts" ] || break
         n=$((n + 1))
-        cut_and_mend "$n" "$(echo drop carrier down drop-in drop-out reset | cut -d ' ' -f $(((n - 1) % 6 + 1)))" \
+        cut_and_mend "$n" "$(echo ${LINKS_KINDS:-drop carrier down drop-in drop-out reset} | cut -d ' ' -f $(((n - 1) % 6 + 1)))" \
             "$other" "$share"
     done
     touch "$tap_dir/until"

@@ -142,7 +142,8 @@ void btl_tcp_let_go(mca_btl_endpoint_t *ep)
 
 /* How long the connection has been standing still, in ns: it is lost, or something sent is not
  * acknowledged, and nothing else has been meanwhile. Two looks at least: what is under way just now is not late. The
- * peer's kernel acknowledges, not the peer: one that computes is not silent. */
+ * peer's kernel acknowledges, and answers the probes of a full window, not the peer: one that
+ * computes is not silent. Probes are also sent when nothing can leave this host. */
 static uint64_t silence(mca_btl_endpoint_t *ep, uint64_t now, uint64_t *round_trip_ns)
 {
     struct tcp_info info;
@@ -153,7 +154,7 @@ static uint64_t silence(mca_btl_endpoint_t *ep, uint64_t now, uint64_t *round_tr
     btl_tcp_unlock(&ep->lock);
     bool lost = ep->state != BTL_TCP_UP;
     if (!waits || (!lost && (getsockopt(ep->fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
-                             info.tcpi_unacked == 0))) {
+                             (info.tcpi_unacked == 0 && info.tcpi_probes == 0)))) {
         ep->still_since_ns = 0;
         return 0;
     }
