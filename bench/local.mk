@@ -4,6 +4,7 @@ EXTRA_DIST += \
     bench/README.md \
     bench/run \
     bench/startup \
+    bench/links \
     bench/driver/__init__.py \
     bench/driver/goals.py \
     bench/driver/jobs.py \

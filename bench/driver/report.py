@@ -171,3 +171,35 @@ def svg(table):
         out.append(f'<text x="{WIDTH - RIGHT + 42}" y="{y + 4}">{html.escape(series)}</text>')
     out.append("</svg>")
     return "\n".join(out) + "\n"
+
+
+def curve(title, points, events):
+    """MB/s over seconds, with a mark where something happened to a link."""
+    x1 = max(at for at, _ in points)
+    step = 10 ** math.floor(math.log10(max(rate for _, rate in points) or 1))
+    y1 = step * math.ceil(1.05 * max(rate for _, rate in points) / step)
+
+    def px(x):
+        return LEFT + x / x1 * (WIDTH - LEFT - RIGHT)
+
+    def py(y):
+        return HEIGHT - BOTTOM - y / y1 * (HEIGHT - TOP - BOTTOM)
+
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
+           'font-family="sans-serif" font-size="12">',
+           '<rect width="100%" height="100%" fill="white"/>',
+           f'<text x="{LEFT}" y="22" font-size="15">{html.escape(title)} (MB/s over seconds)</text>']
+    for number_of in range(int(y1 / step) + 1):
+        y = py(number_of * step)
+        out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
+        out.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{number_of * step:g}</text>')
+    for second in range(math.floor(x1) + 1):
+        out.append(f'<text x="{px(second):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{second}</text>')
+    for row, (at, words) in enumerate(events):
+        out.append(f'<line x1="{px(at):.1f}" x2="{px(at):.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" '
+                   f'stroke="{COLOURS[1]}" stroke-dasharray="5 3"/>')
+        out.append(f'<text x="{px(at) + 4:.1f}" y="{TOP + 12 + 14 * row}">{html.escape(words)}</text>')
+    path = " ".join(f"{px(at):.1f},{py(rate):.1f}" for at, rate in points)
+    out.append(f'<polyline points="{path}" fill="none" stroke="{COLOURS[0]}" stroke-width="2"/>')
+    out.append("</svg>")
+    return "\n".join(out) + "\n"

@@ -23,6 +23,8 @@ typedef struct raw_options {
     double ms; /* time per size */
     int cpu[2];
     int sleeping; /* raw_tcp: wait in epoll */
+    int window; /* raw_tcp: messages before an answer */
+    const char *address, *netns; /* raw_tcp: of side 0, and where side 1 lives */
     const char *mode;
 } raw_options_t;
 
@@ -94,7 +96,7 @@ static inline void raw_default_cpus(int cpu[2])
 
 static inline raw_options_t raw_parse(int argc, char **argv, const char *sizes)
 {
-    raw_options_t o = { .ms = 40.0, .mode = argc > 1 ? argv[1] : "" };
+    raw_options_t o = { .ms = 40.0, .window = 64, .mode = argc > 1 ? argv[1] : "" };
     const char *value;
 
     raw_default_cpus(o.cpu);
@@ -108,6 +110,12 @@ static inline raw_options_t raw_parse(int argc, char **argv, const char *sizes)
             if (2 != sscanf(value, "%d,%d", &o.cpu[0], &o.cpu[1])) {
                 bench_usage_error(argv[0], value);
             }
+        } else if (NULL != (value = bench_option(argc, argv, &i, "--window"))) {
+            o.window = atoi(value);
+        } else if (NULL != (value = bench_option(argc, argv, &i, "--address"))) {
+            o.address = value;
+        } else if (NULL != (value = bench_option(argc, argv, &i, "--netns"))) {
+            o.netns = value;
         } else if (0 == strcmp(argv[i], "--sleep")) {
             o.sleeping = 1;
         } else {

@@ -1,9 +1,11 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* The limits of a socket over loopback: "pingpong" half round trip, polling without a pause or
-   (--sleep) waiting in epoll; "stream" bandwidth in writes of each size. */
+/* The limits of a socket: "pingpong" half round trip, polling without a pause or (--sleep) waiting
+   in epoll; "stream" bandwidth in writes of each size. Over loopback, or over the link that leads
+   from --address to the network namespace --netns (a file of /proc/PID/ns). */
 #include "raw_support.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -17,13 +19,16 @@ typedef struct link {
     char *buffer;
 } link_t;
 
-static int listen_on_loopback(struct sockaddr_in *address)
+static int listen_on(const char *text, struct sockaddr_in *address)
 {
     socklen_t length = sizeof(*address);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     *address = (struct sockaddr_in) { .sin_family = AF_INET,
                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    if (NULL != text && 1 != inet_pton(AF_INET, text, &address->sin_addr)) {
+        bench_die("--address");
+    }
     if (fd < 0 || 0 != bind(fd, (struct sockaddr *) address, sizeof(*address))
         || 0 != listen(fd, 1) || 0 != getsockname(fd, (struct sockaddr *) address, &length)) {
         bench_die("listen");
@@ -100,13 +105,13 @@ static double round_trips(const link_t *l, size_t bytes, long iterations)
     return (bench_now() - t0) / (2.0 * (double) iterations);
 }
 
-/* 64 messages, then one byte back. */
+/* A window of messages, then one byte back. */
 static double windows(const link_t *l, size_t bytes, long iterations)
 {
     double t0 = bench_now();
 
     for (long i = 0; i < iterations; i++) {
-        for (int w = 0; w < 64; w++) {
+        for (int w = 0; w < l->options->window; w++) {
             if (0 == l->side) {
                 put(l, bytes);
             } else {
@@ -119,7 +124,7 @@ static double windows(const link_t *l, size_t bytes, long iterations)
             put(l, 1);
         }
     }
-    return (bench_now() - t0) / (64.0 * (double) iterations);
+    return (bench_now() - t0) / ((double) l->options->window * (double) iterations);
 }
 
 static void measure(link_t *l, size_t bytes)
@@ -130,7 +135,7 @@ static void measure(link_t *l, size_t bytes)
     long iterations;
 
     fn(l, bytes, 3);
-    estimate = fn(l, bytes, 10) * (stream ? 64.0 : 2.0);
+    estimate = fn(l, bytes, 10) * (stream ? (double) l->options->window : 2.0);
     iterations = bench_iterations(estimate, l->options->ms);
     memcpy(l->buffer, &iterations, sizeof(iterations));
     if (0 == l->side) {
@@ -160,8 +165,15 @@ int main(int argc, char **argv)
     if (0 != strcmp(o.mode, "pingpong") && 0 != strcmp(o.mode, "stream")) {
         bench_usage_error(argv[0], "mode: pingpong or stream");
     }
-    listener = listen_on_loopback(&address);
+    listener = listen_on(o.address, &address);
     l.side = raw_fork(&o, &child);
+    if (1 == l.side && NULL != o.netns) {
+        int fd = open(o.netns, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || 0 != setns(fd, CLONE_NEWNET)) {
+            bench_die("--netns");
+        }
+        close(fd);
+    }
     make_link(&l, listener, &address);
     l.buffer = bench_buffer(bench_largest(&o.sizes) + sizeof(long));
     for (int i = 0; i < o.sizes.count; i++) {
