@@ -140,7 +140,7 @@ n=0
 while [ "$n" -lt "$cuts" ]; do
     rm -f "$tap_dir/until"
     if [ $((n / block % 2)) = 0 ]; then
-        what="messages of all lengths" mode="" other=$((rate / 2)) share=$((rate / 4))
+        what="messages of all lengths" mode="" other=$((rate / 4)) share=$((rate / 4))
     else
         what="messages whose MPI_Send has returned" mode=--short other=2 share=1
     fi

@@ -38,7 +38,7 @@
  * Failure. A failed link tells upcalls->state(DOWN) once, hands back all it held, refuses further sends with
  * MCA_ERR_UNREACHABLE, and may later tell state(UP). Nothing is dropped quietly. Memory use is bounded. A link that can
  * repair itself without loss or repetition (a connection made again) need not be told down for that: it answers
- * MCA_ERR_AGAIN meanwhile, for a time that is bounded and a parameter.
+ * MCA_ERR_AGAIN meanwhile, for a time that is bounded and a parameter, and may tell state(RESUMED) for the record.
  *
  * Letting go (MCA_BTL_CAP_LET_GO, since 1.3). A link can stand still long before it is known to have failed, and its
  * user has other links. What it holds goes over those as well, and the user's memory must then be out of its reach:
@@ -160,8 +160,14 @@ typedef struct mca_btl_place {
     void *token;                        /* given back with the arrival, or to place_cancel() */
 } mca_btl_place_t;
 
-/* SILENT, from links with MCA_BTL_CAP_LET_GO, is no end: the endpoint stays up. */
-typedef enum { MCA_BTL_STATE_UP, MCA_BTL_STATE_DOWN, MCA_BTL_STATE_SILENT } mca_btl_state_t;
+/* Since 1.3, SILENT, from links with MCA_BTL_CAP_LET_GO, is no end: the endpoint stays up. RESUMED counts repairs that nobody
+ * need know of: a connection was made again in time, nothing is lost, repeated or handed back. */
+typedef enum {
+    MCA_BTL_STATE_UP,
+    MCA_BTL_STATE_DOWN,
+    MCA_BTL_STATE_SILENT,
+    MCA_BTL_STATE_RESUMED,
+} mca_btl_state_t;
 
 /* Given to a module by its user before anything else; `peer` is the cookie of add_peer() or incoming(). */
 typedef struct mca_btl_upcalls {

@@ -188,6 +188,10 @@ static void upcall_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_sta
 {
     (void)endpoint;
     conform_peer_t *peer = upcall_peer(cookie, "state");
+    if (state == MCA_BTL_STATE_RESUMED) {
+        REQUIRE(!peer->down, "resumed while down");
+        return;
+    }
     if (state == MCA_BTL_STATE_SILENT) { /* a peer that rests on a busy machine: no fault, and no end */
         REQUIRE(conform_module->limits.caps & MCA_BTL_CAP_LET_GO, "SILENT from a link that can't fail at will");
         return;

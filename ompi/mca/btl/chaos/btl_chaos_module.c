@@ -258,7 +258,7 @@ static void state(void *peer, mca_btl_endpoint_t *endpoint, mca_btl_state_t stat
 {
     mca_btl_endpoint_t *ep = peer;
     (void) endpoint;
-    if (state == MCA_BTL_STATE_SILENT) {
+    if (state == MCA_BTL_STATE_SILENT || state == MCA_BTL_STATE_RESUMED) {
         if (!ep->told_down) {
             ep->module->super.upcalls->state(ep->cookie, ep, state, why);
         }

@@ -301,7 +301,7 @@ static bool connection_check(mca_btl_endpoint_t *ep, int fd, uint64_t session, u
 void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd, uint64_t session, uint64_t handed)
 {
     const mca_btl_upcalls_t *up = ep->module->super.upcalls;
-    bool resumed = session == ep->session;
+    bool resumed = session == ep->session, was_lost = ep->give_up_ns != 0;
     retry_stop(ep);
     if (!connection_check(ep, fd, session, handed)) {
         return;
@@ -323,6 +323,9 @@ void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd, uint64_t session, uint6
                 resumed ? "connected again, in time, to" : "connected to", (uint32_t) ep->name);
     btl_tcp_heat(ep);
     btl_tcp_watchdog_start();
+    if (was_lost && resumed && !ep->deleted) {
+        up->state(ep->cookie, ep, MCA_BTL_STATE_RESUMED, "connected again, in time");
+    }
     if (was_down && !ep->deleted) {
         up->state(ep->cookie, ep, MCA_BTL_STATE_UP, "connected again");
     }

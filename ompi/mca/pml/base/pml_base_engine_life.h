@@ -347,21 +347,23 @@ static void engine_link_silent(mca_pml_peer_t *peer, mca_pml_link_t *link, const
 
 static void engine_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_state_t state, const char *why)
 {
-    static const char *const names[] = {
-        [MCA_BTL_STATE_UP] = "up", [MCA_BTL_STATE_DOWN] = "down", [MCA_BTL_STATE_SILENT] = "silent"};
+    static const char *const names[] = {[MCA_BTL_STATE_UP] = "up", [MCA_BTL_STATE_DOWN] = "down",
+                                        [MCA_BTL_STATE_SILENT] = "silent", [MCA_BTL_STATE_RESUMED] = "resumed"};
     mca_pml_peer_t *peer = cookie;
     mca_pml_link_t *link = mca_pml_base_link_of(peer, endpoint);
     if (!link) {
         return;
     }
     mca_pml_peer_lock(peer);
-    if (state != MCA_BTL_STATE_SILENT) {
+    if (state == MCA_BTL_STATE_UP || state == MCA_BTL_STATE_DOWN) {
         policy_link(peer, link, state == MCA_BTL_STATE_UP);
     }
     if (state == MCA_BTL_STATE_UP) {
         engine_link_back(peer, link);
     } else if (state == MCA_BTL_STATE_SILENT) {
         engine_link_silent(peer, link, why);
+    } else if (state == MCA_BTL_STATE_RESUMED) {
+        link->resumes++;
     } else {
         engine_link_lost(peer, link, why);
     }

@@ -273,6 +273,7 @@ void mca_pml_base_link_totals(const mca_btl_module_t *module, mca_pml_link_total
                 totals->retries += link->retries;
                 totals->failures += link->failures;
                 totals->recoveries += link->recoveries;
+                totals->resumes += link->resumes;
             }
         }
         mca_pml_peer_unlock(peer);

@@ -60,7 +60,8 @@ typedef struct mca_pml_link {
     uint64_t mark;                /* ns: since when it takes copies without a pause; 0: it does not */
     size_t taken;                 /* bytes since then */
     uint64_t retries;             /* fragments sent again that another link, or this, had before */
-    uint32_t failures, recoveries;
+    uint32_t failures, recoveries; /* went down, came up again */
+    uint32_t resumes;             /* connections made again with nothing lost */
     char *why;                    /* it is down; or the last failure's reason */
     mca_pml_pace_t paces[MCA_PML_PACES];
 } mca_pml_link_t;
@@ -168,7 +169,7 @@ int mca_pml_base_pvars_open(const mca_btl_base_modules_t *btls);
 void mca_pml_base_pvars_close(void);
 /* The sums over all peers' links of a module. Thread-safe. */
 typedef struct mca_pml_link_totals {
-    uint64_t messages, bytes, retries, failures, recoveries;
+    uint64_t messages, bytes, retries, resumes, failures, recoveries;
 } mca_pml_link_totals_t;
 void mca_pml_base_link_totals(const mca_btl_module_t *module, mca_pml_link_totals_t *totals);
 /* How much waits right now, over all communicators and peers. Thread-safe. */

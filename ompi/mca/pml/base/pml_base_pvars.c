@@ -19,6 +19,7 @@ static const counter_t counters[] = {
     {"link_retries", "Fragments sent over each link that this or another one had before", AT(retries)},
     {"link_failures", "How often each link went down, for some peer", AT(failures)},
     {"link_recoveries", "How often each link came up again, for some peer", AT(recoveries)},
+    {"link_resumes", "Connections of each link that were lost, and made again with nothing to send otherwise", AT(resumes)},
 };
 
 static const mca_btl_base_modules_t *links;

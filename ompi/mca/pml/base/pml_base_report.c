@@ -98,7 +98,7 @@ void mca_pml_base_report_start(const mca_pml_peer_t *peer, const char *refusals)
 
 typedef struct row {
     char from[64], to[64], link[32];
-    uint64_t bytes, messages, retries, failures, recoveries;
+    uint64_t bytes, messages, retries, resumes, failures, recoveries;
     double weight; /* sum over `peers` */
     uint64_t peers;
 } row_t;
@@ -118,6 +118,7 @@ static void add_row(table_t *table, const row_t *row)
             r->bytes += row->bytes;
             r->messages += row->messages;
             r->retries += row->retries;
+            r->resumes += row->resumes;
             r->failures += row->failures;
             r->recoveries += row->recoveries;
             r->weight += row->weight;
@@ -137,7 +138,7 @@ static void add_link(table_t *table, const mca_pml_peer_t *peer, int i, double t
 {
     const mca_pml_link_t *link = &peer->links[i];
     row_t row = {.bytes = link->bytes, .messages = link->messages, .retries = link->retries,
-                 .failures = link->failures, .recoveries = link->recoveries, .peers = 1,
+                 .resumes = link->resumes, .failures = link->failures, .recoveries = link->recoveries, .peers = 1,
                  .weight = peer->flows[i] && total > 0 ? link->flow.rate / total : 0};
     snprintf(row.from, sizeof(row.from), "%s", ompi_rte.host ? ompi_rte.host : "unknown");
     snprintf(row.to, sizeof(row.to), "%s", ompi_proc_host(peer->proc));
@@ -172,8 +173,8 @@ static char *write_rows(const table_t *table)
     for (size_t i = 0; i < table->count && text; i++) {
         const row_t *r = &table->rows[i];
         snprintf(line, sizeof(line), "%s\t%s\t%s\t%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-                 " %" PRIu64 " %.6f %" PRIu64 "\n", r->from, r->to, r->link, r->bytes, r->messages,
-                 r->retries, r->failures, r->recoveries, r->weight, r->peers);
+                 " %" PRIu64 " %" PRIu64 " %.6f %" PRIu64 "\n", r->from, r->to, r->link, r->bytes, r->messages,
+                 r->retries, r->resumes, r->failures, r->recoveries, r->weight, r->peers);
         add_text(&text, "", line);
     }
     return text;
@@ -190,8 +191,8 @@ static void read_rows(int status, const void *data, size_t len, void *context)
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         row_t r;
         if (sscanf(line, "%63[^\t]\t%63[^\t]\t%31[^\t]\t%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-                   " %" SCNu64 " %lf %" SCNu64, r.from, r.to, r.link, &r.bytes, &r.messages,
-                   &r.retries, &r.failures, &r.recoveries, &r.weight, &r.peers) == 10) {
+                   " %" SCNu64 " %" SCNu64 " %lf %" SCNu64, r.from, r.to, r.link, &r.bytes, &r.messages,
+                   &r.retries, &r.resumes, &r.failures, &r.recoveries, &r.weight, &r.peers) == 11) {
             add_row(table, &r);
         }
     }
@@ -225,14 +226,14 @@ static double share_of(const table_t *table, const row_t *row)
 
 static void print_table(FILE *file, const table_t *table)
 {
-    fprintf(file, "hawser: what travelled over which link\n%-16s %-16s %-14s %14s %6s %10s %8s %8s "
-            "%10s %6s\n", "from", "to", "link", "bytes", "share", "fragments", "retries", "failures",
+    fprintf(file, "hawser: what travelled over which link\n%-16s %-16s %-14s %14s %6s %10s %8s %8s %8s "
+            "%10s %6s\n", "from", "to", "link", "bytes", "share", "fragments", "retries", "resumes", "failures",
             "recoveries", "weight");
     for (size_t i = 0; i < table->count; i++) {
         const row_t *r = &table->rows[i];
-        fprintf(file, "%-16s %-16s %-14s %14" PRIu64 " %4.1f %% %10" PRIu64 " %8" PRIu64 " %8" PRIu64
+        fprintf(file, "%-16s %-16s %-14s %14" PRIu64 " %4.1f %% %10" PRIu64 " %8" PRIu64 " %8" PRIu64 " %8" PRIu64
                 " %10" PRIu64 " %4.0f %%\n", r->from, r->to, r->link, r->bytes, share_of(table, r),
-                r->messages, r->retries, r->failures, r->recoveries,
+                r->messages, r->retries, r->resumes, r->failures, r->recoveries,
                 r->peers ? 100 * r->weight / (double) r->peers : 0);
     }
 }
@@ -262,9 +263,9 @@ static void print_json(FILE *file, const table_t *table)
         fprintf(file, ", \"link\": ");
         print_string(file, r->link);
         fprintf(file, ", \"bytes\": %" PRIu64 ", \"share\": %.3f, \"fragments\": %" PRIu64
-                ", \"retries\": %" PRIu64 ", \"failures\": %" PRIu64 ", \"recoveries\": %" PRIu64
+                ", \"retries\": %" PRIu64 ", \"resumes\": %" PRIu64 ", \"failures\": %" PRIu64 ", \"recoveries\": %" PRIu64
                 ", \"weight\": %.3f}", r->bytes, share_of(table, r), r->messages, r->retries,
-                r->failures, r->recoveries, r->peers ? 100 * r->weight / (double) r->peers : 0);
+                r->resumes, r->failures, r->recoveries, r->peers ? 100 * r->weight / (double) r->peers : 0);
     }
     fprintf(file, "\n], \"rejected\": [");
     size_t count;

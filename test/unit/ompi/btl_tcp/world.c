@@ -448,6 +448,9 @@ static void returned(void *cookie, mca_btl_endpoint_t *ep, const void *data, siz
 static void state(void *cookie, mca_btl_endpoint_t *ep, mca_btl_state_t state, const char *why)
 {
     world_peer_t *peer = cookie;
+    if (state == MCA_BTL_STATE_SILENT || state == MCA_BTL_STATE_RESUMED) {
+        return; /* neither an end nor a beginning */
+    }
     for (size_t m = 0; m < world.module_count; m++) {
         if (peer->ep[m] == ep) {
             peer->down[m] = state == MCA_BTL_STATE_DOWN;
