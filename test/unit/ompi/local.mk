@@ -66,3 +66,6 @@ unit_ompi_btl_udp_wire_test_SOURCES = unit/ompi/btl_udp/wire_test.c
 unit_ompi_btl_udp_wire_test_LDADD = $(btl_udp_core)
 unit_ompi_btl_udp_stranger_test_SOURCES = unit/ompi/btl_udp/stranger_test.c
 unit_ompi_btl_udp_stranger_test_LDADD = $(btl_udp_core)
+# btl/chaos over a link that notes what it is given.
+check_PROGRAMS += unit/ompi/btl_chaos/chaos_test
+unit_ompi_btl_chaos_chaos_test_LDADD = $(opal_lib) -ldl

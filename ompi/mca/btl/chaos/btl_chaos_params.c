@@ -73,7 +73,7 @@ static int add_numbers(const mca_base_services_t *services)
         {"seed", NULL, "Start of the random numbers: with the same seed the same fragments suffer the same", 1, 0,
          INT64_MAX, &p->seed},
         {"depth", NULL, "How many fragments overtake one at most", 8, 1, 10000, &p->depth},
-        {"delay_us", "us", "Longest delay, and longest wait of one that is overtaken", 2000, 1, 100000000,
+        {"delay_us", "us", "Longest delay, and longest wait of one that is overtaken", 1000, 1, 100000000,
          &p->delay_us},
         {"life", "ms", "Mean time after which a link dies (0: never)", 0, 0, 86400000, &p->life_ms},
         {"dead", "ms", "Mean time after which a dead link comes back", 1000, 1, 86400000, &p->dead_ms},
