@@ -817,6 +817,7 @@ static bool resend(dr_peer_t *d, dr_frag_t *f, dr_out_t *out)
     }
     link->retries++;
     engine_count(link, len);
+    dr_active(d); /* or nobody would look whether this copy arrives, if it is all that is under way */
     return true;
 }
 
