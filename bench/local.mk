@@ -22,6 +22,7 @@ EXTRA_DIST += \
     bench/src/matching.c \
     bench/src/memory.c \
     bench/src/mpi_support.h \
+    bench/src/overlap.c \
     bench/src/raw_pmix.c \
     bench/src/raw_shm.c \
     bench/src/raw_support.h \

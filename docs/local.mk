@@ -1,6 +1,7 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 dist_doc_DATA += \
     docs/btl.md \
+    docs/collectives.md \
     docs/direct-launch.md \
     docs/links.md \
     docs/performance.md \

@@ -1,14 +1,22 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll/basic: every blocking collective, on every communicator, by well-known simple algorithms: dissemination,
- * binomial trees and recursive doubling where the message is short and the tree pays, linear exchanges elsewhere.
- * Intercommunicators: linear exchanges with the remote group (coll_basic_inter.c).
+ * coll/basic: barrier, and broadcast, reduce and allreduce of short messages, on intracommunicators: those operations
+ * whose time is that of a few short messages, so that building a schedule (coll/nbc) would show. They exchange messages
+ * directly: dissemination, binomial trees, recursive doubling. What is long, or must keep the order of ranks, is left to the
+ * communicator's non-blocking operation and a wait.
  */
 #ifndef MCA_COLL_BASIC_H
 #define MCA_COLL_BASIC_H
 
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/pml.h"
+
+typedef struct basic_params {
+    int64_t priority;
+    uint64_t bcast_short, reduce_short; /* bytes: up to here directly */
+} basic_params_t;
+
+extern basic_params_t basic_params;
 
 /* ---- Messages of collectives ---- */
 
@@ -28,28 +36,14 @@ static inline int basic_recv(void *buf, size_t count, ompi_datatype_t *type, int
 int basic_sendrecv(const void *sbuf, size_t scount, ompi_datatype_t *stype, int dst, void *rbuf, size_t rcount,
                    ompi_datatype_t *rtype, int src, int tag, ompi_communicator_t *comm);
 
-/* A growing set of requests, at most as many as announced. */
-typedef struct basic_requests {
-    ompi_request_t **items;
-    size_t count;
-} basic_requests_t;
-
-int basic_requests_init(basic_requests_t *requests, size_t max);
-int basic_post_recv(basic_requests_t *requests, void *buf, size_t count, ompi_datatype_t *type, int src, int tag,
-                    ompi_communicator_t *comm);
-int basic_post_send(basic_requests_t *requests, const void *buf, size_t count, ompi_datatype_t *type, int dst,
-                    int tag, ompi_communicator_t *comm);
-/* Wait for all and free the set. `rc` is the outcome so far; returns it, or the first error. */
-int basic_requests_finish(basic_requests_t *requests, int rc);
-
-/* Element `i` of a buffer whose blocks are `count` elements each. */
-static inline void *basic_at(const void *buf, ptrdiff_t elements, const ompi_datatype_t *type)
-{
-    return (char *) (uintptr_t) buf + elements * ompi_datatype_extent(type);
-}
-
 /* A temporary buffer for `count` elements, to be used like a user's. *room is to be freed; NULL result: no memory. */
 void *basic_temp(const ompi_datatype_t *type, size_t count, void **room);
+
+/* The end of a non-blocking operation that was started with this result. */
+static inline int basic_finish(int rc, ompi_request_t *request)
+{
+    return rc == MPI_SUCCESS ? ompi_request_wait(&request, NULL) : rc;
+}
 
 /* ---- The operations ---- */
 
@@ -59,33 +53,5 @@ int basic_reduce(const void *sbuf, void *rbuf, size_t count, ompi_datatype_t *ty
                  MCA_COLL_ARGS);
 int basic_allreduce(const void *sbuf, void *rbuf, size_t count, ompi_datatype_t *type, ompi_op_t *op,
                     MCA_COLL_ARGS);
-int basic_scan(const void *sbuf, void *rbuf, size_t count, ompi_datatype_t *type, ompi_op_t *op, MCA_COLL_ARGS);
-int basic_exscan(const void *sbuf, void *rbuf, size_t count, ompi_datatype_t *type, ompi_op_t *op, MCA_COLL_ARGS);
-int basic_reduce_scatter_block(const void *sbuf, void *rbuf, size_t count, ompi_datatype_t *type, ompi_op_t *op,
-                               MCA_COLL_ARGS);
-int basic_reduce_scatter(const void *sbuf, void *rbuf, ompi_counts_t rcounts, ompi_datatype_t *type, ompi_op_t *op,
-                         MCA_COLL_ARGS);
-int basic_gather(const void *sbuf, size_t scount, ompi_datatype_t *stype, void *rbuf, size_t rcount,
-                 ompi_datatype_t *rtype, int root, MCA_COLL_ARGS);
-int basic_gatherv(const void *sbuf, size_t scount, ompi_datatype_t *stype, void *rbuf, ompi_counts_t rcounts,
-                  ompi_counts_t displs, ompi_datatype_t *rtype, int root, MCA_COLL_ARGS);
-int basic_scatter(const void *sbuf, size_t scount, ompi_datatype_t *stype, void *rbuf, size_t rcount,
-                  ompi_datatype_t *rtype, int root, MCA_COLL_ARGS);
-int basic_scatterv(const void *sbuf, ompi_counts_t scounts, ompi_counts_t displs, ompi_datatype_t *stype, void *rbuf,
-                   size_t rcount, ompi_datatype_t *rtype, int root, MCA_COLL_ARGS);
-int basic_allgather(const void *sbuf, size_t scount, ompi_datatype_t *stype, void *rbuf, size_t rcount,
-                    ompi_datatype_t *rtype, MCA_COLL_ARGS);
-int basic_allgatherv(const void *sbuf, size_t scount, ompi_datatype_t *stype, void *rbuf, ompi_counts_t rcounts,
-                     ompi_counts_t displs, ompi_datatype_t *rtype, MCA_COLL_ARGS);
-int basic_alltoall(const void *sbuf, size_t scount, ompi_datatype_t *stype, void *rbuf, size_t rcount,
-                   ompi_datatype_t *rtype, MCA_COLL_ARGS);
-int basic_alltoallv(const void *sbuf, ompi_counts_t scounts, ompi_counts_t sdispls, ompi_datatype_t *stype, void *rbuf,
-                    ompi_counts_t rcounts, ompi_counts_t rdispls, ompi_datatype_t *rtype, MCA_COLL_ARGS);
-int basic_alltoallw(const void *sbuf, ompi_counts_t scounts, ompi_counts_t sdispls, const MPI_Datatype stypes[],
-                    void *rbuf, ompi_counts_t rcounts, ompi_counts_t rdispls, const MPI_Datatype rtypes[],
-                    MCA_COLL_ARGS);
-
-/* Intercommunicators: fill the table's slots. */
-void basic_inter_offer(mca_coll_table_t *offer);
 
 #endif

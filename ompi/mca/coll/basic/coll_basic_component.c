@@ -4,42 +4,38 @@
 
 #include <stdlib.h>
 
-static int64_t priority;
+basic_params_t basic_params;
 
 static int basic_register(const mca_base_services_t *services)
 {
-    static const mca_base_var_desc_t desc = {
-        .framework = "coll", .component = "basic", .name = "priority", .type = MCA_VAR_INT,
-        .help = "How gladly the basic algorithms are taken beside those of other components", .def.i = 10,
-        .min = 0, .max = 100, .level = MCA_VAR_LEVEL_DEVELOPER, .scope = MCA_VAR_SCOPE_STARTUP};
-    return services->var_register(&desc, &priority);
+    static const mca_base_var_desc_t desc[] = {
+        {.framework = "coll", .component = "basic", .name = "priority", .type = MCA_VAR_INT,
+         .help = "How gladly the basic algorithms are taken beside those of other components", .def.i = 10,
+         .min = 0, .max = 100, .level = MCA_VAR_LEVEL_DEVELOPER, .scope = MCA_VAR_SCOPE_STARTUP},
+        {.framework = "coll", .component = "basic", .name = "bcast_short", .type = MCA_VAR_SIZE, .unit = "bytes",
+         .help = "Broadcasts up to this size do without a schedule", .def.size = 64 << 10, .min = 0,
+         .max = INT64_MAX, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP},
+        {.framework = "coll", .component = "basic", .name = "reduce_short", .type = MCA_VAR_SIZE, .unit = "bytes",
+         .help = "Reductions of vectors up to this size do without a schedule, if the operator commutes",
+         .def.size = 8 << 10, .min = 0, .max = INT64_MAX, .level = MCA_VAR_LEVEL_TUNER,
+         .scope = MCA_VAR_SCOPE_STARTUP},
+    };
+    void *const storage[] = {&basic_params.priority, &basic_params.bcast_short, &basic_params.reduce_short};
+    int rc = MCA_SUCCESS;
+    for (size_t i = 0; rc == MCA_SUCCESS && i < sizeof(desc) / sizeof(desc[0]); i++) {
+        rc = services->var_register(&desc[i], storage[i]);
+    }
+    return rc;
 }
 
-static int comm_query(ompi_communicator_t *comm, int *out, mca_coll_table_t *offer, void **module)
+static int comm_query(ompi_communicator_t *comm, int *priority, mca_coll_table_t *offer, void **module)
 {
     *module = NULL;
-    *out = (int) priority;
-    if (ompi_comm_is_inter(comm)) {
-        basic_inter_offer(offer);
-        return MCA_SUCCESS;
-    }
+    *priority = ompi_comm_is_inter(comm) ? -1 : (int) basic_params.priority;
     offer->barrier.fn = basic_barrier;
     offer->bcast.fn = basic_bcast;
     offer->reduce.fn = basic_reduce;
     offer->allreduce.fn = basic_allreduce;
-    offer->scan.fn = basic_scan;
-    offer->exscan.fn = basic_exscan;
-    offer->reduce_scatter_block.fn = basic_reduce_scatter_block;
-    offer->reduce_scatter.fn = basic_reduce_scatter;
-    offer->gather.fn = basic_gather;
-    offer->gatherv.fn = basic_gatherv;
-    offer->scatter.fn = basic_scatter;
-    offer->scatterv.fn = basic_scatterv;
-    offer->allgather.fn = basic_allgather;
-    offer->allgatherv.fn = basic_allgatherv;
-    offer->alltoall.fn = basic_alltoall;
-    offer->alltoallv.fn = basic_alltoallv;
-    offer->alltoallw.fn = basic_alltoallw;
     return MCA_SUCCESS;
 }
 
@@ -81,36 +77,6 @@ int basic_sendrecv(const void *sbuf, size_t scount, ompi_datatype_t *stype, int 
     int sent = basic_send(sbuf, scount, stype, dst, tag, comm);
     rc = ompi_request_wait(&receive, NULL);
     return sent != MPI_SUCCESS ? sent : rc;
-}
-
-int basic_requests_init(basic_requests_t *requests, size_t max)
-{
-    requests->count = 0;
-    requests->items = malloc((max ? max : 1) * sizeof(*requests->items));
-    return requests->items ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-}
-
-int basic_post_recv(basic_requests_t *requests, void *buf, size_t count, ompi_datatype_t *type, int src, int tag,
-                    ompi_communicator_t *comm)
-{
-    int rc = mca_pml.irecv(buf, count, type, src, tag, comm, &requests->items[requests->count]);
-    requests->count += rc == MPI_SUCCESS;
-    return rc;
-}
-
-int basic_post_send(basic_requests_t *requests, const void *buf, size_t count, ompi_datatype_t *type, int dst,
-                    int tag, ompi_communicator_t *comm)
-{
-    int rc = mca_pml.isend(buf, count, type, dst, tag, MCA_PML_STANDARD, comm, &requests->items[requests->count]);
-    requests->count += rc == MPI_SUCCESS;
-    return rc;
-}
-
-int basic_requests_finish(basic_requests_t *requests, int rc)
-{
-    int waited = ompi_request_wait_all(requests->count, requests->items);
-    free(requests->items);
-    return rc != MPI_SUCCESS ? rc : waited;
 }
 
 void *basic_temp(const ompi_datatype_t *type, size_t count, void **room)

@@ -25,6 +25,11 @@ int basic_bcast(void *buf, size_t count, ompi_datatype_t *type, int root, MCA_CO
     (void) module;
     int size = ompi_comm_size(comm), rank = (comm->my_rank - root + size) % size;
     int bit = 1;
+    if (count * ompi_datatype_size(type) > basic_params.bcast_short) {
+        ompi_request_t *request = NULL;
+        int rc = comm->coll->ibcast.fn(buf, count, type, root, false, &request, comm, comm->coll->ibcast.module);
+        return basic_finish(rc, request);
+    }
     while (bit < size && !(rank & bit)) {
         bit <<= 1;
     }
