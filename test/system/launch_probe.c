@@ -7,6 +7,7 @@
  *   abort N        the last rank calls MPI_Abort, while the others wait
  *   kill           the last rank is killed by SIGKILL, while the others wait
  *   awaited        the same, while the others only receive from it
+ *   end            after a message round, rank 0 prints how many ms MPI_Finalize took
  *   talk           messages of all lengths go round without end; each rank makes a file up.RANK first */
 #include <mpi.h>
 #include <signal.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int rank, size;
 
@@ -100,6 +102,20 @@ static void wait_for_last(void)
     MPI_Recv(&word, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double) t.tv_sec * 1e3 + (double) t.tv_nsec / 1e6;
+}
+
+static void pass_on(void)
+{
+    int in;
+    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &in, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "where";
@@ -120,6 +136,8 @@ int main(int argc, char **argv)
             raise(SIGKILL);
         }
         wait_for_ever();
+    } else if (strcmp(what, "end") == 0) {
+        pass_on();
     } else if (strcmp(what, "talk") == 0) {
         talk();
     } else if (strcmp(what, "awaited") == 0 && last) {
@@ -127,6 +145,10 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "awaited") == 0) {
         wait_for_last();
     }
+    double start = now_ms();
     MPI_Finalize();
+    if (strcmp(what, "end") == 0 && rank == 0) {
+        printf("%.0f\n", now_ms() - start);
+    }
     return strcmp(what, "code") == 0 && last ? code : 0;
 }

@@ -9,6 +9,7 @@ system_pmix_client_SOURCES = system/pmix_client.c
 system_pmix_client_LDADD = $(PMIX_LIBS)
 CLEANFILES += $(EXTRA_PROGRAMS)
 system/mpirun_run.log system/mpirun_end.log: system/pmix_client$(EXEEXT)
+system/mpirun_end.log: system/launch_probe$(EXEEXT)
 
 # Jobs that jobs ask for, on one host and on several.
 spawn_tests = system/mpirun_spawn.sh system/hosts_spawn.sh

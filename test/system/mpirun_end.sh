@@ -148,5 +148,12 @@ mkdir "$TMPDIR/hawser-$(id -u)-1-00000000"
 touch "$TMPDIR/hawser-$(id -u)-1-00000000/lock"
 "$top_builddir/orte/orte-clean" -v >clean
 is "orte-clean" "$(tail -n 1 clean)" "1 removed"
+# Ranks that sleep at once, as on a busy machine: they are woken when the last message is read. The best of five.
+best=9999
+for _ in 1 2 3 4 5; do
+    run -n 2 --mca btl shm,self --mca opal_progress_spin_us 0 "$top_builddir/test/system/launch_probe" end
+    [ "$(cat out)" -ge $best ] || best=$(cat out)
+done
+ok "MPI_Finalize waits for no timer ($best ms)" test "$best" -lt 150
 ok "nothing left at all" nothing_left
 done_testing
