@@ -577,7 +577,7 @@ static int module_init(strand_module_t *m, unsigned index)
                    .window = 256 << 10, .get_min = get ? 32 << 10 : SIZE_MAX, .get_try = SIZE_MAX,
                    .bandwidth = rate > 0 ? (uint64_t) rate : 1000000000, .latency_ns = 10000,
                    .exclusivity = 100,
-                   .caps = MCA_BTL_CAP_CAN_FAIL | MCA_BTL_CAP_LOCAL |
+                   .caps = MCA_BTL_CAP_RELIABLE | MCA_BTL_CAP_CAN_FAIL | MCA_BTL_CAP_LOCAL |
                            (get ? MCA_BTL_CAP_GET | MCA_BTL_CAP_SINGLE_COPY : 0)},
     };
     snprintf(m->super.name, sizeof(m->super.name), "strand:%u", index);
