@@ -25,6 +25,7 @@ typedef struct request {
     char **keys;      /* lookup, unpublish */
     pmix_info_t *infos;
     size_t ninfos;
+    bool from_daemon; /* which is answered here; a client, in libpmix's thread */
     pmix_op_cbfunc_t done;
     pmix_lookup_cbfunc_t found;
     void *cbdata;
@@ -104,6 +105,29 @@ static pmix_status_t post(request_t *request, void (*task)(void *))
         request_free(request);
     }
     return rc;
+}
+
+static void tell_done(const request_t *request, pmix_status_t status)
+{
+    if (request->from_daemon) {
+        request->done(status, request->cbdata);
+    } else {
+        orte_pmix_answer_op(request->done, status, request->cbdata);
+    }
+}
+
+/* Takes the data, of so much room. */
+static void tell_found(const request_t *request, pmix_status_t status, pmix_pdata_t *data,
+                       size_t found, size_t room)
+{
+    if (!request->from_daemon) {
+        orte_pmix_answer_lookup(request->found, status, data, found, room, request->cbdata);
+        return;
+    }
+    request->found(status, data, found, request->cbdata);
+    if (data != NULL) {
+        PMIX_PDATA_FREE(data, room);
+    }
 }
 
 static item_t *find_item(const char *key)
@@ -196,8 +220,7 @@ static void answer_lookup(const request_t *request)
     pmix_status_t status = found == wanted ? PMIX_SUCCESS
                            : found > 0     ? PMIX_ERR_PARTIAL_SUCCESS
                                            : PMIX_ERR_NOT_FOUND;
-    request->found(status, data, found, request->cbdata);
-    PMIX_PDATA_FREE(data, wanted > 0 ? wanted : 1);
+    tell_found(request, status, data, found, wanted > 0 ? wanted : 1);
 }
 
 static bool all_there(const request_t *request)
@@ -238,7 +261,7 @@ static void take_publish(void *arg)
 {
     request_t *request = arg;
 
-    request->done(publish(request), request->cbdata);
+    tell_done(request, publish(request));
     request_free(request);
     serve_waiting();
 }
@@ -285,8 +308,8 @@ static void take_unpublish(void *arg)
         free(item);
         removed++;
     }
-    request->done(removed > 0 || request->keys[0] == NULL ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND,
-                  request->cbdata);
+    tell_done(request,
+              removed > 0 || request->keys[0] == NULL ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND);
     request_free(request);
 }
 
@@ -309,7 +332,7 @@ void orte_pmix_forget_names(const char *nspace)
             continue;
         }
         *link = request->next;
-        request->found(PMIX_ERR_NOT_FOUND, NULL, 0, request->cbdata);
+        tell_found(request, PMIX_ERR_NOT_FOUND, NULL, 0, 0);
         request_free(request);
     }
 }
@@ -366,7 +389,7 @@ static void take_op_reply(void *arg, pmix_status_t status, const void *data, siz
 
     (void)data;
     (void)size;
-    request->done(status, request->cbdata);
+    tell_done(request, status);
     request_free(request);
 }
 
@@ -386,10 +409,7 @@ static void take_lookup_reply(void *arg, pmix_status_t status, const void *data,
             status = PMIX_ERR_UNPACK_FAILURE;
         }
     }
-    request->found(status, found, count, request->cbdata);
-    if (found != NULL) {
-        PMIX_PDATA_FREE(found, count);
-    }
+    tell_found(request, status, found, count, count);
     request_free(request);
 }
 
@@ -496,6 +516,7 @@ void orte_pmix_take_data(void *arg, orte_oob_message_t *message)
         return;
     }
     *asker = (asker_t){.daemon = message->from, .id = wire.id};
+    request->from_daemon = true;
     request->done = answer_op;
     request->found = answer_found;
     request->cbdata = asker;

@@ -21,6 +21,14 @@ orte_proc_t *orte_pmix_find_proc(const pmix_proc_t *id);
 /* Post a task to the event loop; a PMIx status. */
 pmix_status_t orte_pmix_post(void (*task)(void *), void *arg);
 
+/* Answers to clients. libpmix 4 writes some of them to the client from whatever thread calls back, while its
+ * own may be writing there: then one of both is lost, and the client waits for ever. These make its own
+ * thread call back. The data, made by PMIX_PDATA_CREATE with this much room, is taken. */
+void orte_pmix_answer_op(pmix_op_cbfunc_t cbfunc, pmix_status_t status, void *cbdata);
+void orte_pmix_answer_info(pmix_info_cbfunc_t cbfunc, pmix_status_t status, void *cbdata);
+void orte_pmix_answer_lookup(pmix_lookup_cbfunc_t cbfunc, pmix_status_t status, pmix_pdata_t *data,
+                             size_t ndata, size_t room, void *cbdata);
+
 /* Requests of others' servers (remote.c): callbacks of the server module. */
 pmix_status_t orte_pmix_fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
                               size_t ninfo, char *data, size_t ndata, pmix_modex_cbfunc_t cbfunc,

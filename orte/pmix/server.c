@@ -40,6 +40,66 @@ orte_proc_t *orte_pmix_find_proc(const pmix_proc_t *id)
     return job == NULL || id->rank >= (pmix_rank_t)job->nprocs ? NULL : job->procs[id->rank];
 }
 
+typedef struct {
+    pmix_op_cbfunc_t op;
+    pmix_info_cbfunc_t info;
+    pmix_lookup_cbfunc_t lookup;
+    pmix_status_t status;
+    pmix_pdata_t *data;
+    size_t ndata, room;
+    void *cbdata;
+} answer_t;
+
+/* In libpmix's thread. */
+static void give_answer(pmix_status_t status, void *arg)
+{
+    answer_t *answer = arg;
+
+    (void)status;
+    if (answer->op != NULL) {
+        answer->op(answer->status, answer->cbdata);
+    } else if (answer->info != NULL) {
+        answer->info(answer->status, NULL, 0, answer->cbdata, NULL, NULL);
+    } else {
+        answer->lookup(answer->status, answer->data, answer->ndata, answer->cbdata);
+    }
+    if (answer->data != NULL) {
+        PMIX_PDATA_FREE(answer->data, answer->room);
+    }
+    free(answer);
+}
+
+/* libpmix has no call for this; one that forgets what it does not know does nothing else. */
+static void answer_in_its_thread(const answer_t *from)
+{
+    answer_t *answer = malloc(sizeof(*answer));
+    pmix_proc_t nobody;
+
+    if (answer == NULL) {
+        abort(); /* somebody would wait for ever; the reaper cleans up */
+    }
+    *answer = *from;
+    PMIX_LOAD_PROCID(&nobody, "hawser.nobody", 0);
+    PMIx_server_deregister_client(&nobody, give_answer, answer);
+}
+
+void orte_pmix_answer_op(pmix_op_cbfunc_t cbfunc, pmix_status_t status, void *cbdata)
+{
+    answer_in_its_thread(&(answer_t){.op = cbfunc, .status = status, .cbdata = cbdata});
+}
+
+void orte_pmix_answer_info(pmix_info_cbfunc_t cbfunc, pmix_status_t status, void *cbdata)
+{
+    answer_in_its_thread(&(answer_t){.info = cbfunc, .status = status, .cbdata = cbdata});
+}
+
+void orte_pmix_answer_lookup(pmix_lookup_cbfunc_t cbfunc, pmix_status_t status, pmix_pdata_t *data,
+                             size_t ndata, size_t room, void *cbdata)
+{
+    answer_in_its_thread(&(answer_t){.lookup = cbfunc, .status = status, .data = data,
+                                     .ndata = ndata, .room = room, .cbdata = cbdata});
+}
+
 static client_event_t *client_event(const pmix_proc_t *id)
 {
     client_event_t *event = calloc(1, sizeof(*event));
@@ -144,7 +204,7 @@ static void take_abort(void *arg)
         orte_errmgr_proc_aborted(proc, event->status, event->text);
     }
     if (event->cbfunc != NULL) {
-        event->cbfunc(PMIX_SUCCESS, event->cbdata);
+        orte_pmix_answer_op(event->cbfunc, PMIX_SUCCESS, event->cbdata);
     }
     free(event->text);
     free(event);

@@ -286,7 +286,7 @@ static void reply(asker_t *asker, pmix_status_t status, const char *nspace)
     if (asker->done != NULL) {
         asker->done(status, (char *)nspace, asker->cbdata);
     } else if (asker->parted != NULL) {
-        asker->parted(status, NULL, 0, asker->cbdata, NULL, NULL);
+        orte_pmix_answer_info(asker->parted, status, asker->cbdata);
     } else {
         orte_pmix_answer(asker->daemon, ORTE_WIRE_SPAWN_REPLY, asker->id, status, nspace,
                          nspace == NULL ? 0 : strlen(nspace));

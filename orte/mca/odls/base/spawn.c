@@ -51,6 +51,15 @@ static void child_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Connections of libpmix to other processes are among them, and who inherits one keeps it open. Where the
+ * kernel can't do it they stay open, as they were. */
+static void keep_no_files(void)
+{
+#ifdef CLOSE_RANGE_CLOEXEC
+    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+#endif
+}
+
 static void __attribute__((noreturn)) child_main(orte_spawn_t *spawn, pid_t parent)
 {
     if (setpgid(0, 0) != 0) {
@@ -73,6 +82,7 @@ static void __attribute__((noreturn)) child_main(orte_spawn_t *spawn, pid_t pare
     if (spawn->wdir != NULL && chdir(spawn->wdir) != 0) {
         child_fail(spawn, "chdir");
     }
+    keep_no_files();
     child_signals();
     execve(spawn->path, spawn->argv, spawn->env);
     child_fail(spawn, "exec");
