@@ -220,6 +220,231 @@ static void make_face(layout_t *l, size_t bytes)
     MPI_Type_create_subarray(3, sizes, part, start, MPI_ORDER_C, MPI_DOUBLE, &l->type);
 }
 
+/* ---- Halos and exchanges of applications, after DDTBench (Schneider, Gerstenberger, Hoefler:
+ * "Application-oriented ping-pong benchmarking", 2014) ---- */
+
+/* Loops of the form: n planes of m runs of `run` bytes. */
+static void copy_runs(const char *from, char *to, int n, size_t plane, int m, size_t row, size_t run)
+{
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < m; j++, to += run) {
+            memcpy(to, from + (size_t) i * plane + (size_t) j * row, run);
+        }
+    }
+}
+
+enum { WRF_FIELDS = 4, WRF_HALO = 3, WRF_LEVELS = 32 };
+
+static void loop_wrf(const layout_t *l, const char *from, char *to)
+{
+    const size_t row = (size_t) l->n * sizeof(float), plane = row * WRF_LEVELS;
+    const size_t part = (size_t) l->n * WRF_LEVELS * WRF_HALO * sizeof(float);
+
+    for (int f = 0; f < WRF_FIELDS; f++) {
+        copy_runs(from + (size_t) f * plane * (size_t) l->n, to + (size_t) f * part, l->n, plane,
+                  WRF_LEVELS, row, WRF_HALO * sizeof(float));
+    }
+}
+
+/* WRF: the halo of a weather model in x, three floats deep, of four fields (subarrays in a struct). */
+static void make_wrf(layout_t *l, size_t bytes)
+{
+    int sizes[3], part[3], start[3] = { 0, 0, 0 }, lens[WRF_FIELDS];
+    MPI_Datatype types[WRF_FIELDS], field;
+    MPI_Aint at[WRF_FIELDS];
+
+    l->n = (int) (bytes / (WRF_FIELDS * WRF_HALO * WRF_LEVELS * sizeof(float)));
+    sizes[0] = part[0] = sizes[2] = l->n;
+    sizes[1] = part[1] = WRF_LEVELS;
+    part[2] = WRF_HALO;
+    MPI_Type_create_subarray(3, sizes, part, start, MPI_ORDER_C, MPI_FLOAT, &field);
+    l->memory = WRF_FIELDS * (size_t) l->n * (size_t) l->n * WRF_LEVELS * sizeof(float);
+    for (int f = 0; f < WRF_FIELDS; f++) {
+        lens[f] = 1;
+        types[f] = field;
+        at[f] = (MPI_Aint) (l->memory / WRF_FIELDS) * f;
+    }
+    MPI_Type_create_struct(WRF_FIELDS, lens, at, types, &l->type);
+    MPI_Type_free(&field);
+    l->loop = loop_wrf;
+}
+
+enum { MILC_VECTOR = 6 * sizeof(float), MILC_L = 8 };
+
+static void loop_milc(const layout_t *l, const char *from, char *to)
+{
+    const size_t time = (size_t) MILC_L * MILC_L * MILC_L * MILC_VECTOR;
+
+    copy_runs(from, to, l->n, time, MILC_L, (size_t) MILC_L * MILC_L * MILC_VECTOR / 2,
+              (size_t) MILC_L * MILC_L / 2 * MILC_VECTOR / 2);
+}
+
+/* MILC: su3 vectors of one slice of a lattice in four dimensions (a vector of vectors). */
+static void make_milc(layout_t *l, size_t bytes)
+{
+    MPI_Datatype su3, slice;
+    const int run = MILC_L * MILC_L / 4;
+
+    MPI_Type_contiguous(6, MPI_FLOAT, &su3);
+    MPI_Type_vector(MILC_L, run, MILC_L * MILC_L / 2, su3, &slice);
+    l->n = (int) (bytes / (MILC_L * (size_t) run * MILC_VECTOR));
+    MPI_Type_create_hvector(l->n, 1, (MPI_Aint) MILC_L * MILC_L * MILC_L * MILC_VECTOR, slice,
+                            &l->type);
+    MPI_Type_free(&slice);
+    MPI_Type_free(&su3);
+    l->memory = (size_t) l->n * MILC_L * MILC_L * MILC_L * MILC_VECTOR;
+    l->loop = loop_milc;
+}
+
+static void loop_nas_lu(const layout_t *l, const char *from, char *to)
+{
+    copy_runs(from, to, 1, 0, l->n, 64 * 40, 40);
+}
+
+/* NAS LU in y: five doubles of every 64th point. */
+static void make_nas_lu(layout_t *l, size_t bytes)
+{
+    MPI_Datatype point;
+
+    MPI_Type_contiguous(5, MPI_DOUBLE, &point);
+    l->n = (int) (bytes / 40);
+    l->memory = (size_t) l->n * 64 * 40;
+    l->loop = loop_nas_lu;
+    MPI_Type_vector(l->n, 1, 64, point, &l->type);
+    MPI_Type_free(&point);
+}
+
+static void loop_nas_mg(const layout_t *l, const char *from, char *to)
+{
+    const double *a = (const double *) from;
+    double *b = (double *) to;
+    const size_t n = (size_t) l->n;
+
+    for (size_t k = 0; k < n; k++) {
+        for (size_t j = 0; j < n; j++) {
+            *b++ = a[(k * n + j) * n];
+        }
+    }
+}
+
+/* NAS MG in x: one double of each row of a cube (a vector of vectors). */
+static void make_nas_mg(layout_t *l, size_t bytes)
+{
+    MPI_Datatype plane;
+
+    l->n = 8;
+    while ((size_t) l->n * (size_t) l->n * sizeof(double) < bytes && l->n < 512) {
+        l->n++;
+    }
+    l->memory = (size_t) l->n * (size_t) l->n * (size_t) l->n * sizeof(double);
+    l->loop = loop_nas_mg;
+    MPI_Type_vector(l->n, 1, l->n, MPI_DOUBLE, &plane);
+    MPI_Type_create_hvector(l->n, 1, (MPI_Aint) l->n * l->n * (MPI_Aint) sizeof(double), plane,
+                            &l->type);
+    MPI_Type_free(&plane);
+}
+
+enum { LAMMPS_BYTES = 3 * 8 + 3 * 4 + 8 }; /* position; tag, type, mask; charge */
+
+static void loop_lammps(const layout_t *l, const char *from, char *to)
+{
+    const size_t atoms = l->memory / LAMMPS_BYTES;
+    const char *x = from, *ids = from + atoms * 24, *q = from + atoms * 36;
+    char *to_ids = to + 24 * (size_t) l->n, *to_q = to + 36 * (size_t) l->n;
+
+    for (int i = 0; i < l->n; i++) {
+        memcpy(to + 24 * (size_t) i, x + 24 * (size_t) l->index[i], 24);
+    }
+    for (int i = 0; i < 3 * l->n; i++) {
+        size_t array = (size_t) (i / l->n) * atoms * 4;
+
+        memcpy(to_ids + 4 * (size_t) i, ids + array + 4 * (size_t) l->index[i % l->n], 4);
+    }
+    for (int i = 0; i < l->n; i++) {
+        memcpy(to_q + 8 * (size_t) i, q + 8 * (size_t) l->index[i], 8);
+    }
+}
+
+/* LAMMPS: some atoms of arrays of positions, numbers and charges (indexed types in a struct). */
+static void make_lammps(layout_t *l, size_t bytes)
+{
+    int lens[5] = { 1, 1, 1, 1, 1 };
+    MPI_Datatype x, types[5];
+    MPI_Aint at[5];
+    size_t atoms;
+
+    l->n = (int) (bytes / LAMMPS_BYTES);
+    l->index = malloc(((size_t) l->n + 1) * sizeof(int));
+    for (int i = 0, next = 0; i < l->n; i++) {
+        next += 1 + (i * 7 + i / 5) % 3 + i % 2;
+        l->index[i] = next;
+    }
+    atoms = ((size_t) l->index[l->n - 1] + 2) & ~(size_t) 1;
+    l->memory = atoms * LAMMPS_BYTES;
+    MPI_Type_contiguous(3, MPI_DOUBLE, &x);
+    MPI_Type_create_indexed_block(l->n, 1, l->index, x, &types[0]);
+    for (int k = 1; k < 4; k++) {
+        MPI_Type_create_indexed_block(l->n, 1, l->index, MPI_INT, &types[k]);
+    }
+    MPI_Type_create_indexed_block(l->n, 1, l->index, MPI_DOUBLE, &types[4]);
+    at[0] = 0;
+    for (int k = 1; k < 5; k++) {
+        at[k] = (MPI_Aint) (atoms * (size_t) (24 + 4 * (k - 1)));
+    }
+    MPI_Type_create_struct(5, lens, at, types, &l->type);
+    MPI_Type_free(&x);
+    for (int k = 0; k < 5; k++) {
+        MPI_Type_free(&types[k]);
+    }
+    l->loop = loop_lammps;
+}
+
+static void loop_specfem(const layout_t *l, const char *from, char *to)
+{
+    for (int i = 0; i < l->n; i++) {
+        memcpy(to + 12 * (size_t) i, from + 4 * (size_t) l->index[i], 12);
+    }
+}
+
+/* SPECFEM3D: three floats of each point of an irregular border. */
+static void make_specfem(layout_t *l, size_t bytes)
+{
+    l->n = (int) (bytes / 12);
+    l->index = malloc(((size_t) l->n + 1) * sizeof(int));
+    for (int i = 0, next = 0; i < l->n; i++) {
+        next += 3 * (1 + (i * 5 + i / 7) % 4);
+        l->index[i] = next;
+    }
+    l->memory = ((size_t) l->index[l->n - 1] + 3) * sizeof(float);
+    l->loop = loop_specfem;
+    MPI_Type_create_indexed_block(l->n, 3, l->index, MPI_FLOAT, &l->type);
+}
+
+static void loop_fft(const layout_t *l, const char *from, char *to)
+{
+    const size_t n = (size_t) l->n;
+
+    for (size_t c = 0; c < COLUMNS; c++) {
+        for (size_t i = 0; i < n; i++, to += 16) {
+            memcpy(to, from + 16 * (i * COLUMNS + c), 16);
+        }
+    }
+}
+
+/* A transpose, as of a two-dimensional FFT: columns of complex numbers one after the other. */
+static void make_fft(layout_t *l, size_t bytes)
+{
+    MPI_Datatype column;
+
+    l->n = (int) (bytes / (16 * COLUMNS));
+    l->memory = (size_t) l->n * 16 * COLUMNS;
+    l->count = COLUMNS;
+    l->loop = loop_fft;
+    MPI_Type_vector(l->n, 1, COLUMNS, MPI_C_DOUBLE_COMPLEX, &column);
+    MPI_Type_create_resized(column, 0, 16, &l->type);
+    MPI_Type_free(&column);
+}
+
 static void loop_contiguous(const layout_t *l, const char *from, char *to)
 {
     memcpy(to, from, l->packed);
@@ -238,7 +463,9 @@ static const struct {
 } layouts[] = {
     { "contiguous", make_contiguous }, { "stride2", make_stride2 }, { "column", make_column },
     { "blocks", make_blocks },         { "face", make_face },       { "particles", make_particles },
-    { "indexed", make_indexed },       { "uneven", make_uneven },
+    { "indexed", make_indexed },       { "uneven", make_uneven },   { "wrf", make_wrf },
+    { "milc", make_milc },             { "nas_lu", make_nas_lu },   { "nas_mg", make_nas_mg },
+    { "lammps", make_lammps },         { "specfem", make_specfem }, { "fft", make_fft },
 };
 
 /* ---- Measuring ---- */
@@ -256,6 +483,23 @@ static void act(action_t action, const layout_t *l, char *memory, char *packed)
     } else {
         l->loop(l, memory, packed);
     }
+}
+
+/* The loop must do what MPI_Pack does, or the comparison means nothing. */
+static void check_loop(const char *name, const layout_t *l, char *memory, char *packed)
+{
+    char *other = bench_buffer(l->packed);
+
+    for (size_t i = 0; i < l->memory; i++) {
+        memory[i] = (char) (i * 31 + i / 251);
+    }
+    act(PACK, l, memory, packed);
+    act(LOOP, l, memory, other);
+    if (memcmp(packed, other, l->packed) != 0) {
+        fprintf(stderr, "datatype_pack: %s: the loop packs something else\n", name);
+        exit(1);
+    }
+    free(other);
 }
 
 static double batch(action_t action, const layout_t *l, char *memory, char *packed, long n)
@@ -292,6 +536,7 @@ static void run(const char *name, make_t make, size_t bytes, double ms)
     l.packed = (size_t) size * (size_t) l.count;
     memory = bench_buffer(l.memory);
     packed = bench_buffer(l.packed);
+    check_loop(name, &l, memory, packed);
     printf("pack layout=%s bytes=%zu", name, l.packed);
     printf(" pack_gbs=%.2f", measure(PACK, &l, memory, packed, ms));
     printf(" unpack_gbs=%.2f", measure(UNPACK, &l, memory, packed, ms));

@@ -14,7 +14,8 @@ typedef enum block_class {
     BLOCK_9_15,     /* two of 8 */
     BLOCK_16,
     BLOCK_17_32,    /* two of 16 */
-    BLOCK_33_64,    /* four of 16 */
+    BLOCK_33_48,    /* three of 16 */
+    BLOCK_49_64,    /* four of 16 */
     BLOCK_LONG
 } block_class_t;
 
@@ -29,7 +30,10 @@ static block_class_t class_of(size_t len)
     if (len <= 16) {
         return 16 == len ? BLOCK_16 : BLOCK_9_15;
     }
-    return len <= 32 ? BLOCK_17_32 : len <= 64 ? BLOCK_33_64 : BLOCK_LONG;
+    if (len <= 32) {
+        return BLOCK_17_32;
+    }
+    return len <= 48 ? BLOCK_33_48 : len <= 64 ? BLOCK_49_64 : BLOCK_LONG;
 }
 
 /* The first and the last `part` bytes of a block, which overlap or meet. All loads come before the
@@ -78,7 +82,11 @@ copy_block(uintptr_t dst, uintptr_t src, size_t len, const block_class_t class)
     case BLOCK_17_32:
         copy_ends(dst, src, len, 16);
         break;
-    case BLOCK_33_64:
+    case BLOCK_33_48:
+        opal_copy_bytes(dst, src, 16);
+        copy_ends(dst + len - 32, src + len - 32, 32, 16);
+        break;
+    case BLOCK_49_64:
         opal_copy_bytes(dst, src, 32);
         copy_ends(dst + len - 32, src + len - 32, 32, 16);
         break;
@@ -92,10 +100,22 @@ static inline __attribute__((always_inline)) void
 strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdiff_t src_stride, size_t n,
         size_t len, const block_class_t class)
 {
-    for (size_t i = 0; i < n; i++) {
+    /* Four at a time: for short blocks the loop itself would cost as much as its copies. */
+    const uintptr_t d = (uintptr_t) dst_stride;
+    const uintptr_t s = (uintptr_t) src_stride;
+
+    for (; n >= 4 && class < BLOCK_LONG; n -= 4) {
         copy_block(dst, src, len, class);
-        dst += (uintptr_t) dst_stride;
-        src += (uintptr_t) src_stride;
+        copy_block(dst + d, src + s, len, class);
+        copy_block(dst + 2 * d, src + 2 * s, len, class);
+        copy_block(dst + 3 * d, src + 3 * s, len, class);
+        dst += 4 * d;
+        src += 4 * s;
+    }
+    for (; n > 0; n--) {
+        copy_block(dst, src, len, class);
+        dst += d;
+        src += s;
     }
 }
 
@@ -115,10 +135,13 @@ static inline void copy_pair(uintptr_t dst, uintptr_t src_first, uintptr_t src_s
 
 static void gather_8(uintptr_t dst, uintptr_t src, ptrdiff_t src_stride, size_t n)
 {
-    for (; n >= 2; n -= 2) {
-        copy_pair(dst, src, src + (uintptr_t) src_stride);
-        src += 2 * (uintptr_t) src_stride;
-        dst += 16;
+    const uintptr_t s = (uintptr_t) src_stride;
+
+    for (; n >= 4; n -= 4) {
+        copy_pair(dst, src, src + s);
+        copy_pair(dst + 16, src + 2 * s, src + 3 * s);
+        src += 4 * s;
+        dst += 32;
     }
     strided(dst, 8, src, src_stride, n, 8, BLOCK_8);
 }
@@ -158,8 +181,11 @@ void opal_copy_strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdi
     case BLOCK_17_32:
         strided(dst, dst_stride, src, src_stride, n, len, BLOCK_17_32);
         break;
-    case BLOCK_33_64:
-        strided(dst, dst_stride, src, src_stride, n, len, BLOCK_33_64);
+    case BLOCK_33_48:
+        strided(dst, dst_stride, src, src_stride, n, len, BLOCK_33_48);
+        break;
+    case BLOCK_49_64:
+        strided(dst, dst_stride, src, src_stride, n, len, BLOCK_49_64);
         break;
     case BLOCK_LONG:
         strided(dst, dst_stride, src, src_stride, n, len, BLOCK_LONG);
@@ -168,23 +194,37 @@ void opal_copy_strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdi
 }
 
 static inline __attribute__((always_inline)) void
+table_block(uintptr_t place, uintptr_t packed, size_t len, const bool pack,
+            const block_class_t class)
+{
+    copy_block(pack ? packed : place, pack ? place : packed, len, class);
+}
+
+static inline __attribute__((always_inline)) void
 table(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n, size_t len,
       const bool pack, const block_class_t class)
 {
-    for (size_t i = 0; i < n; i++) {
-        uintptr_t place = mem + (uintptr_t) disp[i];
-
-        copy_block(pack ? packed : place, pack ? place : packed, len, class);
+    for (; n >= 4 && class < BLOCK_LONG; n -= 4) {
+        table_block(mem + (uintptr_t) disp[0], packed, len, pack, class);
+        table_block(mem + (uintptr_t) disp[1], packed + len, len, pack, class);
+        table_block(mem + (uintptr_t) disp[2], packed + 2 * len, len, pack, class);
+        table_block(mem + (uintptr_t) disp[3], packed + 3 * len, len, pack, class);
+        disp += 4;
+        packed += 4 * len;
+    }
+    for (; n > 0; n--) {
+        table_block(mem + (uintptr_t) *disp++, packed, len, pack, class);
         packed += len;
     }
 }
 
 static void gather_table_8(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n)
 {
-    for (; n >= 2; n -= 2) {
+    for (; n >= 4; n -= 4) {
         copy_pair(packed, mem + (uintptr_t) disp[0], mem + (uintptr_t) disp[1]);
-        disp += 2;
-        packed += 16;
+        copy_pair(packed + 16, mem + (uintptr_t) disp[2], mem + (uintptr_t) disp[3]);
+        disp += 4;
+        packed += 32;
     }
     table(mem, disp, packed, n, 8, true, BLOCK_8);
 }
@@ -213,8 +253,11 @@ table_by_class(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n,
     case BLOCK_17_32:
         table(mem, disp, packed, n, len, pack, BLOCK_17_32);
         break;
-    case BLOCK_33_64:
-        table(mem, disp, packed, n, len, pack, BLOCK_33_64);
+    case BLOCK_33_48:
+        table(mem, disp, packed, n, len, pack, BLOCK_33_48);
+        break;
+    case BLOCK_49_64:
+        table(mem, disp, packed, n, len, pack, BLOCK_49_64);
         break;
     default:
         table(mem, disp, packed, n, len, pack, BLOCK_LONG);
@@ -239,13 +282,13 @@ void opal_copy_uneven(uintptr_t mem, const ptrdiff_t *disp, const size_t *offset
         uintptr_t dst = pack ? packed : mem + (uintptr_t) disp[i];
         uintptr_t src = pack ? mem + (uintptr_t) disp[i] : packed;
 
-        /* One or two doubles share a class: no branch to predict between them. */
+        /* One or two doubles share a class, so do five to eight: no branch to predict between them. */
         if (len >= 8 && len <= 16) {
             copy_block(dst, src, len, BLOCK_9_15);
         } else if (len > 16 && len <= 32) {
             copy_block(dst, src, len, BLOCK_17_32);
         } else if (len > 32 && len <= 64) {
-            copy_block(dst, src, len, BLOCK_33_64);
+            copy_block(dst, src, len, BLOCK_49_64);
         } else if (len >= 4 && len < 8) {
             copy_block(dst, src, len, BLOCK_5_7);
         } else {

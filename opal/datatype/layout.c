@@ -404,20 +404,37 @@ static void push_vector(opal_sequence_t *seq, const opal_run_t *run, size_t coun
     push_node(seq, &node);
 }
 
-/* Runs of one basic type as a DISPS or BLOCKS node. */
-static void push_table(opal_sequence_t *seq, const opal_run_t *run, size_t n)
+/* Blocks of one length are copied faster than uneven ones: where a few blocks have grown together
+ * with their neighbours, and cutting them makes at most half as many again, they are cut. Returns the
+ * length of all blocks then, or 0. */
+static size_t even_length(const opal_run_t *run, size_t n, size_t *size)
 {
-    opal_node_t node = {.basic = run->basic, .count = n, .blocklen = run->len};
-    opal_block_table_t *table;
-    size_t *offset;
-    bool equal = true;
+    size_t unit = 0;
 
+    *size = 0;
     for (size_t i = 0; i < n; i++) {
-        equal = equal && run[i].len == run->len;
-        node.size += run[i].len;
+        size_t a = run[i].len;
+
+        while (a > 0) { /* Euclid */
+            size_t rest = unit % a;
+
+            unit = a;
+            a = rest;
+        }
+        *size += run[i].len;
     }
-    table = malloc(sizeof(*table) + n * sizeof(table->disp[0]) +
-                   (equal ? 0 : (n + 1) * sizeof(*offset)));
+    return *size / unit <= n + n / 2 ? unit : 0;
+}
+
+/* A table of equal blocks. */
+static void push_even_table(opal_sequence_t *seq, const opal_run_t *run, size_t n, size_t size,
+                            size_t unit)
+{
+    opal_node_t node = {.kind = OPAL_NODE_DISPS, .basic = run->basic, .count = size / unit,
+                        .blocklen = unit, .size = size};
+    opal_block_table_t *table = malloc(sizeof(*table) + node.count * sizeof(table->disp[0]));
+    size_t k = 0;
+
     if (NULL == table) {
         seq->status = OPAL_ERR_OUT_OF_RESOURCE;
         return;
@@ -425,17 +442,41 @@ static void push_table(opal_sequence_t *seq, const opal_run_t *run, size_t n)
     atomic_init(&table->refs, 1);
     table->offset = NULL;
     for (size_t i = 0; i < n; i++) {
-        table->disp[i] = run[i].disp;
-    }
-    node.kind = equal ? OPAL_NODE_DISPS : OPAL_NODE_BLOCKS;
-    if (!equal) {
-        offset = (size_t *) &table->disp[n];
-        offset[0] = 0;
-        for (size_t i = 0; i < n; i++) {
-            offset[i + 1] = offset[i] + run[i].len;
+        for (size_t at = 0; at < run[i].len; at += unit) {
+            table->disp[k++] = run[i].disp + (ptrdiff_t) at;
         }
-        table->offset = offset;
     }
+    node.u.table = table;
+    push_node(seq, &node);
+}
+
+/* Runs of one basic type as a DISPS or BLOCKS node. */
+static void push_table(opal_sequence_t *seq, const opal_run_t *run, size_t n)
+{
+    opal_node_t node = {.kind = OPAL_NODE_BLOCKS, .basic = run->basic, .count = n,
+                        .blocklen = run->len};
+    size_t unit = even_length(run, n, &node.size);
+    opal_block_table_t *table;
+    size_t *offset;
+
+    if (unit > 0) {
+        push_even_table(seq, run, n, node.size, unit);
+        return;
+    }
+    table = malloc(sizeof(*table) + n * sizeof(table->disp[0]) +
+                   (n + 1) * sizeof(*offset));
+    if (NULL == table) {
+        seq->status = OPAL_ERR_OUT_OF_RESOURCE;
+        return;
+    }
+    atomic_init(&table->refs, 1);
+    offset = (size_t *) &table->disp[n];
+    offset[0] = 0;
+    for (size_t i = 0; i < n; i++) {
+        table->disp[i] = run[i].disp;
+        offset[i + 1] = offset[i] + run[i].len;
+    }
+    table->offset = offset;
     node.u.table = table;
     push_node(seq, &node);
 }
