@@ -272,7 +272,7 @@ void dr_stream_ack_sent(dr_stream_t *stream);
 /* ---- Time and paths ---- */
 
 /* Judge all timers. What is lost is in `lost` then, `need` and `probe_due` are up to date. Returns when it is to be
- * called again (ns); 0: never, unless something happens. `now` > 0. */
+ * called again (ns; by the next tick, if that is over); 0: never, unless something happens. `now` > 0. */
 uint64_t dr_stream_tick(dr_stream_t *stream, uint64_t now);
 
 /* A probe came back over the path; its round trip, if it is known. */

@@ -89,7 +89,7 @@ typedef struct end {
     uint64_t arrived;           /* in the application's order */
     unsigned char *parked;      /* by number modulo PARKED_MAX: came before its turn */
     uint64_t parked_count;
-    uint64_t tick_at;           /* ns */
+    uint64_t tick_at;           /* ns; UINT64_MAX: not before something happens */
     uint64_t away_until;        /* ns: it computes; what arrives waits */
 } end_t;
 
@@ -292,6 +292,12 @@ static void seal(end_t *end, kept_t *k, bool ack_now)
     dr_wire_seal(&end->out, prefix, k->len);
 }
 
+/* Something was sent, or came: timers are to be looked at by the next tick. */
+static void active(end_t *end)
+{
+    end->tick_at = end->tick_at < world.now + TICK_NS ? end->tick_at : world.now + TICK_NS;
+}
+
 /* The best path for the next fragment: up, else suspect; -1: none. */
 static int choose(const end_t *end)
 {
@@ -332,6 +338,7 @@ static bool send_number(unsigned who, uint64_t number)
         kept_free(k);
         return false;
     }
+    active(end);
     counts.kept_most = end->stream->kept > counts.kept_most ? end->stream->kept : counts.kept_most;
     return true;
 }
@@ -373,6 +380,7 @@ static void send_lost(unsigned who)
         dr_stream_resend(end->stream, r, (unsigned) path, world.links[path].reliable ? 0 : world.now);
         seal(end, k, true);
         counts.retransmitted++;
+        active(end);
         if (!transmit(who, (unsigned) path, k->bytes, k->len)) {
             dr_stream_lose(end->stream, r);
             return;
@@ -474,6 +482,7 @@ static void arrive(packet_t *p)
         return;
     }
     opal_list_t done = OPAL_LIST_INIT(done);
+    active(end);
     dr_stream_take_prefix(end->stream, le32toh(prefix->ack), world.now, &done);
     dr_ack_t ack;
     switch (prefix->kind) {
@@ -507,9 +516,12 @@ static void run_end(unsigned who)
         return;
     }
     if (world.now >= end->tick_at) {
-        dr_stream_tick(s, world.now);
+        uint64_t next = dr_stream_tick(s, world.now);
         CHECK(!s->dead);
-        end->tick_at = world.now + TICK_NS;
+        end->tick_at = next == 0 ? UINT64_MAX : next > world.now + TICK_NS ? next : world.now + TICK_NS;
+        if (dr_stream_first_lost(s) || s->need == DR_ACK_URGENT) {
+            active(end);
+        }
         for (unsigned i = 0; i < world.paths; i++) {
             if (s->paths[i].probe_due) {
                 s->paths[i].probe_due = false;
@@ -549,6 +561,7 @@ static void change_link(unsigned path)
     counts.deaths += !link->alive;
     link->change = world.now + 2 * MS + draw() % ((link->alive ? 40 : 100) * MS);
     for (unsigned who = 0; who < 2 && link->says; who++) {
+        active(&world.ends[who]);
         if (link->alive) {
             dr_stream_set_up(world.ends[who].stream, path, world.now);
         } else {
