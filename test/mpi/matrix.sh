@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # Runs the message tests over every point-to-point layer and set of links. A failed point names its combination.
 . "$top_srcdir/test/support/combinations.sh"
+faults="--mca btl_chaos_loss 10000 --mca btl_chaos_damage 10000 --mca btl_chaos_duplicate 10000 --mca btl_chaos_reorder 50000"
 combinations <<LIST
 p2p --mca btl shm,self
 p2p --mca btl shm,self --mca btl_shm_backing file
@@ -18,6 +19,9 @@ p2p --mca pml dr --mca btl tcp,self
 p2p --mca pml dr --mca btl shm,tcp,self --mca pml_base_stripe all
 p2p --mca pml dr --mca btl udp,self
 p2p --mca pml dr --mca btl udp,shm,tcp,self --mca pml_base_stripe all
+p2p --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm $faults
+p2p --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm,tcp --mca btl_chaos_life 500 --mca btl_chaos_dead 500 --mca btl_chaos_loss 5000 --mca pml_base_stripe all
+comm --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm $faults
 coll --mca btl shm,self
 coll --mca btl tcp,self
 # A process of its barrier test waits outside MPI, while what chaos holds must go on.
