@@ -57,6 +57,13 @@ check_SCRIPTS += mpi/strands.sh
 mpi/strands.log: mpi/strands$(EXEEXT)
 EXTRA_DIST += mpi/strands.sh btl/strand.c
 
+# Links that do wrong (btl/chaos).
+EXTRA_PROGRAMS += mpi/rehearsal
+mpi_rehearsal_LDADD = $(ompi_lib)
+check_SCRIPTS += mpi/rehearsal.sh
+mpi/rehearsal.log: mpi/rehearsal$(EXEEXT) mpi/p2p$(EXEEXT)
+EXTRA_DIST += mpi/rehearsal.sh
+
 # pml/dr and processes that do not answer.
 EXTRA_PROGRAMS += mpi/dr
 mpi_dr_SOURCES = mpi/dr.c

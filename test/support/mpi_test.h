@@ -66,7 +66,7 @@ static inline int mpi_test_check(int ok, const char *what, const char *file, int
 
 static inline void mpi_test_exec(const mpi_test_t *test)
 {
-    char self[PATH_MAX], mpirun[PATH_MAX + 16], np[16], *argv[32];
+    char self[PATH_MAX], mpirun[PATH_MAX + 16], np[16], *argv[64];
     int argc = 0;
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     const char *top = getenv("top_builddir"), *given = getenv("MPIRUN");
@@ -78,7 +78,7 @@ static inline void mpi_test_exec(const mpi_test_t *test)
         argv[argc++] = (char *) (given ? given : mpirun);
         argv[argc++] = "-n";
         argv[argc++] = np;
-        for (char *arg = args ? strtok(args, " ") : NULL; arg && argc < 28;
+        for (char *arg = args ? strtok(args, " ") : NULL; arg && argc < 60;
              arg = strtok(NULL, " ")) {
             argv[argc++] = arg;
         }

@@ -29,6 +29,7 @@
 #include "ompi/mca/pml/dr/pml_dr_stream.h"
 #include "ompi/mca/pml/dr/pml_dr_wheel.h"
 #include "ompi/mca/pml/dr/pml_dr_wire.h"
+#include "ompi/runtime/pvar.h"
 #include "opal/util/copy.h"
 
 /* ---- The policy, as the engine calls it ---- */
@@ -903,15 +904,28 @@ static int dr_poll(void *context)
 
 /* ---- Arrivals ---- */
 
+/* Fragments that came with damage, wherever it was. */
+static _Atomic uint64_t damaged;
+
+static void read_damaged(void *context, void *values, size_t count)
+{
+    (void) context;
+    if (count > 0) {
+        *(uint64_t *) values = atomic_load_explicit(&damaged, memory_order_relaxed);
+    }
+}
+
 static OPAL_COLD void on_damaged_header(dr_peer_t *d, const mca_btl_arrival_t *arrival)
 {
     d->damaged++;
+    atomic_fetch_add_explicit(&damaged, 1, memory_order_relaxed);
     mca_base_log("pml", "dr", MCA_LOG_DEBUG, "rank %u: %zu bytes over %s with a damaged header", d->peer->proc->rank,
                  arrival->len, arrival->module->name);
 }
 
 static OPAL_COLD void on_damaged_payload(dr_peer_t *d, const mca_btl_arrival_t *arrival, uint64_t seq, uint32_t span)
 {
+    atomic_fetch_add_explicit(&damaged, 1, memory_order_relaxed);
     mca_base_log("pml", "dr", MCA_LOG_DEBUG, "rank %u: [%" PRIu64 ", +%u) came damaged over %s", d->peer->proc->rank,
                  seq, span, arrival->module->name);
     mca_pml_peer_lock(d->peer);
@@ -1015,14 +1029,16 @@ static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arriva
     end_frags(d, &done, &out, false);
     dr_verdict_t verdict = dr_stream_judge(&d->stream, seq, span);
     dr_leave(d, &out);
+    const char *payload = (const char *) (prefix + 1) + prefix->header_len;
+    bool good = dr_wire_payload_is_good(&d->in, prefix, payload, span - prefix->header_len);
     if (OPAL_UNLIKELY(verdict != DR_NEW)) {
         if (verdict == DR_REPEAT) {
             dr_urgent(d);
         }
+        atomic_fetch_add_explicit(&damaged, !good, memory_order_relaxed); /* nobody misses it; it counts */
         return false;
     }
-    const char *payload = (const char *) (prefix + 1) + prefix->header_len;
-    if (OPAL_UNLIKELY(!dr_wire_payload_is_good(&d->in, prefix, payload, span - prefix->header_len))) {
+    if (OPAL_UNLIKELY(!good)) {
         on_damaged_payload(d, arrival, seq, span);
         return false;
     }
@@ -1282,7 +1298,12 @@ static int dr_init(mca_pml_t *pml)
 {
     dr_params_derive();
     dr_wheel_init(&wheel, dr_params.tick, opal_now_ns());
-    int rc = opal_progress_poller_add(&poller_ops, NULL, &poller);
+    static const ompi_pvar_desc_t pvar = {
+        .framework = "pml", .component = "dr", .name = "damaged", .level = MCA_VAR_LEVEL_USER,
+        .help = "Fragments that came damaged", .var_class = MPI_T_PVAR_CLASS_COUNTER, .read = read_damaged};
+    atomic_store(&damaged, 0);
+    int rc = ompi_pvar_register(&pvar);
+    rc = rc == OPAL_SUCCESS ? opal_progress_poller_add(&poller_ops, NULL, &poller) : rc;
     return rc == OPAL_SUCCESS ? engine_init(dr_params_name(), pml) : rc;
 }
 
@@ -1290,6 +1311,7 @@ static void dr_finalize(void)
 {
     opal_list_t states = OPAL_LIST_INIT(states);
     opal_list_item_t *i, *tmp;
+    ompi_pvar_unregister("pml", "dr");
     opal_progress_poller_del(poller);
     opal_timer_del(tick_timer);
     tick_timer = NULL;
