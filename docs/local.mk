@@ -5,6 +5,7 @@ dist_doc_DATA += \
     docs/direct-launch.md \
     docs/links.md \
     docs/performance.md \
+    docs/rehearsing-failures.md \
     docs/running.md \
     docs/testing.md
 dist_man1_MANS = \
