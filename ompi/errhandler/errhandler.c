@@ -27,7 +27,7 @@ static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Why the routine that runs in this thread fails. */
 static _Thread_local struct {
     int errorcode;
-    char text[256];
+    char text[512];
 } reason;
 
 /* The predefined handlers and info objects are usable before MPI is initialised. */

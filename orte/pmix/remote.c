@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a PMIx server asks of those on other hosts: fences, through grpcomm, and what is like a fence,
- * connecting and parting; data of single processes; and published names, which mpirun keeps (data.c). Callbacks of libpmix copy what they got and post
- * a task; tasks and messages run in the event loop's thread.
+ * connecting and parting; data of single processes; and published names, which mpirun keeps
+ * (data.c). Callbacks of libpmix copy what they got and post a task; tasks and messages run in the
+ * event loop's thread.
  */
 #include "orte/pmix/internal.h"
 
@@ -163,7 +164,8 @@ static void take_fence(void *arg)
     }
 }
 
-static fence_t *fence_create(meet_kind_t kind, const pmix_proc_t procs[], size_t nprocs, void *cbdata)
+static fence_t *fence_create(meet_kind_t kind, const pmix_proc_t procs[], size_t nprocs,
+                             void *cbdata)
 {
     fence_t *fence = calloc(1, sizeof(*fence));
 

@@ -130,9 +130,10 @@ static int take_env(orte_app_t *app, const orte_app_t *parent, const pmix_app_t 
 {
     int rc = OPAL_SUCCESS;
 
-    for (char **entry = parent->env; entry != NULL && *entry != NULL && rc == OPAL_SUCCESS; entry++) {
-        rc = strncmp(*entry, PARENT_PORT, strlen(PARENT_PORT)) == 0 ? OPAL_SUCCESS
-                                                                   : orte_env_put(&app->env, *entry);
+    for (char **entry = parent->env; entry != NULL && *entry != NULL; entry++) {
+        if (strncmp(*entry, PARENT_PORT, strlen(PARENT_PORT)) != 0 && rc == OPAL_SUCCESS) {
+            rc = orte_env_put(&app->env, *entry);
+        }
     }
     for (char **entry = from->env; entry != NULL && *entry != NULL && rc == OPAL_SUCCESS; entry++) {
         rc = strchr(*entry, '=') == NULL ? OPAL_SUCCESS : orte_env_put(&app->env, *entry);

@@ -563,7 +563,8 @@ int orte_daemons_examine(orte_runtime_t *rt, bool states, bool stacks)
 
 void orte_daemons_output_lost(const orte_proc_t *proc, bool is_stderr)
 {
-    orte_wire_stream_t stream = {.job = proc->job->number, .rank = proc->rank, .is_stderr = is_stderr};
+    orte_wire_stream_t stream = {.job = proc->job->number, .rank = proc->rank,
+                                 .is_stderr = is_stderr};
     orte_pack_t pack;
 
     orte_pack_init(&pack);

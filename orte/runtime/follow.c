@@ -170,7 +170,8 @@ void orte_follow_started(const orte_job_t *job)
 
 void orte_follow_output(const orte_proc_t *proc, bool is_stderr, const void *data, size_t size)
 {
-    orte_wire_stream_t stream = {.job = proc->job->number, .rank = proc->rank, .is_stderr = is_stderr};
+    orte_wire_stream_t stream = {.job = proc->job->number, .rank = proc->rank,
+                                 .is_stderr = is_stderr};
     orte_pack_t pack;
 
     orte_pack_init(&pack);

@@ -406,7 +406,8 @@ static const mpi_test_t tests[] = {
      .says = "has ended without calling MPI_Init"},
 };
 
-/* For shell tests: "tell N [KEY=VALUE]..." spawns N children with this info, and says where they are; "tell N command=C" is another program. */
+/* For shell tests: "tell N [KEY=VALUE]..." spawns N children with this info, and says where they are;
+ * "tell N command=C" is another program. */
 static int tell_about(int count, char **settings)
 {
     char *args[] = {"child", "tell", "x", NULL}, *command = self;
@@ -446,7 +447,8 @@ static _Noreturn void go_on_forever(bool stay)
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (stay) {
-        MPI_Comm_spawn(self, args, 3, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+        MPI_Comm_spawn(self, args, 3, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
+                       MPI_ERRCODES_IGNORE);
         if (rank == 0) {
             printf("all are here\n");
             fflush(stdout);
@@ -456,7 +458,8 @@ static _Noreturn void go_on_forever(bool stay)
         pause();
     }
     for (;;) {
-        MPI_Comm_spawn(self, args, 3, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+        MPI_Comm_spawn(self, args, 3, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
+                       MPI_ERRCODES_IGNORE);
         for (int i = 0; i < 3 && rank == 0; i++) {
             MPI_Recv(got, sizeof got, MPI_CHAR, i, 0, inter, MPI_STATUS_IGNORE);
         }

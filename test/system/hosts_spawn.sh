@@ -43,7 +43,7 @@ daemon_on() { # HOST: its pid, not that of its reaper
 }
 member_on() { # HOST JOB: a process of that job there
     lab ps "$1" | awk '{ print $2 }' | while read -r candidate; do
-        tr '\0' '\n' <"/proc/$candidate/environ" 2>/dev/null | grep -q "^PMIX_NAMESPACE=.*\.$2\$" && echo "$candidate"
+        { tr '\0' '\n' <"/proc/$candidate/environ"; } 2>/dev/null | grep -q "^PMIX_NAMESPACE=.*\.$2\$" && echo "$candidate"
     done | head -1
 }
 stay() { # the parents are on h1 and h2, children on all

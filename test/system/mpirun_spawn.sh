@@ -43,7 +43,7 @@ is "just enough slots" "$code $(grep -c "0:$h" out)" "0 1"
 is_up() { grep -q 'all are here' out; }
 child_of() { # NUMBER: pid of a process of that job
     for file in $(marked); do
-        tr '\0' '\n' <"$file" | grep -q "^PMIX_NAMESPACE=.*\.$1\$" && echo "$file" | cut -d/ -f3
+        { tr '\0' '\n' <"$file"; } 2>/dev/null | grep -q "^PMIX_NAMESPACE=.*\.$1\$" && echo "$file" | cut -d/ -f3
     done | head -1
 }
 stay() { start -n 2 "$@" "$family" stay; ok "they are up" wait_for is_up; }

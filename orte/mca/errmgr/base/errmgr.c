@@ -8,6 +8,7 @@
 #include "orte/runtime/daemons.h"
 #include "orte/runtime/follow.h"
 #include "orte/runtime/state.h"
+#include "orte/util/env.h"
 #include "orte/util/report.h"
 #include "orte/util/stacks.h"
 
@@ -462,12 +463,14 @@ void orte_errmgr_proc_lost(orte_proc_t *proc)
     }
 }
 
-/* Nobody waits any more for what never called MPI_Init: MPI_Comm_spawn would, for ever. */
+/* MPI_Comm_spawn waits for its children's MPI_Init (by this variable they find their parents), and would
+ * for ever if they have ended without it. */
 static bool left_parents_waiting(const orte_job_t *job)
 {
     const orte_job_t *parent = orte_job_find(job->rt, job->parent);
 
-    if (job->failed || parent == NULL || has_ended(parent)) {
+    if (job->failed || parent == NULL || has_ended(parent) ||
+        orte_env_get(job->apps[0]->env, "HAWSER_PARENT_PORT") == NULL) {
         return false;
     }
     for (int i = 0; i < job->nprocs; i++) {
