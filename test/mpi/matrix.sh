@@ -42,6 +42,7 @@ comm --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 6
 intercomm --mca btl tcp,self
 topo --mca btl tcp,self
 lost --mca btl tcp,self
+lost --mca pml dr
 foreign --mca btl tcp,self
 lost --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 7
 partitioned --mca btl tcp,self
