@@ -27,14 +27,16 @@ coll --mca btl tcp,self
 # A process of its barrier test waits outside MPI, while what chaos holds must go on.
 coll --mca pml chaos --mca btl shm,tcp,self --mca pml_base_stripe all --mca pml_chaos_seed 4 --mca opal_progress_thread 1
 coll --mca pml dr --mca btl shm,tcp,self
-coll_requests --mca btl tcp,self
-nbc --mca btl shm,self
+coll_requests:moves-5 --mca btl tcp,self
+coll_requests:reductions-5 --mca btl tcp,self
+coll_requests:inter-5 --mca btl tcp,self
 nbc --mca btl tcp,self
 nbc --mca btl shm,tcp,self --mca pml_base_stripe all --mca opal_progress_thread 1
 nbc --mca pml chaos --mca btl shm,tcp,self --mca pml_base_stripe all --mca pml_chaos_seed 7
 nbc --mca pml dr --mca btl shm,tcp,self
-neighbor --mca btl tcp,self
-neighbor --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 8
+neighbor:neighbours-5 --mca btl tcp,self
+neighbor:long-blocks --mca btl tcp,self
+neighbor:neighbours-5 --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 8
 datatype --mca btl tcp,self
 datatype --mca pml dr --mca btl tcp,self --mca pml_dr_checksum additive32
 datatype --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 5

@@ -270,7 +270,7 @@ static void wait_for(job_t *jobs, int n)
     }
 }
 
-enum { MANY = 200, ROUNDS = 6 };
+enum { MANY = 200, ROUNDS = 4 };
 
 /* More than there are tags for, while other messages go to and fro. Datatype and operator are freed under them. */
 static void many(void)
@@ -321,7 +321,7 @@ static void persistent(void)
         job_new(&jobs[i], MPI_COMM_WORLD, i % KINDS, any_count(), roll(&common_dice, size));
         init(&jobs[i], pair, op);
     }
-    for (int round = 0; round < 15; round++) {
+    for (int round = 0; round < 8; round++) {
         job_t beside;
         shuffle(order, PERSISTENT);
         job_new(&beside, MPI_COMM_WORLD, round % KINDS, 7, round % size);

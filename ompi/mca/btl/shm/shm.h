@@ -339,6 +339,9 @@ void mca_btl_shm_door_close(shm_module_t *m);
 void mca_btl_shm_door_address(mca_btl_endpoint_t *ep);
 /* Wake the owner of a door whose flag was found set. */
 void mca_btl_shm_door_ring(mca_btl_endpoint_t *ep, _Atomic uint32_t *flag);
+/* Between publishing and looking at a flag, where the sleeper can't fence for us. Not inline: gcc's ThreadSanitizer refuses
+ * fences in inline functions of headers. */
+void mca_btl_shm_fence(void);
 bool mca_btl_shm_door_there(const mca_btl_endpoint_t *ep);
 
 /* ---- shm_cma.c: single copy between address spaces ---- */

@@ -61,6 +61,11 @@ void mca_btl_shm_door_address(mca_btl_endpoint_t *ep)
     ep->door_len = shm_door_name(&ep->door, ep->name, ep->segment.id.random);
 }
 
+OPAL_COLD void mca_btl_shm_fence(void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
 /* Of several who find the flag set one rings. A full queue means that the sleeper wakes anyway. */
 OPAL_COLD void mca_btl_shm_door_ring(mca_btl_endpoint_t *ep, _Atomic uint32_t *flag)
 {

@@ -140,7 +140,7 @@ static inline void shm_unlock(mca_btl_endpoint_t *ep)
 static inline void shm_published(mca_btl_endpoint_t *ep)
 {
     if (ep->special & SHM_SPECIAL_FENCE) {
-        atomic_thread_fence(memory_order_seq_cst);
+        mca_btl_shm_fence();
     }
     shm_wake_reader(ep);
 }

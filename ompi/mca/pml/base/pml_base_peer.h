@@ -135,7 +135,10 @@ mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoin
 /* Decide `direct` anew, after anything that it depends on changed; the caller holds the lock. */
 static inline void mca_pml_peer_redirect(mca_pml_peer_t *peer)
 {
-    bool direct = !opal_progress_threads && !peer->pending_any && peer->latency_count == 1 &&
+    if (opal_progress_threads) {
+        return; /* it stays NULL: others read it without the lock */
+    }
+    bool direct = !peer->pending_any && peer->latency_count == 1 &&
                   atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_READY;
     peer->direct = direct ? peer->latency[0] : NULL;
     peer->direct_max = peer->short_max < peer->eager_max ? peer->short_max : peer->eager_max;
