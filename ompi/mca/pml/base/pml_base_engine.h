@@ -107,10 +107,24 @@ static inline void engine_count(mca_pml_link_t *link, size_t len)
     link->bytes += len;
 }
 
+/* A suspect link is better than one that takes nothing; `blocked` if there is none either. */
+static OPAL_COLD mca_pml_link_t *engine_suspect_link(mca_pml_peer_t *peer, mca_pml_link_t *blocked)
+{
+    for (int i = 0; i < peer->link_count; i++) {
+        mca_pml_link_t *link = &peer->links[i];
+        const mca_btl_limits_t *limits = &link->module->limits;
+        if (link->up && link->suspect && !link->blocked && limits->short_max >= peer->short_max &&
+            limits->eager_limit >= peer->eager_max) {
+            return link;
+        }
+    }
+    return blocked;
+}
+
 /* The link for the next first fragment or control; NULL: all are down. The caller holds the peer's lock. */
 static inline mca_pml_link_t *engine_latency_link(mca_pml_peer_t *peer)
 {
-    if (OPAL_LIKELY(peer->latency_count == 1)) {
+    if (OPAL_LIKELY(peer->latency_count == 1 && !peer->any_suspect)) {
         return peer->latency[0];
     }
     if (peer->latency_count == 0) {
@@ -122,7 +136,7 @@ static inline mca_pml_link_t *engine_latency_link(mca_pml_peer_t *peer)
         peer->latency_next = (uint8_t) ((peer->latency_next + 1) % peer->latency_count);
         link = peer->latency[peer->latency_next];
     } while (link->blocked && ++tries < peer->latency_count);
-    return link;
+    return OPAL_UNLIKELY(link->blocked && peer->any_suspect) ? engine_suspect_link(peer, link) : link;
 }
 
 /* Header and contiguous bytes through whichever of short and reserve takes them. */
