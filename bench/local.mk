@@ -27,6 +27,7 @@ EXTRA_DIST += \
     bench/src/raw_shm.c \
     bench/src/raw_support.h \
     bench/src/raw_tcp.c \
+    bench/src/raw_udp.c \
     bench/src/startup.c \
     bench/src/stream.c \
     bench/src/support.h \

@@ -39,6 +39,8 @@ FINAL = (
     Goal("tcp half round trip, 8 B, against the socket", "latency:tcp", "8", 1.1, "raw"),
     Goal("tcp half round trip, 64 KiB", "latency:tcp", "65536", 1.0),
     Goal("tcp bandwidth, 1 MiB", "bandwidth:tcp", "1048576", 1.0),
+    Goal("udp half round trip, 8 B, against the socket", "latency:udp", "8", 1.15, "raw"),
+    Goal("udp bandwidth, 1 MiB, against the socket", "bandwidth:udp", "1048576", 0.9, "raw"),
     *(Goal(f"start-up, {n} ranks", "startup:job", str(n), 0.8) for n in (2, 16, 64)),
     *(Goal(f"memory, {n} ranks", "memory:job", str(n), 0.8) for n in (2, 16, 64)),
     *(Goal(f"{kind}, {n} ranks", "collectives:shm", f"{kind} {n}", 0.85)

@@ -19,7 +19,7 @@ TOP = os.path.dirname(HERE)
 CHECKSUM_FILES = ("checksum", "crc32c_arm", "crc32c_table", "crc32c_x86")
 # What compiles beside a program of its name.
 RAW_PROGRAMS = {
-    "raw_shm": (), "raw_tcp": (),
+    "raw_shm": (), "raw_tcp": (), "raw_udp": (),
     "checksum": ("-I" + TOP, "-I" + os.path.join(TOP, "opal", "include"), "-pthread",
                  *(os.path.join(TOP, "opal", "checksum", f + ".c") for f in CHECKSUM_FILES)),
 }
@@ -189,7 +189,7 @@ class Rounds:
 
     def one(self, suite, table, series, ranks):
         command, environment = series.run(suite, ranks)
-        if suite.link == "tcp":
+        if suite.link in ("tcp", "udp"):
             command = self.namespace.wrap(command)
         outcome, passed = self.gated_run(command, environment, 300)
         raw = next((r for r in suite.raw if "raw " + r[0] == series.name), None)

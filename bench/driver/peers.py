@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 class Setting:
     """One way to run a library; name "" is its default way."""
     name: str
-    link: str  # "shm", "tcp" or "job" (start-up, memory, idling: whatever a user gets)
+    link: str  # "shm", "tcp", "udp" or "job" (start-up, memory, idling: whatever a user gets)
     arguments: tuple = ()
     environment: dict = field(default_factory=dict)
 
@@ -26,6 +26,8 @@ SETTINGS = {
     "hawser": (
         Setting("", "shm", ("--mca", "btl", "shm,self")),
         Setting("", "tcp", ("--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo")),
+        Setting("", "udp", ("--mca", "pml", "dr", "--mca", "btl", "udp,self", "--mca",
+                            "btl_udp_if_include", "lo")),
         Setting("", "job"),
     ),
     "ompi": (

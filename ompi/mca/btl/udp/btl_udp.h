@@ -145,7 +145,7 @@ struct mca_btl_endpoint {
     btl_udp_rbuf_t *pending;    /* committed while the socket was full */
     size_t pending_len;
     btl_udp_channel_t channel[BTL_UDP_CHANNELS];
-    socklen_t addr_len[BTL_UDP_CHANNELS]; /* 0: not known yet */
+    _Atomic socklen_t addr_len[BTL_UDP_CHANNELS]; /* 0: not known yet */
     struct sockaddr_storage addr[BTL_UDP_CHANNELS];
 
     /* The polling thread's. */

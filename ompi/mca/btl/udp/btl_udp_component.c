@@ -96,6 +96,8 @@ static void kick_handle(btl_udp_component_t *c, mca_btl_endpoint_t *ep)
     btl_udp_lock(&ep->lock);
     unsigned kicks = ep->kicks;
     int error = ep->error;
+    char why[BTL_UDP_WHY_MAX];
+    memcpy(why, ep->fail_why, sizeof(why));
     ep->kicks = 0;
     btl_udp_unlock(&ep->lock);
     if (kicks & BTL_UDP_KICK_DELETE) {
@@ -104,7 +106,7 @@ static void kick_handle(btl_udp_component_t *c, mca_btl_endpoint_t *ep)
         return;
     }
     if (kicks & BTL_UDP_KICK_FAIL) {
-        btl_udp_endpoint_down(ep, ep->fail_why);
+        btl_udp_endpoint_down(ep, why);
     }
     if (kicks & BTL_UDP_KICK_ERROR) {
         btl_udp_complain(ep, error);

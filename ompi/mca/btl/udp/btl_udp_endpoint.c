@@ -179,15 +179,17 @@ static void del_peer(mca_btl_module_t *super, mca_btl_endpoint_t *ep)
     (void) super;
     unlist(ep);
     btl_udp_lock(&ep->lock);
-    bool talked = ep->channel[BTL_UDP_SHORT].sent != 0 || ep->channel[BTL_UDP_LONG].sent != 0 ||
-                  atomic_load_explicit(&ep->peer_epoch, memory_order_relaxed) != 0;
-    bool down = ep->down;
-    ep->deleted = true;
-    btl_udp_kick(ep, BTL_UDP_KICK_DELETE);
+    bool talked = !ep->down &&
+                  (ep->channel[BTL_UDP_SHORT].sent != 0 || ep->channel[BTL_UDP_LONG].sent != 0 ||
+                   atomic_load_explicit(&ep->peer_epoch, memory_order_relaxed) != 0);
     btl_udp_unlock(&ep->lock);
-    if (talked && !down) {
+    if (talked) {
         btl_udp_control(ep, BTL_UDP_BYE);
     }
+    btl_udp_lock(&ep->lock);
+    ep->deleted = true;
+    btl_udp_kick(ep, BTL_UDP_KICK_DELETE);
+    btl_udp_unlock(&ep->lock); /* the polling thread frees it */
 }
 
 void btl_udp_endpoint_free(mca_btl_endpoint_t *ep)

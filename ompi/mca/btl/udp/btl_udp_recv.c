@@ -302,6 +302,7 @@ static mca_btl_endpoint_t *find_by_address(btl_udp_module_t *m, const struct soc
     btl_udp_lock(&m->lock);
     for (unsigned b = 0; b < BTL_UDP_PEER_BUCKETS && !found; b++) {
         for (mca_btl_endpoint_t *ep = m->peers[b]; ep && !found; ep = ep->chain) {
+            btl_udp_lock(&ep->lock);
             for (int id = 0; id < BTL_UDP_CHANNELS; id++) {
                 const struct sockaddr_in *a = (const void *) &ep->addr[id], *b4 = (const void *) to;
                 const struct sockaddr_in6 *a6 = (const void *) a, *b6 = (const void *) to;
@@ -311,6 +312,7 @@ static mca_btl_endpoint_t *find_by_address(btl_udp_module_t *m, const struct soc
                                  : memcmp(&a6->sin6_addr, &b6->sin6_addr, 16) == 0);
                 found = same ? ep : found;
             }
+            btl_udp_unlock(&ep->lock);
         }
     }
     btl_udp_unlock(&m->lock);
