@@ -101,6 +101,7 @@ typedef struct row {
     uint64_t bytes, messages, retries, resumes, failures, recoveries;
     double weight; /* sum over `peers` */
     uint64_t peers;
+    char why[160]; /* it went down, or was never used; empty: neither */
 } row_t;
 
 typedef struct table {
@@ -123,6 +124,9 @@ static void add_row(table_t *table, const row_t *row)
             r->recoveries += row->recoveries;
             r->weight += row->weight;
             r->peers += row->peers;
+            if (!r->why[0]) {
+                memcpy(r->why, row->why, sizeof(r->why));
+            }
             return;
         }
     }
@@ -143,6 +147,14 @@ static void add_link(table_t *table, const mca_pml_peer_t *peer, int i, double t
     snprintf(row.from, sizeof(row.from), "%s", ompi_rte.host ? ompi_rte.host : "unknown");
     snprintf(row.to, sizeof(row.to), "%s", ompi_proc_host(peer->proc));
     snprintf(row.link, sizeof(row.link), "%s", link->module->name);
+    if (link->why) {
+        snprintf(row.why, sizeof(row.why), "%s", link->why);
+    } else if (link->bytes == 0 && peer->link_count > 1) {
+        snprintf(row.why, sizeof(row.why), "%s", link->blocked ? "not connected so far" : "nothing was sent over it");
+    }
+    for (char *c = row.why; *c; c++) {
+        *c = (unsigned char) *c < ' ' ? ' ' : *c; /* rows travel as lines */
+    }
     add_row(table, &row);
 }
 
@@ -169,12 +181,12 @@ static void own_rows(table_t *table)
 /* Lines of text: what one process tells rank 0. */
 static char *write_rows(const table_t *table)
 {
-    char *text = strdup(""), line[512];
+    char *text = strdup(""), line[768];
     for (size_t i = 0; i < table->count && text; i++) {
         const row_t *r = &table->rows[i];
         snprintf(line, sizeof(line), "%s\t%s\t%s\t%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-                 " %" PRIu64 " %" PRIu64 " %.6f %" PRIu64 "\n", r->from, r->to, r->link, r->bytes, r->messages,
-                 r->retries, r->resumes, r->failures, r->recoveries, r->weight, r->peers);
+                 " %" PRIu64 " %" PRIu64 " %.6f %" PRIu64 "\t%s\n", r->from, r->to, r->link, r->bytes, r->messages,
+                 r->retries, r->resumes, r->failures, r->recoveries, r->weight, r->peers, r->why);
         add_text(&text, "", line);
     }
     return text;
@@ -189,10 +201,10 @@ static void read_rows(int status, const void *data, size_t len, void *context)
         return;
     }
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        row_t r;
+        row_t r = {.why = ""};
         if (sscanf(line, "%63[^\t]\t%63[^\t]\t%31[^\t]\t%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-                   " %" SCNu64 " %" SCNu64 " %lf %" SCNu64, r.from, r.to, r.link, &r.bytes, &r.messages,
-                   &r.retries, &r.resumes, &r.failures, &r.recoveries, &r.weight, &r.peers) == 11) {
+                   " %" SCNu64 " %" SCNu64 " %lf %" SCNu64 "\t%159[^\n]", r.from, r.to, r.link, &r.bytes, &r.messages,
+                   &r.retries, &r.resumes, &r.failures, &r.recoveries, &r.weight, &r.peers, r.why) >= 11) {
             add_row(table, &r);
         }
     }
@@ -236,6 +248,12 @@ static void print_table(FILE *file, const table_t *table)
                 r->messages, r->retries, r->resumes, r->failures, r->recoveries,
                 r->peers ? 100 * r->weight / (double) r->peers : 0);
     }
+    for (size_t i = 0; i < table->count; i++) {
+        const row_t *r = &table->rows[i];
+        if (r->why[0]) {
+            fprintf(file, "hawser: %s to %s, %s: %s\n", r->from, r->to, r->link, r->why);
+        }
+    }
 }
 
 static void print_string(FILE *file, const char *s)
@@ -264,8 +282,10 @@ static void print_json(FILE *file, const table_t *table)
         print_string(file, r->link);
         fprintf(file, ", \"bytes\": %" PRIu64 ", \"share\": %.3f, \"fragments\": %" PRIu64
                 ", \"retries\": %" PRIu64 ", \"resumes\": %" PRIu64 ", \"failures\": %" PRIu64 ", \"recoveries\": %" PRIu64
-                ", \"weight\": %.3f}", r->bytes, share_of(table, r), r->messages, r->retries,
+                ", \"weight\": %.3f, \"why\": ", r->bytes, share_of(table, r), r->messages, r->retries,
                 r->resumes, r->failures, r->recoveries, r->peers ? 100 * r->weight / (double) r->peers : 0);
+        print_string(file, r->why);
+        putc('}', file);
     }
     fprintf(file, "\n], \"rejected\": [");
     size_t count;

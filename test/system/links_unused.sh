@@ -1,0 +1,59 @@
+#!/bin/sh
+# Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
+# Interfaces that are of no use, or of doubtful use, beside good ones: the job runs, messages arrive whole, and the
+# link report says of each why it was not used.
+. "$top_srcdir/test/support/tap.sh"
+tap_start 120
+
+lab_script=$top_srcdir/test/lab/lab
+HAWSER_LAB=unused-$$
+OMPI_MCA_plm_rsh_agent="$lab_script agent"
+TMPDIR=$tap_dir
+export HAWSER_LAB OMPI_MCA_plm_rsh_agent TMPDIR
+lab() { "$lab_script" "$@"; }
+reason=$(lab can 2>&1) || tap_skip_all "$reason"
+trap 'lab down; rm -rf "$tap_dir"' EXIT
+root=$(cd "$top_builddir" && pwd)
+${CC:-cc} -O2 -I"$top_builddir/ompi/include" -I"$top_srcdir/ompi/include" -o "$tap_dir/mix" \
+    "$top_srcdir/test/system/links_mix.c" -L"$top_builddir/ompi/.libs" -lmpi_abi \
+    -Wl,-rpath,"$root/ompi/.libs" -Wl,-rpath,"$root/opal/.libs" >"$tap_dir/cc" 2>&1 ||
+    tap_skip_all "the program can't be built here: $(head -1 "$tap_dir/cc")"
+lab up 2 2 --owner $$ >/dev/null || tap_skip_all "no lab"
+
+job() {
+    lab exec h1 "$root/orte/mpirun" --host h1,h2 --map-by node -n 2 --mca btl tcp,self --report-links "$@" \
+        "$tap_dir/mix" --seconds 2 >"$tap_dir/out" 2>"$tap_dir/err" </dev/null
+}
+is_whole() {
+    [ "$(grep -c ' wrong 0$' "$tap_dir/out")" = 2 ] && return
+    tail "$tap_dir/out" "$tap_dir/err"
+    return 1
+}
+says() { grep -q "$1" "$tap_dir/err" || { cat "$tap_dir/err"; false; }; }
+
+for kind in docker down unroutable stray twin; do
+    lab extra all $kind
+done
+job
+tap_ok "beside interfaces that lead nowhere everything arrives" is_whole
+tap_ok "docker0: a bridge of its own" says 'not used:.*tcp:docker0: a bridge'
+tap_ok "down" says 'not used:.*tcp:eth9: down'
+tap_ok "an address without a way to it" says 'h1 to h2, tcp:ib0: '
+tap_ok "a wire that leads nowhere" says 'h1 to h2, tcp:eth1x: '
+tap_ok "two devices in one subnet: both used" \
+    awk '$1 == "h1" && ($3 == "tcp:eth1b" || $3 == "tcp:eth2") && $4 > 0 { n++ } END { exit n != 2 }' "$tap_dir/err"
+
+# A firewall on h2 that lets mpirun's daemon call home, and nothing in: h2 reaches h1 instead.
+lab down
+lab up 2 2 --owner $$ >/dev/null
+lab firewall h2 none
+job
+tap_ok "a firewall before one host: everything arrives" is_whole
+lab firewall h1 none
+lab firewall h2 none
+if job; then
+    tap_ok "a firewall before both hosts" is_whole
+else
+    tap_ok "firewalls before both hosts: the end comes with a reason" says 'h[12]'
+fi
+tap_end
