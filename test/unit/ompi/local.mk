@@ -37,6 +37,8 @@ unit_ompi_btl_tcp_data_test_LDADD = $(btl_tcp_core)
 unit_ompi_btl_tcp_fault_test_SOURCES = unit/ompi/btl_tcp/fault_test.c $(btl_tcp_world)
 unit_ompi_btl_tcp_fault_test_LDADD = $(btl_tcp_core)
 
+check_PROGRAMS += unit/ompi/topo/place
+unit_ompi_topo_place_LDADD = $(ompi_lib)
 check_PROGRAMS += unit/ompi/communicator/dims
 unit_ompi_communicator_dims_SOURCES = unit/ompi/communicator/dims.c
 unit_ompi_communicator_dims_LDADD = $(ompi_lib)
