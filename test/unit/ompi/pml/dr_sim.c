@@ -7,6 +7,8 @@
  *
  *   dr_sim [--seed N] [--worlds N] [--fragments N]      fragments of each direction and world
  *   dr_sim --seed N --worlds 1                          one world again, e.g. that of a failure
+ *
+ * DR_SIM_SEED and DR_SIM_WORLDS in the environment are other defaults; 120000 worlds have 10^9 fragments.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -701,10 +703,16 @@ static uint64_t number_of(const char *text)
     return strtoull(text, NULL, 0);
 }
 
+static uint64_t setting(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? number_of(text) : otherwise;
+}
+
 int main(int argc, char **argv)
 {
-    uint64_t seed = 1, worlds = 60, fragments = 5000;
-    unsigned limit = 120;
+    uint64_t seed = setting("DR_SIM_SEED", 1), worlds = setting("DR_SIM_WORLDS", 60), fragments = 5000;
+    unsigned limit = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!strcmp(argv[i], "--seed")) {
             seed = number_of(argv[i + 1]);
@@ -716,7 +724,7 @@ int main(int argc, char **argv)
             limit = (unsigned) number_of(argv[i + 1]);
         }
     }
-    tap_start(limit);
+    tap_start(limit > 0 ? limit : (unsigned) (120 + worlds / 10));
     for (uint64_t i = 0; i < worlds; i++) {
         run_world(seed + i, fragments);
     }
