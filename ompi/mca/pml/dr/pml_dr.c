@@ -346,15 +346,9 @@ static inline void seal_frag(dr_peer_t *d, dr_frag_t *f)
         return;
     }
     bool now = f->what == DR_IN_PLACE || f->record.tries > 1 || d->stream.kept > d->stream.params->window / 2;
-    dr_prefix_t *prefix = (dr_prefix_t *) f->bytes;
-    prefix->kind = f->what == DR_EMPTY ? DR_VOID : DR_DATA;
-    prefix->flags = now ? DR_FLAG_ACK_NOW : 0;
-    prefix->version = DR_WIRE_VERSION;
-    prefix->header_len = f->header_len;
-    prefix->seq = htole64(f->record.seq);
-    prefix->ack = htole32(dr_stream_ride(&d->stream));
-    prefix->payload_check = htole32(f->payload_len > 0 ? f->payload_sum : 0);
-    dr_wire_seal(&d->out, prefix, head_length(f) + f->payload_len);
+    dr_wire_write(&d->out, (dr_prefix_t *) f->bytes, f->what == DR_EMPTY ? DR_VOID : DR_DATA,
+                  now ? DR_FLAG_ACK_NOW : 0, f->header_len, f->record.seq, dr_stream_ride(&d->stream), f->payload_sum,
+                  head_length(f) + f->payload_len);
 }
 
 /* Into room that the link lends; the first time the payload is summed on the way. */
@@ -430,6 +424,13 @@ static inline bool is_full(const dr_peer_t *d, const mca_pml_link_t *link)
     return d->full & 1u << path_of(d, link);
 }
 
+/* The prefix is the link's header: as long as a header of the engine's, for which links have their shortest way. */
+static inline int send_kept(mca_pml_link_t *link, const dr_frag_t *f)
+{
+    return link->send_short(link->endpoint, f->bytes, sizeof(dr_prefix_t), f->bytes + sizeof(dr_prefix_t),
+                            (size_t) f->header_len + f->payload_len);
+}
+
 /* Hand a fragment, of which the stream knows that it is on its way, to a link. */
 static int put_frag(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
 {
@@ -441,7 +442,7 @@ static int put_frag(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
             sum_payload(d, f);
         }
         seal_frag(d, f);
-        rc = link->send_short(link->endpoint, f->bytes, head, f->bytes + head, f->payload_len);
+        rc = send_kept(link, f);
     } else {
         rc = f->payload_len >= limits->send_min ? put_desc(d, link, f) : put_room(d, link, f);
     }
@@ -496,7 +497,7 @@ static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const
         d->out.kind, opal_checksum_copy(d->out.kind, dr_wire_begin(&d->out), payload, data, len));
     dr_stream_send(&d->stream, &f->record, path, (uint32_t) span, (uint32_t) cost, send_time(d, path));
     seal_frag(d, f);
-    int rc = link->send_short(link->endpoint, f->bytes, sizeof(dr_prefix_t) + hdr_len, payload, len);
+    int rc = send_kept(link, f);
     if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
         return unsend(d, f, note_full(d, link, rc));
     }
@@ -830,12 +831,11 @@ static int send_bare(dr_peer_t *d, const mca_btl_module_t *module, mca_btl_endpo
         dr_prefix_t prefix;
         unsigned char header[sizeof(dr_wire_ack_t)];
     } bytes;
-    bytes.prefix = (dr_prefix_t){.kind = (uint8_t) kind, .version = DR_WIRE_VERSION, .header_len = (uint8_t) len,
-                                 .seq = htole64(token), .ack = htole32((uint32_t) d->stream.rx.next)};
     if (len > 0) {
         memcpy(bytes.header, header, len);
     }
-    dr_wire_seal(&d->out, &bytes.prefix, sizeof(bytes.prefix) + len);
+    dr_wire_write(&d->out, &bytes.prefix, kind, 0, len, token, (uint32_t) d->stream.rx.next, 0,
+                  sizeof(bytes.prefix) + len);
     return module->ops->send_short(endpoint, &bytes.prefix, sizeof(bytes.prefix), bytes.header, len);
 }
 

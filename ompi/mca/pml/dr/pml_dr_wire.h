@@ -5,7 +5,7 @@
  *   0        4     5      6        7          8     16    20              24
  *   | check  | kind| flags| version| header_len| seq | ack | payload_check | header | payload |
  *
- * `check` covers the rest of the prefix, `header_len` bytes behind it, and the fragment's length: nothing else is
+ * `check` covers the prefix (with itself as zero), `header_len` bytes behind it, and the fragment's length: nothing else is
  * believed before it is right. `payload_check` covers what follows. Both start from the pair's key (who sends to
  * whom), so that a fragment for somebody else is as good as damaged.
  *
@@ -84,13 +84,14 @@ static inline uint64_t dr_wire_begin(const dr_seal_t *seal)
     return seal->kind == OPAL_CHECKSUM_NONE ? 0 : seal->key;
 }
 
-static inline uint32_t dr_wire_header_sum(const dr_seal_t *seal, const dr_prefix_t *prefix, size_t len)
+/* Of the prefix, as words with `check` zero, and of the header behind it. Words, because what was just stored in whole
+ * words is read back at once, and what was stored in bytes is waited for. */
+static inline uint32_t dr_wire_header_sum(const dr_seal_t *seal, const uint64_t words[3], const void *header,
+                                          size_t header_len, size_t len)
 {
-    const size_t skip = sizeof(prefix->check);
     uint64_t sum = dr_wire_begin(seal) ^ (seal->kind == OPAL_CHECKSUM_NONE ? 0 : (uint32_t) len);
-    sum = opal_checksum_update(seal->kind, sum, (const char *) prefix + skip,
-                               sizeof(*prefix) - skip + prefix->header_len);
-    return opal_checksum_finish(seal->kind, sum);
+    sum = opal_checksum_update(seal->kind, sum, words, 3 * sizeof(words[0]));
+    return opal_checksum_finish(seal->kind, opal_checksum_update(seal->kind, sum, header, header_len));
 }
 
 static inline uint32_t dr_wire_payload_sum(const dr_seal_t *seal, const void *payload, size_t len)
@@ -98,10 +99,15 @@ static inline uint32_t dr_wire_payload_sum(const dr_seal_t *seal, const void *pa
     return opal_checksum_finish(seal->kind, opal_checksum_update(seal->kind, dr_wire_begin(seal), payload, len));
 }
 
-/* Fill in `check`: all else of the prefix, and the header behind it, are final. `len`: of the whole fragment. */
-static inline void dr_wire_seal(const dr_seal_t *seal, dr_prefix_t *prefix, size_t len)
+/* Write a prefix in front of header_len bytes of header. `len`: of the whole fragment. */
+static inline void dr_wire_write(const dr_seal_t *seal, dr_prefix_t *prefix, dr_kind_t kind, unsigned flags,
+                                 size_t header_len, uint64_t seq, uint32_t ack, uint32_t payload_check, size_t len)
 {
-    prefix->check = htole32(dr_wire_header_sum(seal, prefix, len));
+    uint64_t first = (uint64_t) ((uint32_t) kind | flags << 8 | (uint32_t) DR_WIRE_VERSION << 16 |
+                                 (uint32_t) header_len << 24) << 32;
+    uint64_t words[3] = {htole64(first), htole64(seq), htole64((uint64_t) payload_check << 32 | ack)};
+    words[0] = htole64(first | dr_wire_header_sum(seal, words, prefix + 1, header_len, len));
+    memcpy(prefix, words, sizeof(words));
 }
 
 /* Is this the start of an undamaged header? Nothing outside [data, data + len) is read, no field is believed unless
@@ -113,7 +119,10 @@ static inline bool dr_wire_open(const dr_seal_t *seal, const void *data, size_t 
         prefix->kind < DR_DATA || prefix->kind > DR_ECHO) {
         return false;
     }
-    return dr_wire_header_sum(seal, prefix, len) == le32toh(prefix->check);
+    uint64_t words[3];
+    memcpy(words, prefix, sizeof(words));
+    words[0] &= htole64((uint64_t) UINT32_MAX << 32);
+    return dr_wire_header_sum(seal, words, prefix + 1, prefix->header_len, len) == le32toh(prefix->check);
 }
 
 /* Is the payload behind the header what was sent? */

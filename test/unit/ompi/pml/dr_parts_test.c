@@ -30,9 +30,11 @@ static void test_seal(void)
     struct {
         dr_prefix_t prefix;
         unsigned char rest[40];
-    } f = {.prefix = {.kind = DR_DATA, .version = DR_WIRE_VERSION, .header_len = 24, .seq = htole64(7)}};
-    f.prefix.payload_check = htole32(dr_wire_payload_sum(&seal, f.rest + 24, 16));
-    dr_wire_seal(&seal, &f.prefix, sizeof(f));
+    } f = {.rest = {1, 2, 3}};
+    dr_wire_write(&seal, &f.prefix, DR_DATA, DR_FLAG_ACK_NOW, 24, 7, 5, dr_wire_payload_sum(&seal, f.rest + 24, 16),
+                  sizeof(f));
+    TAP_OK(f.prefix.kind == DR_DATA && f.prefix.flags == DR_FLAG_ACK_NOW && f.prefix.header_len == 24 &&
+               f.prefix.seq == htole64(7) && f.prefix.ack == htole32(5), "a prefix is laid out as described");
     TAP_OK(dr_wire_open(&seal, &f, sizeof(f)) && dr_wire_payload_is_good(&seal, &f.prefix, f.rest + 24, 16),
            "what was sealed is good");
     TAP_OK(!dr_wire_open(&other, &f, sizeof(f)), "... but not in the other direction");

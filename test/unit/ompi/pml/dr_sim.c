@@ -286,12 +286,10 @@ static void seal(end_t *end, kept_t *k, bool ack_now)
 {
     dr_prefix_t *prefix = (dr_prefix_t *) k->bytes;
     size_t header = k->is_void ? sizeof(dr_wire_void_t) : HEADER;
-    *prefix = (dr_prefix_t){.kind = k->is_void ? DR_VOID : DR_DATA, .flags = ack_now ? DR_FLAG_ACK_NOW : 0,
-                            .version = DR_WIRE_VERSION, .header_len = (uint8_t) header,
-                            .seq = htole64(k->record.seq), .ack = htole32(dr_stream_ride(end->stream))};
     unsigned char *payload = k->bytes + sizeof(*prefix) + header;
-    prefix->payload_check = htole32(dr_wire_payload_sum(&end->out, payload, k->len - sizeof(*prefix) - header));
-    dr_wire_seal(&end->out, prefix, k->len);
+    uint32_t sum = dr_wire_payload_sum(&end->out, payload, k->len - sizeof(*prefix) - header);
+    dr_wire_write(&end->out, prefix, k->is_void ? DR_VOID : DR_DATA, ack_now ? DR_FLAG_ACK_NOW : 0, header,
+                  k->record.seq, dr_stream_ride(end->stream), sum, k->len);
 }
 
 /* Something was sent, or came: timers are to be looked at by the next tick. */
@@ -395,12 +393,10 @@ static void send_bare(unsigned who, unsigned path, dr_kind_t kind, uint64_t toke
     end_t *end = &world.ends[who];
     _Alignas(8) unsigned char bytes[sizeof(dr_prefix_t) + sizeof(dr_wire_ack_t)];
     dr_prefix_t *prefix = (dr_prefix_t *) bytes;
-    *prefix = (dr_prefix_t){.kind = (uint8_t) kind, .version = DR_WIRE_VERSION, .header_len = (uint8_t) len,
-                            .seq = htole64(token), .ack = htole32((uint32_t) end->stream->rx.next)};
     if (len > 0) {
         memcpy(bytes + sizeof(*prefix), header, len);
     }
-    dr_wire_seal(&end->out, prefix, sizeof(*prefix) + len);
+    dr_wire_write(&end->out, prefix, kind, 0, len, token, (uint32_t) end->stream->rx.next, 0, sizeof(*prefix) + len);
     transmit(who, path, bytes, sizeof(*prefix) + len);
 }
 
