@@ -19,7 +19,6 @@ p2p --mca pml dr --mca btl tcp,self
 p2p --mca pml dr --mca btl shm,tcp,self --mca pml_base_stripe all
 p2p --mca pml dr --mca btl udp,self
 p2p --mca pml dr --mca btl udp,shm,tcp,self --mca pml_base_stripe all
-p2p --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm $faults
 p2p --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm,tcp --mca btl_chaos_life 500 --mca btl_chaos_dead 500 --mca btl_chaos_loss 5000 --mca pml_base_stripe all
 comm --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm $faults
 coll --mca btl shm,self
