@@ -1,7 +1,8 @@
 #!/bin/sh
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # Jobs that processes ask for (MPI_Comm_spawn) over several hosts: the tests of mpi/spawn.c, where children are put,
-# and that nothing is left of them whoever dies.
+# and that nothing is left of them whoever dies. HAWSER_TEST_SOAK=N: N times as many deaths at some moment;
+# HAWSER_TEST_SEED chooses them.
 . "$top_srcdir/test/system/hosts_lib.sh"
 family=$top_builddir/test/mpi/spawn
 lab_up 3
@@ -23,7 +24,7 @@ run --host $three -n 1 "$family" tell 3 host=h3
 is "on a host that the info names" "$code $(tail -1 out)" "0 0:h3 1:h3 2:h3"
 run --host $three -n 1 "$family" tell 3 map_by=node
 is "one on each host" "$code $(tail -1 out)" "0 0:h1 1:h2 2:h3"
-run --host $three -n 2 "$family" tell 3
+run --host h1:1,h2:2,h3:2 -n 1 "$family" tell 3
 is "where slots are free" "$code $(tail -1 out | tr ' ' '\n' | sort | tr '\n' ' ')" "0 0:h2 1:h2 2:h3 "
 run --host h2:1,h3:1 -n 1 --tag-output "$family" tell 1 host=h3
 is "output from there" "$code $(sort out | tr '\n' ';')" "0 [1,0]<stdout>: 0:h3;[2,0]<stdout>: child 0 speaks;"
@@ -71,8 +72,9 @@ finish
 ok "mpirun killed: nothing left" gone_in_time
 
 # At any moment of a job's start, life and end.
+moments=$(for _ in $(seq "${HAWSER_TEST_SOAK:-1}"); do echo mpirun daemon; done)
 children_come() { [ -n "$(member_on h2 '[^1]*')" ]; }
-for what in mpirun daemon; do
+for what in $moments; do
     start --timeout 60 --host $three --map-by node -n 2 "$family" forever
     wait_for children_come
     draw 600

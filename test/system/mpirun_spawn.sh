@@ -1,7 +1,8 @@
 #!/bin/sh
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # Jobs that processes ask for (MPI_Comm_spawn): their output, what the user is told of them, and their end. What they
-# do among each other is in mpi/spawn.c.
+# do among each other is in mpi/spawn.c. HAWSER_TEST_SOAK=N: N times as many ends at some moment;
+# HAWSER_TEST_SEED chooses them.
 . "$top_srcdir/test/system/lib.sh"
 family=$top_builddir/test/mpi/spawn
 h=$(uname -n)
@@ -70,7 +71,8 @@ finish
 ok "mpirun killed: nothing left" wait_for nothing_left
 
 # At any moment of a job's start, life and end.
-for what in child mpirun signal; do
+moments=$(for _ in $(seq "${HAWSER_TEST_SOAK:-1}"); do echo child mpirun signal; done)
+for what in $moments; do
     start -n 2 "$family" forever
     wait_for child_of 2 >/dev/null
     draw 600
