@@ -140,7 +140,8 @@ static void describe_all(void)
 {
     for (unsigned id = 0; id < OPAL_ARCH_IDS; id++) {
         opal_arch_t *arch = &known[id];
-        uint8_t long_double = id & OPAL_ARCH_IEEE64 ? 8 : id & OPAL_ARCH_IEEE128 || !(id & OPAL_ARCH_ADDRESS32) ? 16 : 12;
+        bool is_short = !(id & OPAL_ARCH_IEEE128) && (id & OPAL_ARCH_ADDRESS32); /* as on i386 */
+        uint8_t long_double = id & OPAL_ARCH_IEEE64 ? 8 : is_short ? 12 : 16;
 
         *arch = external32;
         arch->big_endian = (id & OPAL_ARCH_BIG_ENDIAN) != 0;

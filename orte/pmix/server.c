@@ -319,8 +319,8 @@ int orte_pmix_server_start(orte_runtime_t *rt)
     }
     if (rc != PMIX_SUCCESS) {
         orte_report("can't start the PMIx server: %s%s", PMIx_Error_string(rc),
-                    any_interface_up() ? "" : ": not even the loopback interface is up, which libpmix needs "
-                                              "(ip link set lo up)");
+                    any_interface_up() ? "" : ": not even the loopback interface is up, which "
+                                              "libpmix needs (ip link set lo up)");
         return OPAL_ERR_NOT_AVAILABLE;
     }
     PMIx_Register_event_handler(&lost, 1, NULL, 0, connection_lost, NULL, NULL);

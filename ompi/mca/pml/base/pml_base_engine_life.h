@@ -116,8 +116,8 @@ static bool engine_comm_has(const ompi_communicator_t *comm, const ompi_proc_t *
     return false;
 }
 
-/* Take the posted receives that need the peer out of matching: those that name it, and of those from any source the ones
- * that are there when the communicator is first told of the loss. Later ones may be served by the others. */
+/* Take the posted receives that need the peer out of matching: those that name it, and of those from any source the
+ * ones that are there when the communicator is first told of the loss. Later ones may be served by the others. */
 static void engine_unpost_from(ompi_communicator_t *comm, const mca_pml_peer_t *peer, opal_list_t *failed)
 {
     mca_pml_comm_t *pc = comm->pml;
@@ -155,7 +155,8 @@ static void engine_fail_recvs(mca_pml_peer_t *peer)
     }
     while ((i = opal_list_pop(&failed))) {
         mca_pml_recv_t *recv = OPAL_CONTAINER_OF(i, mca_pml_recv_t, posted.item);
-        ompi_status_set(&recv->super.status, recv->src == MCA_PML_ANY ? MPI_ANY_SOURCE : recv->src, recv->tag == MCA_PML_ANY ? MPI_ANY_TAG : recv->tag, 0);
+        ompi_status_set(&recv->super.status, recv->src == MCA_PML_ANY ? MPI_ANY_SOURCE : recv->src,
+                        recv->tag == MCA_PML_ANY ? MPI_ANY_TAG : recv->tag, 0);
         recv->super.status.MPI_ERROR = MPI_ERR_OTHER;
         engine_recv_done(recv);
     }
@@ -406,8 +407,8 @@ static void engine_awaited_add(ompi_proc_t ***procs, size_t *count, ompi_proc_t 
     (*procs)[(*count)++] = proc;
 }
 
-/* Those that a communicator's receives have waited for since the last look; for one from any source, those that have been
- * talked to. */
+/* Those that a communicator's receives have waited for since the last look; for one from any source, those that have
+ * been talked to. */
 static void engine_awaited_in(ompi_communicator_t *comm, ompi_proc_t ***procs, size_t *count)
 {
     mca_pml_comm_t *pc = comm->pml;
@@ -450,8 +451,8 @@ static void engine_ask(mca_pml_peer_t *peer)
     mca_pml_peer_unlock(peer);
 }
 
-/* Who only receives would never learn that the sender is gone: a connection that was not made can't break, one whose other end
- * has vanished does not tell. So whoever waits long makes contact. */
+/* Who only receives would never learn that the sender is gone: a connection that was not made can't break, one whose
+ * other end has vanished does not tell. So whoever waits long makes contact. */
 static void engine_look_after_awaited(void)
 {
     ompi_proc_t **procs = NULL;
