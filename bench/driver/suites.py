@@ -71,8 +71,8 @@ SUITES = (
           sized=False),
     Suite("collectives", "shm", "collectives", "collective", ("kind", "ranks"), "us", "us", True,
           "Collectives of 8 B", ranks=(2, 8), sized=False),
-    Suite("overlap", "shm", "overlap", "overlap", ("kind", "tests"), "seen", "of its time", True,
-          "What can be seen of a non-blocking collective of 1 MiB beside computation of the same "
+    Suite("overlap", "shm", "overlap", "overlap", ("kind", "tests"), "seen_us", "us", True,
+          "Time that can be seen of a non-blocking collective of 1 MiB beside computation of the same "
           "length, in one piece or with 8 MPI_Test in it", sized=False),
     Suite("startup", "job", "startup", "", ("ranks",), "wall", "ms", True,
           "Start-up: wall time of a job that does nothing", ranks=(2, 16, 64), sized=False,
