@@ -5,6 +5,7 @@ dist_doc_DATA += \
     docs/direct-launch.md \
     docs/links.md \
     docs/performance.md \
+    docs/reliability.md \
     docs/rehearsing-failures.md \
     docs/running.md \
     docs/testing.md
