@@ -26,8 +26,8 @@
  * iSCSI (RFC 3720, appendix B.4): it catches any burst of up to 32 bits and any three bits up to 2^31 bits, and misses
  * other damage once in 2^32.
  *
- * Kernels of our own: on a Sapphire Rapids core at 2.6 GHz the fastest takes 92 GB/s in the cache, and 86 with a copy, where
- * crc32_iscsi() of ISA-L 2.30 takes 80, and 57 with a memcpy before it in pieces of any size (bench/src/checksum.c).
+ * Kernels of our own: on a Sapphire Rapids core the fastest takes 92 GB/s in the cache, and 78 with a copy, where
+ * crc32_iscsi() of ISA-L 2.30 takes 80, and 57 with a memcpy before it in pieces of any size (docs/performance.md).
  */
 typedef enum opal_checksum_kind {
     OPAL_CHECKSUM_NONE,
