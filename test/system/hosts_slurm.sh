@@ -24,21 +24,32 @@ is "ranks on all hosts of the allocation" "$code $(sort -n out | tr '\n' ' ')" \
     "0 $(seq 0 7 | sed 's/$/ of 8/' | tr '\n' ' ')"
 allocated 3 3 hostname
 is "one on each" "$code $(sort -u out | wc -l)" "0 3"
+allocated 4 8 --mca oob_radix 1 "$client" exchange
+is "daemons that start others" "$code $(sort -n out | tr '\n' ' ')" "0 $(seq 0 7 | sed 's/$/ of 8/' | tr '\n' ' ')"
+ok "none of them stays" wait_for gone
 head -c 3000000 /dev/urandom >in
 allocated 2 2 --map-by node --stdin all cksum <in
 is "standard input" "$(sort -u out)" "$(cksum <in)"
 allocated 2 2 --map-by node sh -c 'test $PMIX_RANK = 1 && exit 7; sleep 1000'
 is "exit code of a rank" "$code $(grep -c 'rank 1 .* exited with code 7' err)" "7 1"
 ok "nothing left" wait_for gone
-slurm exec salloc -Q -N 3 -n 3 "$real_mpirun" --map-by node sh -c ': >up.$PMIX_RANK; sleep 1000' >out 2>err &
-pid=$!
 up() { [ -e up.0 ] && [ -e up.1 ] && [ -e up.2 ]; }
-wait_for up
-kill -9 "$(lab ps h2 | awk '/orted --orders/ { print $2 }' | while read -r candidate; do
-    grep -q reaper "/proc/$candidate/comm" || echo "$candidate"; done | tail -n 1)"
-finish
+# The daemon of h2 dies; arguments are mpirun's.
+kill_daemon() {
+    rm -f up.*
+    slurm exec salloc -Q -N 3 -n 3 "$real_mpirun" --map-by node "$@" sh -c ': >up.$PMIX_RANK; sleep 1000' >out 2>err &
+    pid=$!
+    wait_for up
+    kill -9 "$(lab ps h2 | awk '/orted --orders/ && !/srun/ { print $2 }' | while read -r candidate; do
+        grep -q reaper "/proc/$candidate/comm" || echo "$candidate"; done | tail -n 1)"
+    finish
+}
+kill_daemon
 is "kill -9 of a daemon" "$code $(grep -c 'daemon on host h2 is lost' err)" "125 1"
 ok "nothing left of that" wait_for gone
+kill_daemon --mca oob_radix 1
+is "kill -9 of one that has started another" "$code $(grep -c 'daemon on host h2 is lost' err)" "125 1"
+ok "nothing left of that, either" wait_for gone
 allocated 2 2 --prefix /nowhere true
 is "a missing orted" "$code $(grep -c '/nowhere/bin/orted' err)" "1 1"
 slurm down >/dev/null

@@ -38,7 +38,7 @@ typedef struct {
     int priority;
     /* NULL: usable here. Else why not: a clause for the user. */
     const char *(*unusable)(void);
-    /* One agent starts all daemons at once, and all of them are children of mpirun. */
+    /* One agent starts all children of mpirun, or of a daemon, at once. */
     bool all_at_once;
     /* Agents that may be under way at a time. */
     int (*concurrency)(void);

@@ -330,7 +330,7 @@ static int spawn_agent(agent_t *agent, char **argv)
     return rc;
 }
 
-/* Begin with daemon `index` (and all that follow, if the component takes all at once). */
+/* Begin with daemon `index` (and all our children that follow, if the component takes them at once). */
 static int start_one(orte_plm_t *plm, uint32_t index)
 {
     uint32_t count = plm->module->all_at_once ? plm->end - index : 1;

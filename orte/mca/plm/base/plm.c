@@ -137,11 +137,11 @@ static int put_orted(orte_plm_orders_t *orders, const orte_runtime_t *rt)
 }
 
 static int make_orders(orte_plm_orders_t *orders, const orte_runtime_t *rt, const char *component,
-                       const orte_plm_module_t *module, const uint8_t *key)
+                       const uint8_t *key)
 {
     *orders = (orte_plm_orders_t){
         .count = rt->ndaemons,
-        .radix = module->all_at_once ? rt->ndaemons : orte_oob_radix(),
+        .radix = orte_oob_radix(),
         .session = strdup(rt->session->id),
         .component = strdup(component),
         .verbose = rt->opt.verbose,
@@ -161,16 +161,15 @@ static int launch(orte_runtime_t *rt)
     uint8_t key[ORTE_OOB_KEY_BYTES];
     orte_plm_orders_t orders;
     const char *component, *contact;
-    const orte_plm_module_t *module = orte_plm_select(NULL, &component);
 
-    if (module == NULL) {
+    if (orte_plm_select(NULL, &component) == NULL) {
         return OPAL_ERR_NOT_AVAILABLE;
     }
     for (int i = 0; i < rt->nnodes; i++) {
         rt->nodes[i]->daemon = rt->nodes[i]->local ? 0 : rt->ndaemons++;
     }
     if (orte_oob_key_create(key) != OPAL_SUCCESS ||
-        make_orders(&orders, rt, component, module, key) != OPAL_SUCCESS) {
+        make_orders(&orders, rt, component, key) != OPAL_SUCCESS) {
         orte_report("can't prepare the start of daemons: no memory or no random numbers");
         return OPAL_ERR_OUT_OF_RESOURCE;
     }

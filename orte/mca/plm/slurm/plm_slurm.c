@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starts daemons inside an allocation of Slurm's: one srun with one task on each node, without a PMI
- * of its own. All tasks read the same orders; each finds itself by its node's name. All daemons are
- * children of mpirun in the tree, since none knows where another listens.
+ * Starts daemons inside an allocation of Slurm's, without a PMI of its own: mpirun, and each daemon that has children in the
+ * tree, starts all of them by one srun with one task on each node. These tasks read the same orders; each finds itself by its
+ * node's name.
  */
 #include "orte/mca/plm/plm.h"
 
