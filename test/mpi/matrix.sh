@@ -45,7 +45,8 @@ topo --mca btl tcp,self
 lost --mca btl tcp,self
 lost --mca pml dr
 foreign --mca btl tcp,self
-lost --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 7
+# chaos holds the last words of the killed process, which die with it.
+lost:strangers --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 7
 partitioned --mca btl tcp,self
 partitioned:shapes --mca pml chaos --mca btl shm,self --mca opal_progress_thread 1 --mca pml_chaos_seed 7
 partitioned:matching --mca pml chaos --mca btl shm,self --mca opal_progress_thread 1 --mca pml_chaos_seed 7

@@ -57,7 +57,8 @@ static int poll_claimed(void *context)
 {
     (void) context;
     if (OPAL_LIKELY(!atomic_load_explicit(&claimed, memory_order_relaxed))) {
-        if (atomic_load_explicit(&under_way, memory_order_relaxed) == 0 && ++idle_rounds == IDLE_ROUNDS) {
+        if (atomic_load_explicit(&under_way, memory_order_relaxed) == 0 && ++idle_rounds == IDLE_ROUNDS &&
+            atomic_load_explicit(&poller, memory_order_acquire)) { /* it polls before need_poller() knows it */
             be_idle();
         }
         return 0;
