@@ -80,12 +80,13 @@ static OPAL_NOINLINE int shm_ring_door(mca_btl_endpoint_t *ep)
     return MCA_SUCCESS;
 }
 
-/* The way of the smallest messages makes no call and keeps nothing in memory. */
+/* The way of the smallest messages makes no call and keeps nothing in memory. `special` goes first: with threads the rest is
+ * looked at under the lock. */
 int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
                            const void *payload, size_t len)
 {
-    if (OPAL_UNLIKELY(header_len != SHM_USUAL_HEADER || len > SHM_LINE - SHM_WORD - SHM_USUAL_HEADER || ep->room == 0 ||
-                      ep->clean <= 1 || atomic_load_explicit(&ep->special, memory_order_relaxed))) {
+    if (OPAL_UNLIKELY(atomic_load_explicit(&ep->special, memory_order_relaxed) || header_len != SHM_USUAL_HEADER ||
+                      len > SHM_LINE - SHM_WORD - SHM_USUAL_HEADER || ep->room == 0 || ep->clean <= 1)) {
         return shm_send_short_any(ep, header, header_len, payload, len);
     }
     const unsigned char *line = ep->line;

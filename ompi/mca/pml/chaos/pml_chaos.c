@@ -57,7 +57,9 @@ static bool hold(mca_pml_peer_t *peer, mca_pml_link_t *link, fate_t fate, const 
     }
     *h = (held_t){.peer = peer, .link = link, .fate = fate, .due = now_round + 1 + draw(ROUNDS_MAX), .len = len};
     unsigned char *at = h->bytes;
-    memcpy(at, hdr, hdr_len);
+    if (hdr_len > 0) {
+        memcpy(at, hdr, hdr_len);
+    }
     at += hdr_len;
     for (size_t i = 0; i < pieces; i++) {
         if (iov[i].iov_len > 0) {
