@@ -6,7 +6,7 @@
  *   code N         the last rank ends with this code after MPI_Finalize
  *   abort N        the last rank calls MPI_Abort, while the others wait
  *   kill           the last rank is killed by SIGKILL, while the others wait
- *   awaited        the same, while the others only receive from it
+ *   awaited        the same, while the others only receive from it; each of them makes a file up.RANK first
  *   end            after a message round, rank 0 prints how many ms MPI_Finalize took
  *   talk           messages of all lengths go round without end; each rank makes a file up.RANK first */
 #include <mpi.h>
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static int rank, size;
 
@@ -79,15 +80,21 @@ static void wait_for_ever(void)
     }
 }
 
+static bool tell_up(void)
+{
+    char name[32];
+    snprintf(name, sizeof name, "up.%d", rank);
+    FILE *file = fopen(name, "w");
+    return file && fclose(file) == 0;
+}
+
 static void talk(void)
 {
     enum { LONGEST = 1 << 20 };
-    char *out = calloc(1, LONGEST), *in = malloc(LONGEST), name[32];
+    char *out = calloc(1, LONGEST), *in = malloc(LONGEST);
     int next = (rank + 1) % size, previous = (rank + size - 1) % size;
     MPI_Barrier(MPI_COMM_WORLD);
-    snprintf(name, sizeof name, "up.%d", rank);
-    FILE *file = fopen(name, "w");
-    if (file && fclose(file) == 0) {
+    if (tell_up()) {
         for (int length = 1;; length = length < LONGEST ? length * 2 : 1) {
             MPI_Sendrecv(out, length, MPI_BYTE, next, 0, in, length, MPI_BYTE, previous, 0, MPI_COMM_WORLD,
                          MPI_STATUS_IGNORE);
@@ -95,11 +102,24 @@ static void talk(void)
     }
 }
 
-/* Without having talked to it. */
+/* Without having talked to it. What the others tell each other says that the start is over: a launcher that has lost
+ * a process before does not end it. */
 static void wait_for_last(void)
 {
-    int word;
+    int word, others = size - 1;
+    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % others, 0, &word, 1, MPI_INT, (rank + others - 1) % others, 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    tell_up();
     MPI_Recv(&word, 1, MPI_INT, size - 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void await_up(int r)
+{
+    char name[32];
+    snprintf(name, sizeof name, "up.%d", r);
+    while (access(name, F_OK) != 0) {
+        nanosleep(&(struct timespec) {.tv_nsec = 10000000}, NULL);
+    }
 }
 
 static double now_ms(void)
@@ -141,6 +161,9 @@ int main(int argc, char **argv)
     } else if (strcmp(what, "talk") == 0) {
         talk();
     } else if (strcmp(what, "awaited") == 0 && last) {
+        for (int r = 0; r < rank; r++) {
+            await_up(r);
+        }
         raise(SIGKILL);
     } else if (strcmp(what, "awaited") == 0) {
         wait_for_last();
