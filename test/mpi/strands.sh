@@ -7,6 +7,7 @@ here=${top_builddir:-..}/test/mpi
 top=${top_srcdir:-../..}
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
+trap 'exit 143' TERM INT HUP
 mkdir -p "$dir/include/hawser"
 cp "$top/ompi/include/hawser/btl.h" "$top/opal/include/hawser/component.h" "$dir/include/hawser"
 ${CC:-cc} -std=c11 -D_DEFAULT_SOURCE -O2 -g -Wall -Wextra -Werror -fPIC -shared -fvisibility=hidden \

@@ -14,6 +14,7 @@ export TMPDIR HAWSER_TEST_MARK="$mark"
 unset OMP_NUM_THREADS
 cd "$work" || exit 99
 trap 'rm -rf "$work" "$TMPDIR"' EXIT
+trap 'exit 143' TERM INT HUP
 
 # ok DESCRIPTION COMMAND...: the command must succeed.
 ok() {

@@ -351,8 +351,10 @@ int mca_btl_shm_register_mem(mca_btl_module_t *module, void *addr, size_t len,
                              uint8_t key[MCA_BTL_KEY_MAX], size_t *key_len,
                              mca_btl_registration_t **registration);
 void mca_btl_shm_deregister_mem(mca_btl_module_t *module, mca_btl_registration_t *registration);
-/* Can this process move data to and from the peer's memory? */
-bool mca_btl_shm_cma_usable(mca_btl_endpoint_t *ep);
+/* Can this process move data to and from the peer's memory? MCA_SUCCESS, or why not. */
+int mca_btl_shm_cma_ready(mca_btl_endpoint_t *ep);
+/* Move bytes between `here` and `there` in the peer's memory. False: not permitted, or no memory there; errno. */
+bool mca_btl_shm_cma_move(mca_btl_endpoint_t *ep, shm_cma_call_t call, uint64_t here, uint64_t there, uint64_t len);
 /* Say in the limits that single copy is there. */
 void mca_btl_shm_cma_offer(shm_module_t *m);
 

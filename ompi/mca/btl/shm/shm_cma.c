@@ -50,12 +50,7 @@ static bool shm_cma_is_peer(mca_btl_endpoint_t *ep)
     return ep->cma_proved;
 }
 
-bool mca_btl_shm_cma_usable(mca_btl_endpoint_t *ep)
-{
-    return !ep->no_cma && mca_btl_shm_params.single_copy != SHM_COPY_NEVER && shm_cma_is_peer(ep);
-}
-
-static int shm_cma_ready(mca_btl_endpoint_t *ep)
+int mca_btl_shm_cma_ready(mca_btl_endpoint_t *ep)
 {
     if (ep->no_cma || mca_btl_shm_params.single_copy == SHM_COPY_NEVER) {
         return MCA_ERR_NOT_AVAILABLE;
@@ -67,21 +62,32 @@ static int shm_cma_ready(mca_btl_endpoint_t *ep)
 }
 
 /* The kernel may move less than asked for: go on where it stopped. */
+bool mca_btl_shm_cma_move(mca_btl_endpoint_t *ep, shm_cma_call_t call, uint64_t here, uint64_t there, uint64_t len)
+{
+    while (len > 0) {
+        struct iovec local = {.iov_base = (void *)(uintptr_t)here, .iov_len = len};
+        struct iovec remote = {.iov_base = (void *)(uintptr_t)there, .iov_len = len};
+        ssize_t n = call(ep->segment.id.pid, &local, 1, &remote, 1, 0);
+        if (n <= 0) {
+            errno = n < 0 ? errno : EFAULT;
+            return false;
+        }
+        here += (uint64_t)n;
+        there += (uint64_t)n;
+        len -= (uint64_t)n;
+    }
+    return true;
+}
+
 static int shm_cma(mca_btl_endpoint_t *ep, const mca_btl_descriptor_t *desc, uint64_t remote,
                    shm_cma_call_t call)
 {
     for (uint32_t i = 0; i < desc->iov_count; i++) {
-        struct iovec local = desc->iov[i];
-        while (local.iov_len > 0) {
-            struct iovec there = {.iov_base = (void *)(uintptr_t)remote, .iov_len = local.iov_len};
-            ssize_t n = call(ep->segment.id.pid, &local, 1, &there, 1, 0);
-            if (n <= 0) {
-                return shm_cma_refused(ep, n < 0 ? errno : EFAULT);
-            }
-            local.iov_base = (char *)local.iov_base + n;
-            local.iov_len -= (size_t)n;
-            remote += (uint64_t)n;
+        const struct iovec *local = &desc->iov[i];
+        if (!mca_btl_shm_cma_move(ep, call, (uint64_t)(uintptr_t)local->iov_base, remote, local->iov_len)) {
+            return shm_cma_refused(ep, errno);
         }
+        remote += local->iov_len;
     }
     return 1;
 }
@@ -89,14 +95,14 @@ static int shm_cma(mca_btl_endpoint_t *ep, const mca_btl_descriptor_t *desc, uin
 int mca_btl_shm_put(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key)
 {
     (void)key;
-    int rc = shm_cma_ready(ep);
+    int rc = mca_btl_shm_cma_ready(ep);
     return rc == MCA_SUCCESS ? shm_cma(ep, desc, remote, process_vm_writev) : rc;
 }
 
 int mca_btl_shm_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key)
 {
     (void)key;
-    int rc = shm_cma_ready(ep);
+    int rc = mca_btl_shm_cma_ready(ep);
     if (rc == MCA_SUCCESS && desc->iov_count == 1 && desc->iov[0].iov_len >= mca_btl_shm_params.share_min
         && !ep->module->services->oversubscribed) {
         rc = mca_btl_shm_share_get(ep, desc, remote);

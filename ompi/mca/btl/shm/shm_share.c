@@ -8,7 +8,6 @@
  * The copy is complete when all chunks are claimed and the sender's are done: nothing is written to the receiver's buffer
  * later. A sender that comes late finds the claim closed, or of another generation, and leaves.
  */
-#include <inttypes.h>
 #include <sys/uio.h>
 #include "ompi/mca/btl/shm/shm.h"
 #include "ompi/mca/btl/shm/shm_ring.h"
@@ -40,23 +39,6 @@ static int64_t share_take(shm_job_t *job, uint32_t generation)
     return (uint32_t)claim;
 }
 
-/* Move bytes between [here] and [there] of a process; the kernel may move less than asked for. */
-static bool share_move(shm_cma_call_t call, pid_t pid, uint64_t here, uint64_t there, uint64_t len)
-{
-    while (len > 0) {
-        struct iovec local = {.iov_base = (void *)(uintptr_t)here, .iov_len = len};
-        struct iovec remote = {.iov_base = (void *)(uintptr_t)there, .iov_len = len};
-        ssize_t n = call(pid, &local, 1, &remote, 1, 0);
-        if (n <= 0) {
-            return false;
-        }
-        here += (uint64_t)n;
-        there += (uint64_t)n;
-        len -= (uint64_t)n;
-    }
-    return true;
-}
-
 static uint64_t share_len(uint64_t length, uint32_t chunk, int64_t i)
 {
     uint64_t left = length - (uint64_t)i * chunk;
@@ -67,16 +49,15 @@ static uint64_t share_len(uint64_t length, uint32_t chunk, int64_t i)
 
 void mca_btl_shm_share_help(mca_btl_endpoint_t *ep, uint32_t index, uint32_t generation)
 {
-    if (index >= SHM_JOBS || !ep->segment.base || !mca_btl_shm_cma_usable(ep)) {
+    if (index >= SHM_JOBS || !ep->segment.base || mca_btl_shm_cma_ready(ep) != MCA_SUCCESS) {
         return;
     }
     shm_job_t *job = &shm_header_of(&ep->segment)->jobs[index];
     int64_t i;
     while ((i = share_take(job, generation)) >= 0) { /* from here on the job stays until it is counted as done */
-        uint64_t at = (uint64_t)i * job->chunk;
-        if (at >= job->length ||
-            !share_move(process_vm_writev, ep->segment.id.pid, job->from + at, job->to + at,
-                        share_len(job->length, job->chunk, i))) {
+        uint64_t length = job->length, at = (uint64_t)i * job->chunk;
+        if (at >= length || !mca_btl_shm_cma_move(ep, process_vm_writev, job->from + at, job->to + at,
+                                                  share_len(length, job->chunk, i))) {
             atomic_store_explicit(&job->failed, 1, memory_order_relaxed);
         }
         atomic_fetch_add_explicit(&job->done, 1, memory_order_release);
@@ -139,7 +120,7 @@ static int share_end(shm_module_t *m, shm_share_t *share)
         rc = MCA_ERR_UNREACHABLE; /* it died */
     } else if (atomic_load_explicit(&job->failed, memory_order_relaxed)) {
         share->ep->no_share = true;
-        rc = share_move(process_vm_readv, share->ep->segment.id.pid, job->to, job->from, job->length)
+        rc = mca_btl_shm_cma_move(share->ep, process_vm_readv, job->to, job->from, job->length)
                  ? MCA_SUCCESS : MCA_ERR_NOT_AVAILABLE;
     }
     atomic_store_explicit(&share->busy, false, memory_order_release);
@@ -212,8 +193,8 @@ int mca_btl_shm_share_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, ui
     bool failed = !share_ask(ep, (uint32_t)(share - m->shares), generation);
     for (int64_t i; !failed && (i = share_take(job, generation)) >= 0; mine++) {
         uint64_t at = (uint64_t)i * job->chunk;
-        failed = !share_move(process_vm_readv, ep->segment.id.pid, local + at, remote + at,
-                             share_len(length, job->chunk, i));
+        failed = !mca_btl_shm_cma_move(ep, process_vm_readv, local + at, remote + at,
+                                       share_len(length, job->chunk, i));
     }
     uint32_t taken = share_close(job, generation);
     share->theirs = taken - mine;
