@@ -51,7 +51,7 @@ static inline void engine_fill_match(mca_pml_peer_t *peer, mca_pml_hdr_match_t *
                                      const ompi_communicator_t *comm, int tag, uint32_t seq)
 {
     uint32_t consumed = engine_tell_consumed(peer);
-    uint64_t words[3] = {htole64((uint64_t) consumed << 32 | type), comm->pml->origin,
+    uint64_t words[3] = {htole64((uint64_t) consumed << 32 | ENGINE_ARCH_HOST << 16 | type), comm->pml->origin,
                          htole64((uint64_t) seq << 32 | (uint32_t) tag)};
     opal_copy_words3(hdr, words);
 }
