@@ -169,7 +169,8 @@ static void open_up(dr_path_t *p, uint32_t span)
     }
 }
 
-/* A record is acknowledged. If it went once, it is known over which path it came (Karn). */
+/* A record is acknowledged. If it went once, it is known over which path it came (Karn); how long that took is not
+ * known if what brought the news is the answer to another record's repeat. */
 static void acknowledge(dr_stream_t *s, dr_record_t *r, uint64_t now, opal_list_t *done)
 {
     dr_path_t *p = &s->paths[r->path];
@@ -179,7 +180,7 @@ static void acknowledge(dr_stream_t *s, dr_record_t *r, uint64_t now, opal_list_
         off_path(s, r);
         if (r->tries == 1) {
             path_works(p, now);
-            if (r->sent > 0 && now > r->sent) {
+            if (r->sent > 0 && now > r->sent && (int32_t) (r->number - p->stale) > 0) {
                 note_rtt(p, now - r->sent);
             }
         } else {
@@ -468,6 +469,7 @@ static void timed_out(dr_stream_t *s, unsigned path, uint64_t now)
     dr_path_t *p = &s->paths[path];
     p->timeouts++;
     p->vain += p->vain < UINT8_MAX;
+    p->stale = p->number;
     p->since = now;
     congested(p);
     if (p->state == DR_PATH_UP && p->vain >= s->params->suspect_after) {

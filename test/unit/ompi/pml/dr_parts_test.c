@@ -157,6 +157,31 @@ static void test_round_trips(void)
     dr_stream_fini(&s);
 }
 
+/* One of two is lost, and so is the answer to the other: the news of both comes with the repeat, long after. */
+static void test_stale_round_trip(void)
+{
+    dr_stream_t s;
+    dr_record_t r[3];
+    opal_list_t done = OPAL_LIST_INIT(done);
+    make(&s, 1, false);
+    uint64_t now = 1;
+    dr_stream_send(&s, &r[0], 0, 10, 100, now);
+    now += MS;
+    dr_stream_take_cumulative(&s, s.next, now, &done);
+    dr_stream_send(&s, &r[1], 0, 10, 100, now);
+    dr_stream_send(&s, &r[2], 0, 10, 100, now);
+    while (opal_list_is_empty(&s.lost)) {
+        now += MS;
+        dr_stream_tick(&s, now);
+    }
+    dr_stream_resend(&s, &r[1], 0, now);
+    uint64_t rto = dr_stream_rto(&s, &s.paths[0]);
+    dr_stream_take_cumulative(&s, s.next, now + MS, &done);
+    TAP_OK(s.paths[0].srtt == MS && dr_stream_rto(&s, &s.paths[0]) < rto,
+           "an answer that came with that to a repeat says nothing of round trips");
+    dr_stream_fini(&s);
+}
+
 /* A receiver that computes: the sender's timers must not flood it. */
 static void test_busy_receiver(void)
 {
@@ -317,6 +342,7 @@ int main(void)
     test_ack_wire();
     test_wheel();
     test_round_trips();
+    test_stale_round_trip();
     test_busy_receiver();
     test_silence();
     test_paths();
