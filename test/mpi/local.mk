@@ -71,3 +71,6 @@ mpi_dr_LDADD = $(ompi_lib)
 check_SCRIPTS += mpi/dr.sh
 mpi/dr.log: mpi/dr$(EXEEXT)
 EXTRA_DIST += mpi/dr.sh
+# All of them over pml/dr.
+check_SCRIPTS += mpi/dr_suite.sh
+EXTRA_DIST += mpi/dr_suite.sh

@@ -23,7 +23,6 @@ p2p --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm,tcp --mca btl_cha
 comm --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm $faults
 coll --mca btl shm,self
 coll --mca btl tcp,self
-# A process of its barrier test waits outside MPI, while what chaos holds must go on.
 coll --mca pml chaos --mca btl shm,tcp,self --mca pml_base_stripe all --mca pml_chaos_seed 4 --mca opal_progress_thread 1
 coll --mca pml dr --mca btl shm,tcp,self
 coll_requests:moves-5 --mca btl tcp,self

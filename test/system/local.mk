@@ -32,6 +32,8 @@ EXTRA_DIST += system/lab.sh lab/lab lab/traffic
 # Two links between two hosts of the lab, slowed down, cut and mended.
 check_SCRIPTS += system/links.sh system/dr_lossy.sh
 EXTRA_DIST += system/links.sh system/dr_lossy.sh
+# In test/soak only.
+EXTRA_DIST += system/mpi4py_lossy.sh
 
 # Placement on hosts of the lab.
 check_SCRIPTS += system/place.sh
