@@ -22,6 +22,21 @@
 
 ompi_communicator_t ompi_comm_world, ompi_comm_self;
 
+/* Processes of our own job differ from us only where the launcher says so. */
+static bool has_foreigners(const ompi_group_t *group)
+{
+    if (ompi_job_own.mixed) {
+        return true;
+    }
+    for (int32_t i = 0; i < group->size; i++) {
+        uint32_t index = ompi_group_world_rank(group, i);
+        if (index >= ompi_job_own.size && ompi_proc_is_foreign(index)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void set_up(ompi_communicator_t *comm, ompi_group_t *local_group, ompi_group_t *remote_group)
 {
     memset(comm, 0, sizeof *comm);
@@ -29,6 +44,9 @@ static void set_up(ompi_communicator_t *comm, ompi_group_t *local_group, ompi_gr
     atomic_init(&comm->refs, 1);
     comm->context = NO_CONTEXT;
     comm->flags = remote_group ? OMPI_COMM_INTER : 0;
+    if (has_foreigners(local_group) || (remote_group && has_foreigners(remote_group))) {
+        comm->flags |= OMPI_COMM_MIXED;
+    }
     comm->local_group = local_group;
     comm->remote_group = remote_group ? remote_group : local_group;
     ompi_group_retain(comm->local_group);

@@ -26,6 +26,7 @@ enum {
     OMPI_COMM_ASSERT_NO_ANY_SOURCE = 1u << 4,
     OMPI_COMM_ASSERT_EXACT_LENGTH = 1u << 5,
     OMPI_COMM_ASSERT_ALLOW_OVERTAKE = 1u << 6,
+    OMPI_COMM_MIXED = 1u << 7, /* numbers may look otherwise in some process than in others */
 };
 
 struct ompi_communicator_t {
@@ -59,6 +60,12 @@ static inline int32_t ompi_comm_size(const ompi_communicator_t *comm)
 static inline bool ompi_comm_is_inter(const ompi_communicator_t *comm)
 {
     return comm->flags & OMPI_COMM_INTER;
+}
+/* Then nobody may pass on another's bytes: each message must be received as what it is. The same answer in
+ * all its processes. */
+static inline bool ompi_comm_is_mixed(const ompi_communicator_t *comm)
+{
+    return comm->flags & OMPI_COMM_MIXED;
 }
 /* The process to which messages for `rank` go. */
 static inline ompi_proc_t *ompi_comm_peer(const ompi_communicator_t *comm, int32_t rank)

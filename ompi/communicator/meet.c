@@ -14,7 +14,7 @@
 #include "ompi/mca/coll/coll.h"
 
 /* Version of the texts: both sides must be of the same. */
-#define GREETING "hawser-meet-1"
+#define GREETING "hawser-meet-2"
 
 /* ---- Who is there ---- */
 
@@ -28,12 +28,14 @@ static int read_greeting(const char *text, other_t *other)
 {
     char nspace[512];
     uint32_t rank, size;
-    if (sscanf(text, GREETING " %511s %" SCNu32 " %" SCNu32 " %" SCNu32, nspace, &rank, &size,
-               &other->salt) != 4 || rank >= size) {
+    uint16_t arch;
+    unsigned mixed;
+    if (sscanf(text, GREETING " %511s %" SCNu32 " %" SCNu32 " %" SCNu16 " %u %" SCNu32, nspace,
+               &rank, &size, &arch, &mixed, &other->salt) != 6 || rank >= size || mixed > 1) {
         return ompi_error(MPI_ERR_OTHER, "the other side does not speak as this version of Hawser "
                           "does (it says \"%.60s\")", text);
     }
-    const ompi_job_t *job = ompi_job_meet(nspace, size);
+    const ompi_job_t *job = ompi_job_meet(nspace, size, arch, mixed);
     if (!job) {
         return MPI_ERR_NO_MEM;
     }
@@ -50,8 +52,9 @@ static int swap_names(const ompi_meeting_t *meeting, other_t *other)
     if (getrandom(&salt, sizeof salt, 0) != (ssize_t) sizeof salt) {
         return ompi_error(MPI_ERR_OTHER, "the system gives no random numbers");
     }
-    if (asprintf(&mine, GREETING " %s %" PRIu32 " %" PRIu32 " %" PRIu32, ompi_rte.nspace,
-                 ompi_rte.rank, ompi_rte.size, salt) < 0) {
+    if (asprintf(&mine, GREETING " %s %" PRIu32 " %" PRIu32 " %" PRIu16 " %u %" PRIu32,
+                 ompi_rte.nspace, ompi_rte.rank, ompi_rte.size, ompi_job_own.arch,
+                 (unsigned) ompi_job_own.mixed, salt) < 0) {
         return MPI_ERR_NO_MEM;
     }
     int rc = meeting->swap(meeting->context, mine, &theirs);

@@ -55,14 +55,35 @@ static int64_t number_of(jobs_t *jobs, uint32_t index)
     return jobs->count++;
 }
 
+/* A job's size and, above it, how numbers look there. */
+static int64_t describe(const ompi_job_t *job)
+{
+    return (int64_t) ((uint64_t) job->mixed << 48 | (uint64_t) job->arch << 32 | job->size);
+}
+
+/* Words travel as numbers: bytes stand in them from the lowest on, whatever the order in memory. */
+static void write_bytes(int64_t *to, const char *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        to[i / WORD] |= (int64_t) ((uint64_t) (unsigned char) bytes[i] << 8 * (i % WORD));
+    }
+}
+
+static void read_bytes(char *bytes, const int64_t *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bytes[i] = (char) ((uint64_t) from[i / WORD] >> 8 * (i % WORD));
+    }
+}
+
 static int64_t *write_jobs(const jobs_t *jobs, int64_t *at)
 {
     *at++ = jobs->count;
     for (int64_t i = 0; i < jobs->count; i++) {
         size_t bytes = strlen(jobs->list[i]->nspace);
-        *at++ = jobs->list[i]->size;
+        *at++ = describe(jobs->list[i]);
         *at++ = (int64_t) bytes;
-        memcpy(at, jobs->list[i]->nspace, bytes);
+        write_bytes(at, jobs->list[i]->nspace, bytes);
         at += words_of((int64_t) bytes);
     }
     return at;
@@ -105,16 +126,18 @@ static int read_jobs(const ompi_roster_t *roster, jobs_t *jobs, int64_t *at)
         if (roster->len - *at < 2) {
             return refuse();
         }
-        int64_t size = roster->words[*at], bytes = roster->words[*at + 1];
+        uint64_t word = (uint64_t) roster->words[*at];
+        uint32_t size = (uint32_t) word;
+        int64_t bytes = roster->words[*at + 1];
         *at += 2;
-        if (size < 1 || size > INT32_MAX || bytes < 1 || bytes > NAME_MAX_BYTES ||
+        if (size < 1 || size > INT32_MAX || word >> 49 || bytes < 1 || bytes > NAME_MAX_BYTES ||
             roster->len - *at < words_of(bytes)) {
             return refuse();
         }
-        memcpy(name, roster->words + *at, (size_t) bytes);
+        read_bytes(name, roster->words + *at, (size_t) bytes);
         name[bytes] = '\0';
         *at += words_of(bytes);
-        jobs->list[i] = ompi_job_meet(name, (uint32_t) size);
+        jobs->list[i] = ompi_job_meet(name, size, (uint16_t) (word >> 32), word >> 48);
         if (!jobs->list[i]) {
             return MPI_ERR_NO_MEM;
         }

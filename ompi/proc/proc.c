@@ -2,6 +2,8 @@
 /* Tables of the jobs and their processes; a process's entry is made when somebody asks for it. */
 #include "ompi/proc/proc.h"
 
+#include "opal/datatype/arch.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +37,8 @@ static void tear_down(ompi_job_t *job)
 int ompi_proc_init(void)
 {
     int rc = set_up(&ompi_job_own, ompi_rte.nspace, ompi_rte.size, 0);
+    ompi_job_own.arch = opal_arch_id(opal_arch_local());
+    ompi_job_own.mixed = ompi_rte.mixed;
     if (rc != OPAL_SUCCESS) {
         tear_down(&ompi_job_own);
     }
@@ -83,7 +87,7 @@ static bool has_hash(uint32_t hash)
 }
 
 /* With the lock held. */
-static ompi_job_t *add_job(const char *nspace, uint32_t size)
+static ompi_job_t *add_job(const char *nspace, uint32_t size, uint16_t arch, bool mixed)
 {
     ompi_job_t *last = newest();
     uint64_t first = last ? (uint64_t) last->first + last->size : ompi_job_own.size;
@@ -97,17 +101,19 @@ static ompi_job_t *add_job(const char *nspace, uint32_t size)
         free(job);
         return NULL;
     }
+    job->arch = arch;
+    job->mixed = mixed;
     job->next = last;
     atomic_store_explicit(&others, job, memory_order_release);
     return job;
 }
 
-const ompi_job_t *ompi_job_meet(const char *nspace, uint32_t size)
+const ompi_job_t *ompi_job_meet(const char *nspace, uint32_t size, uint16_t arch, bool mixed)
 {
     pthread_mutex_lock(&lock);
     ompi_job_t *job = find_job(nspace);
     if (!job) {
-        job = add_job(nspace, size);
+        job = add_job(nspace, size, arch, mixed);
     }
     pthread_mutex_unlock(&lock);
     return job && job->size == size ? job : NULL;
@@ -123,6 +129,12 @@ const ompi_job_t *ompi_job_of_index(uint32_t index)
         job = job->next;
     }
     return job;
+}
+
+bool ompi_proc_is_foreign(uint32_t index)
+{
+    const ompi_job_t *job = ompi_job_of_index(index);
+    return job->mixed || job->arch != ompi_job_own.arch;
 }
 
 /* ---- Processes ---- */

@@ -31,6 +31,8 @@ typedef struct ompi_job {
     uint32_t hash;             /* upper half of its processes' names */
     uint32_t size;
     uint32_t first;            /* index of its rank 0 */
+    uint16_t arch;             /* of its processes (opal_arch_id()), as one of them says */
+    bool mixed;                /* its processes are not all of one architecture */
     _Atomic(ompi_proc_t *) *procs; /* by rank */
 } ompi_job_t;
 
@@ -61,7 +63,9 @@ int ompi_proc_get(const ompi_proc_t *proc, const char *key, ompi_rte_get_fn_t fn
 
 /* The job of that name, made known if it is new. NULL: out of memory, it is known with another size, or
  * its hash is another job's. Thread-safe. */
-const ompi_job_t *ompi_job_meet(const char *nspace, uint32_t size);
+const ompi_job_t *ompi_job_meet(const char *nspace, uint32_t size, uint16_t arch, bool mixed);
+/* May numbers look otherwise there than here? */
+bool ompi_proc_is_foreign(uint32_t index);
 /* The job of the process with that index. */
 const ompi_job_t *ompi_job_of_index(uint32_t index);
 

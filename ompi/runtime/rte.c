@@ -489,6 +489,8 @@ int ompi_rte_init(void)
     }
     ompi_rte.self = (mca_btl_name_t) ompi_rte_hash(ompi_rte.nspace) << 32 | ompi_rte.rank;
     ompi_rte.oversubscribed = is_oversubscribed();
+    const char *mixed = getenv("HAWSER_MIXED_ARCHITECTURES");
+    ompi_rte.mixed = mixed && strcmp(mixed, "1") == 0;
     set_identity();
     return OPAL_SUCCESS;
 }

@@ -29,6 +29,7 @@ typedef struct ompi_rte {
     uint32_t *local_peers;     /* world ranks on this node, ascending, local_size of them */
     bool singleton;
     bool oversubscribed;       /* more local processes than processors we may use */
+    bool mixed;                /* the launcher says: the job's hosts are not all of one architecture */
     uint8_t secret[32];        /* of the job */
 } ompi_rte_t;
 

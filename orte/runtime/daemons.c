@@ -14,6 +14,8 @@
 #include "orte/runtime/wire.h"
 #include "orte/util/report.h"
 
+#include "opal/datatype/arch.h"
+
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -132,6 +134,7 @@ static void take_report(void *arg, orte_oob_message_t *message)
     daemon->reported = true;
     memcpy(daemon->digest, report.digest, sizeof(daemon->digest));
     daemon->node->cpu_limit = report.cpu_limit;
+    daemons->rt->mixed = daemons->rt->mixed || report.arch != opal_arch_id(opal_arch_local());
     daemon->node->allowed = orte_topology_parse_cpus(report.allowed);
     free(report.allowed);
     if (daemon->node->allowed == NULL) {

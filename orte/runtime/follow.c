@@ -13,6 +13,8 @@
 #include "orte/runtime/wire.h"
 #include "orte/util/report.h"
 
+#include "opal/datatype/arch.h"
+
 #include <event2/event.h>
 #include <limits.h>
 #include <signal.h>
@@ -197,7 +199,8 @@ void orte_follow_input_done(orte_runtime_t *rt, size_t size, bool lost)
 
 static void send_report(orte_runtime_t *rt)
 {
-    orte_wire_report_t report = {.cpu_limit = rt->self->cpu_limit};
+    orte_wire_report_t report = {.cpu_limit = rt->self->cpu_limit,
+                                 .arch = (uint8_t)opal_arch_id(opal_arch_local())};
     orte_pack_t pack;
 
     if (orte_topology_digest(rt->self, report.digest) != OPAL_SUCCESS ||

@@ -66,6 +66,7 @@ struct orte_runtime {
     orte_job_t *job;      /* the job of the command line; lives as long as the runtime */
     orte_job_t *jobs;     /* that and all others that are not over yet, in order of their numbers */
     int last_job;         /* number of the latest */
+    bool mixed;           /* in mpirun: numbers look otherwise on some host than on this one */
     int unexamined;       /* hosts whose processes are being looked at, after a time limit */
     bool failed;          /* exit_code is that of the first failure */
     int exit_code;

@@ -23,6 +23,7 @@ void orte_wire_pack_report(orte_pack_t *pack, const orte_wire_report_t *report)
     orte_pack_raw(pack, report->digest, sizeof(report->digest));
     orte_pack_string(pack, report->allowed);
     orte_pack_i32(pack, report->cpu_limit);
+    orte_pack_u8(pack, report->arch);
 }
 
 int orte_wire_unpack_report(const orte_oob_message_t *message, orte_wire_report_t *report)
@@ -35,6 +36,7 @@ int orte_wire_unpack_report(const orte_oob_message_t *message, orte_wire_report_
     }
     report->allowed = orte_unpack_string(&unpack);
     report->cpu_limit = orte_unpack_i32(&unpack);
+    report->arch = orte_unpack_u8(&unpack);
     int rc = finished(&unpack, report->allowed != NULL && report->cpu_limit >= 0);
     if (rc != OPAL_SUCCESS) {
         free(report->allowed);

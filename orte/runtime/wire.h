@@ -71,6 +71,7 @@ typedef struct {
     uint8_t digest[OPAL_SHA256_BYTES]; /* of the topology's text */
     char *allowed;                     /* hwloc list of the cpus that the daemon may use */
     int cpu_limit;
+    uint8_t arch;                      /* how numbers look there, see opal_arch_id() */
 } orte_wire_report_t;
 
 /* START_FAILED: daemon `index` could not be started. ABORTED, FAILED: `rank` (-1: none) of `job` with an

@@ -31,7 +31,8 @@ static int basic_register(const mca_base_services_t *services)
 static int comm_query(ompi_communicator_t *comm, int *priority, mca_coll_table_t *offer, void **module)
 {
     *module = NULL;
-    *priority = ompi_comm_is_inter(comm) ? -1 : (int) basic_params.priority;
+    /* In a mixed one, the lengths that decide what is short may differ between the processes. */
+    *priority = ompi_comm_is_inter(comm) || ompi_comm_is_mixed(comm) ? -1 : (int) basic_params.priority;
     offer->barrier.fn = basic_barrier;
     offer->bcast.fn = basic_bcast;
     offer->reduce.fn = basic_reduce;

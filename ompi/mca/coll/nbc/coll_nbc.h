@@ -75,8 +75,13 @@ static inline int nbc_size(const nbc_sched_t *s)
 
 /*
  * Algorithms that forward or cut what belongs to others move bytes, as the processes may describe equal data by different
- * types: all processes have one representation of data.
+ * types. That takes one representation of data in all processes; elsewhere each message goes straight to whom it is for.
  */
+static inline bool nbc_may_forward(const nbc_sched_t *s)
+{
+    return !ompi_comm_is_mixed(s->comm);
+}
+
 static inline ompi_datatype_t *nbc_byte(void)
 {
     return ompi_datatype_builtin(MPI_BYTE);

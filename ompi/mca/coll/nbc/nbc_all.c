@@ -46,7 +46,7 @@ void nbc_build_allgather(nbc_sched_t *s, const void *sbuf, size_t scount, ompi_d
         mine.empty = scount == 0 || ompi_datatype_size(stype) == 0;
     }
     size_t bytes = mine.empty ? 0 : mine.count * ompi_datatype_size(mine.type);
-    if (!in->uneven && size >= NBC_TREE_MIN && bytes <= nbc_params.allgather_short / (size_t) size) {
+    if (!in->uneven && nbc_may_forward(s) && size >= NBC_TREE_MIN && bytes <= nbc_params.allgather_short / (size_t) size) {
         if (!mine.empty) {
             allgather_doubling(s, &mine, in);
         }
@@ -141,7 +141,7 @@ void nbc_build_alltoall(nbc_sched_t *s, const nbc_blocks_t *out, const nbc_block
     }
     nbc_hold_blocks(s, out, size);
     size_t bytes = in->uneven ? 0 : in->count * ompi_datatype_size(in->type);
-    if (!in->uneven && size > NBC_TREE_MIN && bytes <= nbc_params.alltoall_short) {
+    if (!in->uneven && nbc_may_forward(s) && size > NBC_TREE_MIN && bytes <= nbc_params.alltoall_short) {
         if (bytes > 0) {
             alltoall_forwarding(s, out, in, bytes);
         }

@@ -28,7 +28,8 @@ static int child_blocks(const branch_t *b, int bit)
 static bool is_tree(const nbc_sched_t *s, const nbc_blocks_t *blocks, const nbc_block_t *mine)
 {
     size_t bytes = mine->empty ? 0 : mine->count * ompi_datatype_size(mine->type);
-    return !blocks->uneven && nbc_size(s) >= NBC_TREE_MIN && bytes <= nbc_params.gather_short;
+    return !blocks->uneven && nbc_may_forward(s) && nbc_size(s) >= NBC_TREE_MIN &&
+           bytes <= nbc_params.gather_short;
 }
 
 /* ---- Gather ---- */

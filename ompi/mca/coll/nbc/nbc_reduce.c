@@ -130,7 +130,8 @@ static nbc_block_t reduce_share(nbc_sched_t *s, const void *mine, void *whole, s
 
 static bool is_long(const nbc_sched_t *s, size_t count, const ompi_datatype_t *type)
 {
-    return count * ompi_datatype_size(type) >= nbc_params.reduce_long && count >= (size_t) nbc_size(s);
+    size_t each = nbc_may_forward(s) ? ompi_datatype_size(type) : 8; /* sizes may differ, the decision not */
+    return count * each >= nbc_params.reduce_long && count >= (size_t) nbc_size(s);
 }
 
 /* ---- Reduce ---- */

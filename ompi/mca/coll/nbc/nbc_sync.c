@@ -86,7 +86,7 @@ void nbc_build_bcast(nbc_sched_t *s, void *buf, size_t count, ompi_datatype_t *t
     if (length == 0 || nbc_size(s) == 1) {
         return;
     }
-    if (length >= nbc_params.bcast_long && nbc_size(s) > 2) {
+    if (nbc_may_forward(s) && length >= nbc_params.bcast_long && nbc_size(s) > 2) {
         bcast_chain(s, buf, count, type, root);
     } else {
         bcast_tree(s, buf, count, type, root);

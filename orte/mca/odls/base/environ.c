@@ -91,6 +91,7 @@ char **orte_odls_base_app_environ(const orte_job_t *job, const orte_app_t *app)
         put_all(&env, app->env) != OPAL_SUCCESS ||
         orte_env_set(&env, "HAWSER_OVERSUBSCRIBED", job->oversubscribed ? "1" : "0") != 0 ||
         orte_env_set(&env, OPAL_HELP_AGGREGATE_ENV, "1") != 0 ||
+        (job->rt->mixed && orte_env_set(&env, "HAWSER_MIXED_ARCHITECTURES", "1") != 0) ||
         put_checked(&env, job, app) != OPAL_SUCCESS ||
         put_number(&env, "OMPI_COMM_WORLD_SIZE", job->nprocs) != 0 ||
         put_number(&env, "OMPI_UNIVERSE_SIZE", orte_job_universe_size(job)) != 0) {
