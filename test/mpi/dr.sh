@@ -1,7 +1,15 @@
 #!/bin/sh
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
-# pml/dr and processes that do not answer (dr.c). DR_STOP_S=60 stops one for a minute.
+# pml/dr and processes that do not answer (dr.c). DR_STOP_S=60 stops one for a minute; DR_LEAVE_SEEDS are those of the
+# faults under which all leave.
 . "$top_srcdir/test/support/combinations.sh"
+leaving() {
+    for seed in ${DR_LEAVE_SEEDS:-1 2 3}; do
+        echo "dr:leaving --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_chaos_seed $seed" \
+            "--mca btl_chaos_loss 200000 --mca btl_chaos_damage 20000 --mca btl_chaos_reorder 50000" \
+            "--mca pml_dr_path_timeout 25"
+    done
+}
 combinations <<LIST
 dr:stopped --mca pml dr --mca btl shm,self
 dr:stopped --mca pml dr --mca btl tcp,self
@@ -11,4 +19,5 @@ dr:computing --mca pml dr --mca btl udp,self
 dr:silent --mca pml dr --mca btl udp,self --mca pml_dr_path_timeout 2
 dr:silent --mca pml dr --mca btl shm,self --mca pml_dr_path_timeout 2
 dr:leaving --mca pml dr --mca btl udp,self
+$(leaving)
 LIST
