@@ -42,6 +42,7 @@ AC_DEFUN([HAWSER_COMPONENT], [
           [AC_MSG_RESULT([yes])
            hawser_component_how=loadable
            $1_DSO_COMPONENT_DIRS="$$1_DSO_COMPONENT_DIRS mca/$2/$3"])
+    AM_CONDITIONAL([HAWSER_BUILD_$2_$3], [test "$hawser_component_ok" = yes])
     AM_CONDITIONAL([HAWSER_STATIC_$2_$3], [test "$hawser_component_static" = yes])
     hawser_component_line=`printf '  %-17s %s' "$2/$3" "$hawser_component_how"`
     hawser_component_table="$hawser_component_table${hawser_component_table:+

@@ -68,6 +68,13 @@ unit_ompi_btl_udp_wire_test_SOURCES = unit/ompi/btl_udp/wire_test.c
 unit_ompi_btl_udp_wire_test_LDADD = $(btl_udp_core)
 unit_ompi_btl_udp_stranger_test_SOURCES = unit/ompi/btl_udp/stranger_test.c
 unit_ompi_btl_udp_stranger_test_LDADD = $(btl_udp_core)
+# btl/uct: what it tells others.
+if HAWSER_BUILD_btl_uct
+check_PROGRAMS += unit/ompi/btl_uct/wire_test
+unit_ompi_btl_uct_wire_test_SOURCES = unit/ompi/btl_uct/wire_test.c
+unit_ompi_btl_uct_wire_test_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
+unit_ompi_btl_uct_wire_test_LDADD = $(top_builddir)/ompi/mca/btl/uct/libbtl_uct_core.la $(opal_lib) $(UCX_LIBS) -lpthread
+endif
 # btl/chaos over a link that notes what it is given.
 check_PROGRAMS += unit/ompi/btl_chaos/chaos_test
 unit_ompi_btl_chaos_chaos_test_LDADD = $(opal_lib) -ldl

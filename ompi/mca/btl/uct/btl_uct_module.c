@@ -1,0 +1,360 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Which of UCT's resources become links, their interfaces, limits and addresses. */
+#include "ompi/mca/btl/uct/btl_uct.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "opal/util/argv.h"
+
+enum { RESOURCES_MAX = 64 }; /* memory domains of one UCT component */
+
+/* ---- What the user allows ---- */
+
+/* Is "transport" or "transport/device" in the list? */
+static bool is_named(char *const *list, const uct_tl_resource_desc_t *r)
+{
+    char both[UCT_TL_NAME_MAX + UCT_DEVICE_NAME_MAX + 2];
+    snprintf(both, sizeof(both), "%s/%s", r->tl_name, r->dev_name);
+    for (; list && *list; list++) {
+        if (strcmp(*list, r->tl_name) == 0 || strcmp(*list, both) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_allowed(const uct_tl_resource_desc_t *r, bool *by_name)
+{
+    const char *text = mca_btl_uct.params.transports;
+    bool exclude = text && text[0] == '^';
+    char **list = opal_argv_split(exclude ? text + 1 : text ? text : "", ',');
+    bool named = is_named(list, r), all = !text || !text[0];
+    opal_argv_free(list);
+    *by_name = named && !exclude;
+    return all || named != exclude;
+}
+
+/* ---- Interfaces ---- */
+
+/* Why such an interface makes no link; NULL: it does. */
+static const char *unfit(const uct_iface_attr_t *a, bool by_name)
+{
+    if (!(a->cap.flags & UCT_IFACE_FLAG_AM_BCOPY) || a->cap.am.max_bcopy < 512) {
+        return "it carries no messages";
+    }
+    if (a->cap.flags & UCT_IFACE_FLAG_AM_DUP) {
+        return "it may repeat messages";
+    }
+    if (!(a->cap.flags & (UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_CONNECT_TO_EP)) || a->iface_addr_len == 0) {
+        return "its endpoints can't be connected by address";
+    }
+    if (a->device_addr_len == 0) {
+        return "it reaches the process itself only";
+    }
+    if (a->device_addr_len > BTL_UCT_ADDRESS_MAX || a->iface_addr_len > BTL_UCT_ADDRESS_MAX ||
+        a->ep_addr_len > BTL_UCT_ADDRESS_MAX) {
+        return "its addresses are too long";
+    }
+    if (!by_name && !(a->cap.flags & UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE)) {
+        return "it does not say when a peer has failed, and nobody asked for it by name";
+    }
+    return NULL;
+}
+
+static ucs_status_t iface_open(btl_uct_module_t *m, const uct_tl_resource_desc_t *r, btl_uct_iface_t *i)
+{
+    uct_iface_config_t *config;
+    ucs_status_t s = uct_md_iface_config_read(m->md, r->tl_name, NULL, NULL, &config);
+    if (s != UCS_OK) {
+        return s;
+    }
+    uct_iface_params_t p = {
+        .field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
+                      UCT_IFACE_PARAM_FIELD_RX_HEADROOM | UCT_IFACE_PARAM_FIELD_ERR_HANDLER |
+                      UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG | UCT_IFACE_PARAM_FIELD_ERR_HANDLER_FLAGS |
+                      UCT_IFACE_PARAM_FIELD_FEATURES,
+        .open_mode = UCT_IFACE_OPEN_MODE_DEVICE,
+        .mode.device = {.tl_name = r->tl_name, .dev_name = r->dev_name},
+        .err_handler = btl_uct_failed,
+        .err_handler_arg = m,
+        .features = UCT_IFACE_FEATURE_AM,
+    };
+    s = uct_iface_open(m->md, mca_btl_uct.worker, &p, config, &i->iface);
+    uct_config_release(config);
+    if (s == UCS_OK) {
+        s = uct_iface_query(i->iface, &i->attr);
+    }
+    return s;
+}
+
+static void iface_close(btl_uct_iface_t *i)
+{
+    if (i->event) {
+        mca_btl_uct.services->event_del(i->event);
+    }
+    if (i->iface) {
+        uct_iface_close(i->iface);
+    }
+    *i = (btl_uct_iface_t) {.event = NULL};
+}
+
+/* Only to end a sleep: the poller does the work. */
+static void iface_ready(int fd, unsigned what, void *context)
+{
+    (void) fd;
+    (void) what;
+    (void) context;
+    btl_uct_poll(&mca_btl_uct);
+}
+
+static int iface_start(btl_uct_module_t *m, btl_uct_iface_t *i)
+{
+    int fd, rc = btl_uct_set_handlers(m, i->iface);
+    uct_iface_progress_enable(i->iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
+    if (rc == MCA_SUCCESS && (i->attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_FD) &&
+        uct_iface_event_fd_get(i->iface, &fd) == UCS_OK) {
+        rc = mca_btl_uct.services->event_add(fd, 0, iface_ready, NULL, &i->event);
+    }
+    return rc;
+}
+
+static bool iface_address(const btl_uct_iface_t *i, btl_uct_address_t *a)
+{
+    a->len = (uint16_t) i->attr.iface_addr_len;
+    return uct_iface_get_address(i->iface, (uct_iface_addr_t *) a->bytes) == UCS_OK;
+}
+
+/* ---- Modules ---- */
+
+/* An interface of the same device that connects to interfaces, for HELLOs. */
+static bool greeter_open(btl_uct_module_t *m, const uct_tl_resource_desc_t *all, unsigned count)
+{
+    for (unsigned k = 0; k < count; k++) {
+        if (strcmp(all[k].dev_name, m->place.device) != 0 || strcmp(all[k].tl_name, m->place.transport) == 0) {
+            continue;
+        }
+        if (iface_open(m, &all[k], &m->greeter) == UCS_OK &&
+            (m->greeter.attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE) && !unfit(&m->greeter.attr, true) &&
+            m->greeter.attr.cap.am.max_bcopy >= BTL_UCT_HELLO_MAX) {
+            return true;
+        }
+        iface_close(&m->greeter);
+    }
+    return false;
+}
+
+static void limits(const btl_uct_module_t *m, mca_btl_limits_t *l, bool local)
+{
+    const uct_iface_attr_t *a = &m->data.attr;
+    const btl_uct_params_t *p = &mca_btl_uct.params;
+    double bandwidth = a->bandwidth.dedicated + a->bandwidth.shared / mca_btl_uct.services->job->local_size;
+    l->max_frag = a->cap.am.max_bcopy - BTL_UCT_PREFIX;
+    l->max_frag = l->max_frag < p->max_frag ? l->max_frag : p->max_frag;
+    l->short_max = l->eager_limit = l->max_frag;
+    l->min_frag = l->max_frag / 2;
+    l->send_min = 1; /* UCT copies from the user's memory, reserve() and commit() need a copy more */
+    l->window = p->window;
+    l->get_min = l->get_try = SIZE_MAX;
+    l->bandwidth = p->bandwidth ? p->bandwidth : bandwidth > 1e6 ? (uint64_t) bandwidth : 1000000;
+    l->latency_ns = (uint32_t) (a->latency.c * 1e9) + 1000;
+    l->exclusivity = (int32_t) p->exclusivity;
+    l->caps = MCA_BTL_CAP_RELIABLE | MCA_BTL_CAP_ORDERED | (local ? MCA_BTL_CAP_LOCAL : 0) |
+              (a->cap.flags & UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE ? MCA_BTL_CAP_CAN_FAIL | MCA_BTL_CAP_LET_GO : 0);
+}
+
+/* NULL: it is a link; else why not. */
+static const char *module_open(btl_uct_module_t *m, const uct_tl_resource_desc_t *all, unsigned count, unsigned which,
+                               bool by_name)
+{
+    const uct_tl_resource_desc_t *r = &all[which];
+    ucs_status_t s = iface_open(m, r, &m->data);
+    if (s != UCS_OK) {
+        return ucs_status_string(s);
+    }
+    const char *why = unfit(&m->data.attr, by_name);
+    if (why) {
+        return why;
+    }
+    m->to_endpoint = !(m->data.attr.cap.flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE);
+    if (m->to_endpoint && !greeter_open(m, all, count)) {
+        return "no transport of the same device can exchange its endpoints' addresses";
+    }
+    m->place.on.len = (uint16_t) m->data.attr.device_addr_len;
+    if (!iface_address(&m->data, &m->place.iface) ||
+        (m->to_endpoint && !iface_address(&m->greeter, &m->place.greeter)) ||
+        uct_iface_get_device_address(m->data.iface, (uct_device_addr_t *) m->place.on.bytes) != UCS_OK) {
+        return "it does not tell its address";
+    }
+    if (iface_start(m, &m->data) != MCA_SUCCESS || (m->to_endpoint && iface_start(m, &m->greeter) != MCA_SUCCESS)) {
+        return "its events can't be had";
+    }
+    bool local = r->dev_type == UCT_DEVICE_TYPE_SHM;
+    m->watch = local && !(m->data.attr.cap.flags & UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE);
+    limits(m, &m->super.limits, local);
+    return NULL;
+}
+
+static btl_uct_module_t *module_new(uct_md_h md, const uct_tl_resource_desc_t *r)
+{
+    btl_uct_module_t *m = calloc(1, sizeof(*m));
+    if (m) {
+        m->super.struct_size = sizeof(m->super);
+        m->super.ops = &btl_uct_ops;
+        m->super.component = &mca_btl_uct_component;
+        snprintf(m->super.name, sizeof(m->super.name), "uct:%.12s/%.12s", r->tl_name, r->dev_name);
+        snprintf(m->place.transport, sizeof(m->place.transport), "%s", r->tl_name);
+        snprintf(m->place.device, sizeof(m->place.device), "%s", r->dev_name);
+        m->md = md;
+        for (size_t i = 0; i < mca_btl_uct.module_count; i++) {
+            m->nth += strcmp(mca_btl_uct.modules[i]->place.transport, m->place.transport) == 0;
+        }
+    }
+    return m;
+}
+
+static void module_close(btl_uct_module_t *m)
+{
+    for (int b = 0; b < BTL_UCT_BUCKETS; b++) {
+        while (m->peers[b]) {
+            btl_uct_endpoint_free(m->peers[b]);
+        }
+    }
+    iface_close(&m->data);
+    iface_close(&m->greeter);
+    free(m);
+}
+
+static int module_try(uct_md_h md, const uct_tl_resource_desc_t *all, unsigned count, unsigned which, bool by_name)
+{
+    btl_uct_component_t *c = &mca_btl_uct;
+    btl_uct_module_t **more = realloc(c->modules, (c->module_count + 1) * sizeof(*more));
+    btl_uct_module_t *m = module_new(md, &all[which]);
+    c->modules = more ? more : c->modules;
+    if (!more || !m) {
+        free(m);
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    const char *why = module_open(m, all, count, which, by_name);
+    if (!why) {
+        c->modules[c->module_count++] = m;
+        return MCA_SUCCESS;
+    }
+    if (by_name) {
+        c->services->rejected(m->super.name, why);
+    }
+    BTL_UCT_LOG(MCA_LOG_INFO, "%s: not used: %s", m->super.name, why);
+    module_close(m);
+    return MCA_SUCCESS;
+}
+
+/* ---- Memory domains ---- */
+
+/* It stays open if a module stands on it. */
+static int md_modules(uct_md_h md, bool *used)
+{
+    uct_tl_resource_desc_t *list;
+    unsigned count;
+    size_t before = mca_btl_uct.module_count;
+    int rc = MCA_SUCCESS;
+    if (uct_md_query_tl_resources(md, &list, &count) != UCS_OK) {
+        return MCA_SUCCESS;
+    }
+    for (unsigned k = 0; k < count && rc == MCA_SUCCESS; k++) {
+        bool by_name;
+        if (is_allowed(&list[k], &by_name)) {
+            rc = module_try(md, list, count, k, by_name);
+        }
+    }
+    uct_release_tl_resource_list(list);
+    *used = mca_btl_uct.module_count > before;
+    return rc;
+}
+
+static int md_open(uct_component_h component, const char *name)
+{
+    btl_uct_component_t *c = &mca_btl_uct;
+    uct_md_config_t *config;
+    uct_md_h md;
+    bool used = false;
+    if (uct_md_config_read(component, NULL, NULL, &config) != UCS_OK) {
+        return MCA_SUCCESS;
+    }
+    ucs_status_t s = uct_md_open(component, name, config, &md);
+    uct_config_release(config);
+    if (s != UCS_OK) {
+        BTL_UCT_LOG(MCA_LOG_INFO, "%s: not used: %s", name, ucs_status_string(s));
+        return MCA_SUCCESS;
+    }
+    uct_md_h *more = realloc(c->mds, (c->md_count + 1) * sizeof(*more));
+    if (!more) {
+        uct_md_close(md);
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    c->mds = more;
+    int rc = md_modules(md, &used);
+    if (used) {
+        c->mds[c->md_count++] = md;
+    } else {
+        uct_md_close(md);
+    }
+    return rc;
+}
+
+static int component_modules(uct_component_h component)
+{
+    uct_md_resource_desc_t names[RESOURCES_MAX];
+    uct_component_attr_t attr = {.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT};
+    int rc = MCA_SUCCESS;
+    if (uct_component_query(component, &attr) != UCS_OK || attr.md_resource_count > RESOURCES_MAX) {
+        return MCA_SUCCESS;
+    }
+    unsigned count = attr.md_resource_count;
+    attr = (uct_component_attr_t) {.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES, .md_resources = names};
+    if (uct_component_query(component, &attr) != UCS_OK) {
+        return MCA_SUCCESS;
+    }
+    for (unsigned k = 0; k < count && rc == MCA_SUCCESS; k++) {
+        rc = md_open(component, names[k].md_name);
+    }
+    return rc;
+}
+
+int btl_uct_make_modules(void)
+{
+    uct_component_h *components;
+    unsigned count;
+    int rc = MCA_SUCCESS;
+    if (uct_query_components(&components, &count) != UCS_OK) {
+        return MCA_ERR_NOT_AVAILABLE;
+    }
+    for (unsigned k = 0; k < count && rc == MCA_SUCCESS; k++) {
+        rc = component_modules(components[k]);
+    }
+    uct_release_component_list(components);
+    if (rc == MCA_SUCCESS && mca_btl_uct.module_count == 0) {
+        const char *asked = mca_btl_uct.params.transports;
+        mca_btl_uct.services->base->report(
+            "btl-uct:none", "btl/uct has no link on host %s: UCX knows no transport there that can be used and that "
+            "btl_uct_transports (\"%s\") allows. ucx_info -d lists them; --mca btl_base_verbose 20 says why each is "
+            "not used.", mca_btl_uct.services->job->host, asked ? asked : "");
+        rc = MCA_ERR_NOT_AVAILABLE;
+    }
+    return rc;
+}
+
+void btl_uct_close_modules(void)
+{
+    btl_uct_component_t *c = &mca_btl_uct;
+    for (size_t i = 0; i < c->module_count; i++) {
+        module_close(c->modules[i]);
+    }
+    for (unsigned i = 0; i < c->md_count; i++) {
+        uct_md_close(c->mds[i]);
+    }
+    free(c->modules);
+    free(c->mds);
+    c->modules = NULL;
+    c->mds = NULL;
+    c->module_count = c->md_count = 0;
+}

@@ -1,0 +1,46 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The component's parameters. */
+#include "ompi/mca/btl/uct/btl_uct.h"
+
+#define COMMON .framework = "btl", .component = "uct", .scope = MCA_VAR_SCOPE_STARTUP
+#define AT(field) offsetof(btl_uct_params_t, field)
+
+/* A parameter and where its value goes. */
+static const struct {
+    mca_base_var_desc_t desc;
+    size_t at;
+} table[] = {
+    {{COMMON, .level = MCA_VAR_LEVEL_USER, .name = "transports", .type = MCA_VAR_LIST,
+      .help = "UCT transports to use as links, each with an optional device, e.g. \"rc_verbs,tcp/eth0\"; after ^ those "
+              "not to use (empty: all that carry messages and say when a peer has failed)"},
+     AT(transports)},
+    {{COMMON, .level = MCA_VAR_LEVEL_TUNER, .name = "max_frag", .type = MCA_VAR_SIZE, .unit = "bytes",
+      .def.size = BTL_UCT_FRAG_MAX, .min = 512, .max = BTL_UCT_FRAG_MAX,
+      .help = "Largest fragment, if the transport takes one so long"},
+     AT(max_frag)},
+    {{COMMON, .level = MCA_VAR_LEVEL_TUNER, .name = "window", .type = MCA_VAR_SIZE, .unit = "bytes",
+      .def.size = 1 << 20, .min = 16 << 10, .max = 1 << 30,
+      .help = "Bytes kept for one peer until it has confirmed them"},
+     AT(window)},
+    {{COMMON, .level = MCA_VAR_LEVEL_TUNER, .name = "bandwidth", .type = MCA_VAR_SIZE, .unit = "bytes/s",
+      .def.size = 0, .max = INT64_MAX, .help = "Assumed of every link (0: what UCX says)"},
+     AT(bandwidth)},
+    {{COMMON, .level = MCA_VAR_LEVEL_TUNER, .name = "retry_first", .type = MCA_VAR_INT, .unit = "ms", .def.i = 100,
+      .min = 1, .max = 1 << 30, .help = "Pause before the first attempt to make a failed connection anew"},
+     AT(retry_first_ms)},
+    {{COMMON, .level = MCA_VAR_LEVEL_TUNER, .name = "retry_max", .type = MCA_VAR_INT, .unit = "ms", .def.i = 10000,
+      .min = 1, .max = 1 << 30, .help = "Longest pause between such attempts"},
+     AT(retry_max_ms)},
+    {{COMMON, .level = MCA_VAR_LEVEL_TUNER, .name = "exclusivity", .type = MCA_VAR_INT, .def.i = 80, .min = 0,
+      .max = 65535, .help = "Preference among transports; the higher one is preferred"},
+     AT(exclusivity)},
+};
+
+int btl_uct_register_params(const mca_base_services_t *services)
+{
+    int rc = MCA_SUCCESS;
+    for (size_t i = 0; rc == MCA_SUCCESS && i < sizeof(table) / sizeof(table[0]); i++) {
+        rc = services->var_register(&table[i].desc, (char *) &mca_btl_uct.params + table[i].at);
+    }
+    return rc;
+}
