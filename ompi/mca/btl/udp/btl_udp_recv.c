@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include "ompi/mca/btl/base/btl_base_place.h"
+#include "opal/util/socket_call.h"
 
 enum {
     READS_PER_VISIT = 8,         /* of the long channel; then others have their turn */
@@ -373,17 +374,16 @@ static inline bool read_failed(btl_udp_socket_t *s)
 static int receive_one(btl_udp_module_t *m, btl_udp_socket_t *s, uint8_t *slot)
 {
     struct sockaddr_storage from;
-    struct iovec iov = {slot, BTL_UDP_SLOT};
-    struct msghdr msg = {.msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov,
-                         .msg_iovlen = 1};
-    ssize_t n = recvmsg(s->fd, &msg, MSG_DONTWAIT);
+    socklen_t from_len = sizeof(from);
+    ssize_t n = opal_recvfrom(s->fd, slot, BTL_UDP_SLOT, MSG_DONTWAIT | MSG_TRUNC,
+                              (struct sockaddr *) &from, &from_len);
     if (n < 0) {
         read_failed(s);
         return 0;
     }
     const datagram_t d = {.bytes = slot, .len = (size_t) n, .channel = BTL_UDP_SHORT,
-                          .from = &from, .from_len = msg.msg_namelen};
-    if (OPAL_LIKELY(!(msg.msg_flags & MSG_TRUNC))) {
+                          .from = &from, .from_len = from_len};
+    if (OPAL_LIKELY(n <= BTL_UDP_SLOT)) { /* else it is longer, and none of ours */
         sort(m, &d);
     }
     s->burst = 2; /* more may stand behind it */
@@ -472,7 +472,7 @@ static int receive_joined(btl_udp_module_t *m)
     struct msghdr msg = {.msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov,
                          .msg_iovlen = 1, .msg_control = m->gro ? control.bytes : NULL,
                          .msg_controllen = m->gro ? sizeof(control.bytes) : 0};
-    ssize_t n = recvmsg(s->fd, &msg, MSG_DONTWAIT);
+    ssize_t n = opal_recvmsg(s->fd, &msg, MSG_DONTWAIT);
     if (n < 0) {
         read_failed(s);
         return 0;
@@ -499,7 +499,7 @@ static void receive_placed(mca_btl_endpoint_t *ep, const btl_udp_header_t *h, co
     struct iovec iov[MCA_BTL_IOV_MAX + 1] = {{bytes, first}};
     memcpy(iov + 1, place->iov, place->iov_count * sizeof(iov[0]));
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = place->iov_count + 1};
-    ssize_t n = recvmsg(ep->module->socket[BTL_UDP_LONG].fd, &msg, MSG_DONTWAIT);
+    ssize_t n = opal_recvmsg(ep->module->socket[BTL_UDP_LONG].fd, &msg, MSG_DONTWAIT);
     if (n != (ssize_t) whole || memcmp(bytes, head, first) != 0) {
         up->place_cancel(ep->cookie, place->token); /* the kernel has dropped what it had shown */
         return;
@@ -520,8 +520,9 @@ static void receive_plain(mca_btl_endpoint_t *ep, datagram_t *d, int fd)
 {
     btl_udp_rbuf_t *rbuf = ep ? reading_buffer() : NULL;
     uint8_t scrap[8];
-    ssize_t n = recv(fd, rbuf ? rbuf->data : scrap, rbuf ? sizeof(rbuf->data) : sizeof(scrap),
-                     MSG_DONTWAIT | MSG_TRUNC);
+    ssize_t n = opal_recvfrom(fd, rbuf ? rbuf->data : scrap,
+                              rbuf ? sizeof(rbuf->data) : sizeof(scrap),
+                              MSG_DONTWAIT | MSG_TRUNC, NULL, NULL);
     if (rbuf && n == (ssize_t) d->len && memcmp(rbuf->data, d->bytes, HEAD) == 0) {
         d->bytes = rbuf->data;
         d->rbuf = rbuf;
@@ -538,7 +539,7 @@ static int receive_peeked(btl_udp_module_t *m)
     struct iovec iov = {head, HEAD};
     struct msghdr msg = {.msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov,
                          .msg_iovlen = 1};
-    ssize_t n = recvmsg(s->fd, &msg, MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC);
+    ssize_t n = opal_recvmsg(s->fd, &msg, MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC);
     if (n < 0) {
         read_failed(s);
         return 0;

@@ -9,9 +9,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "opal/util/socket_call.h"
 
 enum {
     START = BTL_UDP_HEADER + BTL_UDP_CODED_DATA, /* what is copied of each datagram */
+    SMALL = 2048,               /* data of a datagram that is copied whole: so much is faster copied
+                                   than described to the kernel as a second piece */
     TRIES = 4,                  /* of a call that fails for something that befell another datagram */
     WIRE_MAX = 65507 - BTL_UDP_HEADER, /* bytes that one call with UDP_SEGMENT takes */
     PIECES_MAX = MCA_BTL_IOV_MAX + 1,
@@ -73,14 +76,14 @@ static inline void header_fill(mca_btl_endpoint_t *ep, btl_udp_header_t *h)
     }
 }
 
-/* One datagram of `len` bytes from the source: its header and first bytes at `start`, then pieces.
- * Its number of pieces. */
+/* One datagram of `len` bytes from the source: its header and first bytes, `most` of these, at
+ * `start`, then pieces. Its number of pieces. */
 static inline unsigned datagram_build(mca_btl_endpoint_t *ep, const btl_udp_header_t *h,
-                                      source_t *source, size_t len, uint8_t start[START],
+                                      source_t *source, size_t len, size_t most, uint8_t *start,
                                       struct iovec *iov)
 {
     unsigned count = 1;
-    size_t copied = len < BTL_UDP_CODED_DATA ? len : BTL_UDP_CODED_DATA;
+    size_t copied = len < most ? len : most;
     btl_udp_header_write(start, h);
     source_copy(source, start + BTL_UDP_HEADER, copied);
     opal_le_put64(start, btl_udp_code(&ep->key_out, start, len));
@@ -116,7 +119,7 @@ static put_t put_failed(mca_btl_endpoint_t *ep, int error)
 static inline put_t put(mca_btl_endpoint_t *ep, int fd, const struct msghdr *msg)
 {
     for (int i = 1;; i++) {
-        if (OPAL_LIKELY(sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)) {
+        if (OPAL_LIKELY(opal_sendmsg(fd, msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)) {
             return PUT_DONE;
         }
         put_t result = put_failed(ep, errno);
@@ -125,6 +128,22 @@ static inline put_t put(mca_btl_endpoint_t *ep, int fd, const struct msghdr *msg
         }
         atomic_store_explicit(&ep->module->erred, true, memory_order_relaxed);
     }
+}
+
+/* The same for a datagram in one piece. */
+static inline put_t put_piece(mca_btl_endpoint_t *ep, btl_udp_channel_id_t id, void *data,
+                              size_t len)
+{
+    const struct sockaddr *to = (const struct sockaddr *) &ep->addr[id];
+    int fd = ep->module->socket[id].fd;
+    if (OPAL_LIKELY(opal_sendto(fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL, to,
+                                ep->addr_len[id]) >= 0)) {
+        return PUT_DONE;
+    }
+    struct iovec iov = {data, len};
+    const struct msghdr msg = {.msg_name = &ep->addr[id], .msg_namelen = ep->addr_len[id],
+                               .msg_iov = &iov, .msg_iovlen = 1};
+    return put(ep, fd, &msg);
 }
 
 /* ---- The path's datagrams ---- */
@@ -183,7 +202,6 @@ static void control(mca_btl_endpoint_t *ep, btl_udp_type_t type)
 {
     uint8_t out[BTL_UDP_HEADER];
     btl_udp_header_t h = {.type = (uint8_t) type};
-    struct iovec iov = {out, sizeof(out)};
     if (ep->addr_len[BTL_UDP_SHORT] == 0) {
         return;
     }
@@ -192,11 +210,7 @@ static void control(mca_btl_endpoint_t *ep, btl_udp_type_t type)
     h.number = ep->channel[BTL_UDP_LONG].sent;
     btl_udp_header_write(out, &h);
     opal_le_put64(out, btl_udp_code(&ep->key_out, out, 0));
-    const struct msghdr msg = {.msg_name = &ep->addr[BTL_UDP_SHORT],
-                               .msg_namelen = ep->addr_len[BTL_UDP_SHORT],
-                               .msg_iov = &iov,
-                               .msg_iovlen = 1};
-    if (put(ep, ep->module->socket[BTL_UDP_SHORT].fd, &msg) == PUT_NO_WAY) {
+    if (put_piece(ep, BTL_UDP_SHORT, out, sizeof(out)) == PUT_NO_WAY) {
         btl_udp_kick(ep, BTL_UDP_KICK_ERROR);
     }
 }
@@ -273,7 +287,7 @@ static inline void advance(btl_udp_channel_t *ch, btl_udp_header_t *h, uint32_t 
 
 static inline put_t send_single(mca_btl_endpoint_t *ep, btl_udp_channel_id_t id, source_t *source)
 {
-    uint8_t start[START];
+    uint8_t start[BTL_UDP_HEADER + SMALL];
     struct iovec iov[PIECES_MAX + 1];
     btl_udp_channel_t *ch = &ep->channel[id];
     btl_udp_header_t h = {.type = BTL_UDP_DATA, .len = (uint32_t) source->len,
@@ -281,7 +295,11 @@ static inline put_t send_single(mca_btl_endpoint_t *ep, btl_udp_channel_id_t id,
                           .flags = id == BTL_UDP_LONG ? BTL_UDP_FLAG_LONG : 0};
     advance(ch, &h, h.len, true);
     header_fill(ep, &h);
-    unsigned count = datagram_build(ep, &h, source, source->len, start, iov);
+    size_t copied = source->len <= SMALL ? SMALL : BTL_UDP_CODED_DATA;
+    unsigned count = datagram_build(ep, &h, source, source->len, copied, start, iov);
+    if (OPAL_LIKELY(count == 1)) {
+        return put_piece(ep, id, start, iov[0].iov_len);
+    }
     const struct msghdr msg = {.msg_name = &ep->addr[id], .msg_namelen = ep->addr_len[id],
                                .msg_iov = iov, .msg_iovlen = count};
     return put(ep, ep->module->socket[id].fd, &msg);
@@ -359,7 +377,8 @@ static put_t send_segmented(mca_btl_endpoint_t *ep, source_t *source)
             h.index = (uint16_t) i;
             advance(ch, &h, len, i + 1 == count);
             unsigned piece = g.first[g.datagrams];
-            piece += datagram_build(ep, &h, source, len, g.start[g.datagrams], g.iov + piece);
+            piece += datagram_build(ep, &h, source, len, BTL_UDP_CODED_DATA,
+                                    g.start[g.datagrams], g.iov + piece);
             g.first[++g.datagrams] = piece;
         }
         result = atomic_load_explicit(&ep->module->gso, memory_order_relaxed) && g.datagrams > 1
