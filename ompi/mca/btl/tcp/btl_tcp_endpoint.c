@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "ompi/mca/btl/base/btl_base_messages_only.h"
 
 enum {
     FIRST_PAUSE_MS = 50,
@@ -617,35 +618,6 @@ void btl_tcp_watchdog_start(void)
 
 /* ---- Operations ---- */
 
-static int no_put_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote,
-                      const void *key)
-{
-    (void) ep;
-    (void) desc;
-    (void) remote;
-    (void) key;
-    return MCA_ERR_NOT_SUPPORTED;
-}
-
-static int no_register(mca_btl_module_t *module, void *addr, size_t len,
-                       uint8_t key[MCA_BTL_KEY_MAX], size_t *key_len,
-                       mca_btl_registration_t **registration)
-{
-    (void) module;
-    (void) addr;
-    (void) len;
-    (void) key;
-    (void) key_len;
-    (void) registration;
-    return MCA_ERR_NOT_SUPPORTED;
-}
-
-static void no_deregister(mca_btl_module_t *module, mca_btl_registration_t *registration)
-{
-    (void) module;
-    (void) registration;
-}
-
 const mca_btl_module_ops_t btl_tcp_ops = {
     .add_peer = add_peer,
     .del_peer = del_peer,
@@ -655,10 +627,10 @@ const mca_btl_module_ops_t btl_tcp_ops = {
     .reserve = btl_tcp_reserve,
     .commit = btl_tcp_commit,
     .send = btl_tcp_send,
-    .put = no_put_get,
-    .get = no_put_get,
-    .register_mem = no_register,
-    .deregister_mem = no_deregister,
+    .put = mca_btl_base_no_put_get,
+    .get = mca_btl_base_no_put_get,
+    .register_mem = mca_btl_base_no_register,
+    .deregister_mem = mca_btl_base_no_deregister,
     .keep = btl_tcp_keep,
     .release = btl_tcp_release,
     .recall = btl_tcp_recall,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "ompi/mca/btl/base/btl_base_messages_only.h"
 #include "opal/util/le.h"
 
 enum {
@@ -590,33 +591,6 @@ static void finalize(mca_btl_module_t *module)
     }
 }
 
-static int no_put_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key)
-{
-    (void) ep;
-    (void) desc;
-    (void) remote;
-    (void) key;
-    return MCA_ERR_NOT_SUPPORTED;
-}
-
-static int no_register(mca_btl_module_t *module, void *addr, size_t len, uint8_t key[MCA_BTL_KEY_MAX],
-                       size_t *key_len, mca_btl_registration_t **registration)
-{
-    (void) module;
-    (void) addr;
-    (void) len;
-    (void) key;
-    (void) key_len;
-    (void) registration;
-    return MCA_ERR_NOT_SUPPORTED;
-}
-
-static void no_deregister(mca_btl_module_t *module, mca_btl_registration_t *registration)
-{
-    (void) module;
-    (void) registration;
-}
-
 /* Nothing is written anywhere but to memory of our own. */
 static unsigned displace(mca_btl_endpoint_t *ep, void *token)
 {
@@ -643,10 +617,10 @@ const mca_btl_module_ops_t btl_uct_ops = {
     .reserve = btl_uct_reserve,
     .commit = btl_uct_commit,
     .send = btl_uct_send,
-    .put = no_put_get,
-    .get = no_put_get,
-    .register_mem = no_register,
-    .deregister_mem = no_deregister,
+    .put = mca_btl_base_no_put_get,
+    .get = mca_btl_base_no_put_get,
+    .register_mem = mca_btl_base_no_register,
+    .deregister_mem = mca_btl_base_no_deregister,
     .keep = btl_uct_keep,
     .release = btl_uct_release,
     .recall = btl_uct_recall,

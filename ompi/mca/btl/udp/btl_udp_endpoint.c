@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ompi/mca/btl/base/btl_base_messages_only.h"
 
 enum {
     MS = 1000 * 1000,           /* ns */
@@ -476,28 +477,6 @@ static void fail(mca_btl_endpoint_t *ep, const char *why)
     btl_udp_unlock(&ep->lock);
 }
 
-/* ---- Operations that this link does not have ---- */
-
-static int no_rdma(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote,
-                   const void *key)
-{
-    (void) ep, (void) desc, (void) remote, (void) key;
-    return MCA_ERR_NOT_SUPPORTED;
-}
-
-static int no_register(mca_btl_module_t *module, void *addr, size_t len,
-                       uint8_t key[MCA_BTL_KEY_MAX], size_t *key_len,
-                       mca_btl_registration_t **registration)
-{
-    (void) module, (void) addr, (void) len, (void) key, (void) key_len, (void) registration;
-    return MCA_ERR_NOT_SUPPORTED;
-}
-
-static void no_deregister(mca_btl_module_t *module, mca_btl_registration_t *registration)
-{
-    (void) module, (void) registration;
-}
-
 const mca_btl_module_ops_t btl_udp_ops = {
     .add_peer = add_peer,
     .del_peer = del_peer,
@@ -507,10 +486,10 @@ const mca_btl_module_ops_t btl_udp_ops = {
     .reserve = btl_udp_reserve,
     .commit = btl_udp_commit,
     .send = btl_udp_send,
-    .put = no_rdma,
-    .get = no_rdma,
-    .register_mem = no_register,
-    .deregister_mem = no_deregister,
+    .put = mca_btl_base_no_put_get,
+    .get = mca_btl_base_no_put_get,
+    .register_mem = mca_btl_base_no_register,
+    .deregister_mem = mca_btl_base_no_deregister,
     .keep = btl_udp_keep,
     .release = btl_udp_release,
     .recall = recall,
