@@ -228,10 +228,13 @@ static void take_blocks(dr_stream_t *s, const dr_ack_t *ack, uint64_t now, opal_
     }
 }
 
-/* The path seems to be too full: a smaller window, once for what was under way. */
+/* The path seems to be too full: a smaller window, once for what was under way. Not so small that too few fragments are
+ * under way for a loss to be noticed by what passes it: the timer takes a hundred times as long. */
 static void congested(dr_path_t *p)
 {
-    uint64_t least = p->cwnd_max / 16;
+    uint64_t least = p->cwnd_max / 16, enough = 2 * (DR_PASSED_BY + 1) * (p->flight > 0 ? p->flight_bytes / p->flight : 0);
+    enough = enough < p->cwnd_max / 2 ? enough : p->cwnd_max / 2;
+    least = least > enough ? least : enough;
     if (!p->reliable && (int32_t) (p->passed - p->recover) >= 0) {
         p->cwnd = p->cwnd / 2 > least ? p->cwnd / 2 : least;
         p->recover = p->number;
