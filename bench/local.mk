@@ -3,6 +3,7 @@
 EXTRA_DIST += \
     bench/README.md \
     bench/run \
+    bench/instructions \
     bench/startup \
     bench/links \
     bench/driver/__init__.py \
