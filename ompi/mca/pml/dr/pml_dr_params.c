@@ -88,6 +88,7 @@ void dr_params_derive(void)
         .rto_max = (uint64_t) raw.rto_max_ms * ms,
         .ack_delay = (uint64_t) raw.ack_delay_us * us,
         .ack_bytes = raw.window / 16,
+        .tick = dr_params.tick,
         .window = raw.window,
         .probe_first = (uint64_t) raw.probe_first_ms * ms,
         .probe_max = (uint64_t) raw.probe_max_ms * ms,

@@ -140,7 +140,8 @@ static void note_rtt(dr_path_t *p, uint64_t rtt)
 
 uint64_t dr_stream_rto(const dr_stream_t *s, const dr_path_t *p)
 {
-    uint64_t rto = p->srtt > 0 ? p->srtt + 4 * p->rttvar + s->params->ack_delay : s->params->rto_initial;
+    uint64_t late = s->params->ack_delay + 2 * s->params->tick; /* it runs from one tick, and is over at another */
+    uint64_t rto = p->srtt > 0 ? p->srtt + 4 * p->rttvar + late : s->params->rto_initial;
     rto = rto < p->rto_min ? p->rto_min : rto;
     for (unsigned i = 0; i < p->vain && rto < s->params->rto_max; i++) {
         rto *= 2;

@@ -56,6 +56,7 @@ typedef struct dr_stream_params {
     uint64_t rto_initial, rto_max; /* ns */
     uint64_t ack_delay;            /* ns that an acknowledgment waits for a fragment to ride on */
     uint64_t ack_bytes;            /* ... at most so many delivered bytes */
+    uint64_t tick;                 /* ns between the calls of dr_stream_tick() while something is under way */
     uint64_t window;               /* bytes kept for retransmission */
     uint64_t probe_first, probe_max; /* ns between probes */
     uint64_t silence_max;          /* ns without any sign of the peer, while something is unacknowledged */
