@@ -26,9 +26,19 @@ libmpi_abi_la_SOURCES += mpi/c/bodies.h mpi/c/unsupported.c $(ompi_generated_she
 ompi_api_sources = mpi/api/generate.py mpi/api/model.py mpi/api/header.py mpi/api/bodies.py \
     mpi/api/checks.py mpi/api/groups.py mpi/api/shells.py mpi/api/standard.json \
     mpi/api/constants.tab
-EXTRA_DIST += $(ompi_api_sources) mpi/api/extract.py
+EXTRA_DIST += $(ompi_api_sources) $(ompi_man_sources) mpi/api/extract.py
+
+# One manual page for each routine: too many for a list here, so that a folder stands for them.
+ompi_man_sources = mpi/api/man.py mpi/api/summaries.tab
 
 if OMPI_GENERATE
+ompi_man = mpi/man
+mpi/man/generated: $(ompi_api_sources) $(ompi_man_sources)
+	$(AM_V_GEN)rm -rf mpi/man && $(PYTHON) -B $(srcdir)/mpi/api/man.py mpi/man && touch $@
+all-local: mpi/man/generated
+dist-hook: mpi/man/generated
+clean-local:
+	rm -rf mpi/man
 BUILT_SOURCES += $(ompi_generated)
 CLEANFILES += $(ompi_generated) mpi/api/generated
 $(ompi_generated): mpi/api/generated
@@ -36,4 +46,14 @@ $(ompi_generated): mpi/api/generated
 mpi/api/generated: $(ompi_api_sources)
 	$(AM_V_GEN)$(MKDIR_P) mpi/api && \
 	    $(PYTHON) -B $(srcdir)/mpi/api/generate.py . $(ompi_generated) && touch $@
+else
+ompi_man = $(srcdir)/mpi/man
 endif
+
+install-data-local:
+	$(MKDIR_P) "$(DESTDIR)$(mandir)/man3"
+	$(INSTALL_DATA) $(ompi_man)/*.3 "$(DESTDIR)$(mandir)/man3"
+uninstall-local:
+	cd $(ompi_man) && for page in *.3; do rm -f "$(DESTDIR)$(mandir)/man3/$$page"; done
+dist-hook:
+	$(MKDIR_P) "$(distdir)/mpi/man" && cp $(ompi_man)/*.3 "$(distdir)/mpi/man"

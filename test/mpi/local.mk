@@ -33,6 +33,10 @@ EXTRA_DIST += mpi/matrix.sh mpi/matrix_threads.sh mpi/udp_loss.sh mpi/uct.sh sup
 check_PROGRAMS += mpi/coll
 mpi_coll_SOURCES = mpi/coll.c
 mpi_coll_LDADD = $(ompi_lib) -lpthread
+# More than 2 GiB in a message.
+check_PROGRAMS += mpi/huge
+mpi_huge_SOURCES = mpi/huge.c
+mpi_huge_LDADD = $(ompi_lib)
 check_PROGRAMS += mpi/coll_requests mpi/nbc mpi/neighbor
 mpi_coll_requests_SOURCES = mpi/coll_requests.c
 mpi_coll_requests_LDADD = $(ompi_lib) -lpthread

@@ -36,6 +36,7 @@ neighbor:neighbours-5 --mca btl tcp,self
 neighbor:long-blocks --mca btl tcp,self
 neighbor:neighbours-5 --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 8
 datatype --mca btl tcp,self
+huge:elements --mca btl tcp,self
 datatype --mca pml dr --mca btl tcp,self --mca pml_dr_checksum additive32
 datatype --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 5
 comm --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 6

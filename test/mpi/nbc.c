@@ -286,7 +286,8 @@ static void many(void)
         MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &any);
         for (int i = 0; i < MANY; i++) {
             int count = any_count() / (i % 10 == 0 ? 1 : 20);
-            job_new(&jobs[i], MPI_COMM_WORLD, roll(&common_dice, KINDS), count, roll(&common_dice, size));
+            int kind = roll(&common_dice, KINDS), root = roll(&common_dice, size);
+            job_new(&jobs[i], MPI_COMM_WORLD, kind, count, root);
             prepare(&jobs[i], (uint32_t) (round * MANY + i));
             begin(&jobs[i], pair, op);
         }

@@ -54,7 +54,8 @@ static void ask(MPI_Comm comm)
         MPI_Dist_graph_neighbors_count(comm, &mine.in_count, &mine.out_count, &weighted);
         MPI_Dist_graph_neighbors(comm, DEGREE, mine.in, weights, DEGREE, mine.out, weights);
     }
-    MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, comm);
+    const int ints = sizeof mine / sizeof(int);
+    MPI_Allgather(&mine, ints, MPI_INT, all, ints, MPI_INT, comm);
 }
 
 /* Which outgoing edge of its source an incoming edge is: in a grid what is sent forward arrives from behind; elsewhere the first edge

@@ -33,7 +33,7 @@ EXTRA_DIST += system/lab.sh lab/lab lab/traffic
 check_SCRIPTS += system/links.sh system/dr_lossy.sh
 EXTRA_DIST += system/links.sh system/dr_lossy.sh
 # In test/soak only.
-EXTRA_DIST += system/mpi4py_lossy.sh
+EXTRA_DIST += system/mpi4py_lossy.sh system/mixed.sh
 
 # Placement on hosts of the lab.
 check_SCRIPTS += system/place.sh

@@ -7,4 +7,5 @@ EXTRA_DIST += \
     system/realworld/mpi4py-tests.list \
     system/realworld/mpi4py_suite.py \
     system/realworld/netpipe.py \
+    system/realworld/petsc.py \
     system/realworld/realworld.py
