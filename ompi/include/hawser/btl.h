@@ -174,7 +174,7 @@ typedef struct mca_btl_upcalls {
     size_t struct_size;
     void (*arrive)(void *peer, mca_btl_arrival_t *arrival);
     /* Where should the payload of a fragment go, the first head_len (>= min(len, MCA_BTL_HEADER_MAX)) bytes of
-     * which are at head? False: nowhere special, hand up all. */
+     * which are at head? False: nowhere special, hand up all; it may be asked again while the rest is still to come. */
     bool (*place)(void *peer, const void *head, size_t head_len, size_t len, mca_btl_place_t *place);
     void (*place_cancel)(void *peer, void *token); /* the rest will not come on this link */
     void (*writable)(void *peer, mca_btl_endpoint_t *endpoint);

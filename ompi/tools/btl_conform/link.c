@@ -449,21 +449,22 @@ static int send_room(mca_btl_endpoint_t *ep, const conform_header_t *h)
 
 int conform_try_send(conform_peer_t *peer, conform_way_t way, uint16_t stream, size_t len)
 {
-    static _Thread_local unsigned char bytes[1 << 16];
     mca_btl_endpoint_t *ep = peer->endpoint[conform_module_index];
     conform_header_t h;
     conform_make_header(&h, KIND_DATA, stream, peer->next_out[stream], (uint32_t)len);
     if (way == WAY_ANY) {
         way = (conform_way_t)conform_random(3);
-        way = way == WAY_SHORT && (len > conform_max_len(WAY_SHORT) || len > sizeof(bytes)) ? WAY_RESERVE : way;
+        way = way == WAY_SHORT && len > conform_max_len(WAY_SHORT) ? WAY_RESERVE : way;
     }
     in_call = true;
     atomic_store(&peer->blocked, true); /* before the call: another thread may be told at once */
     int rc;
     if (way == WAY_SHORT) {
-        REQUIRE(len <= sizeof(bytes), "the kit sends no %zu bytes by send_short", len);
+        unsigned char *bytes = malloc(len + 1);
+        REQUIRE(bytes, "out of memory");
         conform_fill(bytes, len, h.seed);
         rc = conform_module->ops->send_short(ep, &h, sizeof(h), bytes, len);
+        free(bytes); /* they are the caller's again, whatever the link has sent of them */
     } else if (way == WAY_RESERVE) {
         rc = send_room(ep, &h);
     } else {

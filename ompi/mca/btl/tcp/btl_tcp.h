@@ -42,7 +42,6 @@ enum {
     BTL_TCP_PLACE_MIN = 4096,   /* smaller frames are not worth asking place() */
     BTL_TCP_READ_AHEAD = 4096,  /* read behind a placed payload: little to copy */
     BTL_TCP_HOT_MAX = 4,        /* sockets read directly; with more, one epoll_wait is cheaper */
-    BTL_TCP_SHORT_MAX = 32 * 1024, /* longer ones are better packed into reserved room */
     BTL_TCP_LENT_WINDOWS = 4,   /* windows full of descriptors that are taken at most */
     BTL_TCP_GUESTS_MAX = 128,   /* connections accepted, not yet authenticated */
     BTL_TCP_PEER_BUCKETS = 256,
@@ -199,7 +198,8 @@ struct mca_btl_endpoint {
     size_t read_size;                /* how much to read at once */
     uint64_t generation;             /* counts connections */
     bool owe_confirm;
-    bool place_refused;              /* place() said no to the frame at rpos */
+    bool place_refused;              /* place() said no to the frame at rpos, in this visit */
+    bool place_put_off;              /* ... in an earlier one */
     bool in_blocked_list;
     bool room_watched;           /* epoll looks for room in the socket too */
     uint32_t idle_polls;

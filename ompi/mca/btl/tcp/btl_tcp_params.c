@@ -97,7 +97,7 @@ static const param_t table[] = {
       .min = 256, .max = 4 << 20, .help = "Message size up to which nobody waits for the receiver"},
      AT(eager_limit)},
     {{TUNER, .name = "max_frag", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 1 << 20,
-      .min = 4096, .max = BTL_TCP_FRAME_LEN_MAX,
+      .min = 4096, .max = BTL_TCP_FRAME_LEN_MAX - MCA_BTL_HEADER_MAX,
       .help =
           "Largest fragment of a long message (less where it would occupy the link for over 2 ms)"},
      AT(max_frag)},

@@ -17,7 +17,11 @@ enum {
     RBUF_ROOM_MIN = 16 * 1024,    /* a shared buffer with less at its end is not continued */
 };
 
-typedef enum { PARSE_MORE, PARSE_END } parse_t; /* END: of the connection */
+typedef enum {
+    PARSE_MORE,
+    PARSE_PAUSE, /* what is to be read has no place yet, and may soon have one */
+    PARSE_END,   /* of the connection */
+} parse_t;
 
 /* ---- Buffers ---- */
 
@@ -76,7 +80,7 @@ void btl_tcp_receive_reset(mca_btl_endpoint_t *ep)
         rbuf_return(ep);
     }
     ep->rpos = ep->rend = ep->rskip = ep->need = 0;
-    ep->place_refused = false;
+    ep->place_refused = ep->place_put_off = false;
     ep->read_size = BTL_TCP_RBUF_BYTES;
     ep->owe_confirm = false;
     if (ep->placing.active) {
@@ -150,6 +154,7 @@ static void hand_up_placed(mca_btl_endpoint_t *ep)
         .endpoint = ep,
     };
     placing->active = false;
+    ep->place_put_off = false;
     ep->read_size = BTL_TCP_READ_AHEAD; /* more of the kind is likely: copy little of it */
     count_handed(ep, placing->flags);
     if (OPAL_LIKELY(!placing->displaced)) {
@@ -267,9 +272,12 @@ static parse_t parse_partial(mca_btl_endpoint_t *ep, const btl_tcp_frame_t *fram
         placing_begin(ep, frame);
         return PARSE_MORE;
     }
+    /* Who sends and then receives is often just about to: the first time, let it. */
+    bool pause = may_place && !ep->place_put_off;
+    ep->place_put_off |= may_place;
     ep->place_refused = true;
     *need = btl_tcp_frame_size(frame->len);
-    return PARSE_MORE;
+    return pause ? PARSE_PAUSE : PARSE_MORE;
 }
 
 /* Hand up what stands complete in the buffer. The padding is part of a frame: what has been handed
@@ -302,7 +310,7 @@ static parse_t parse(mca_btl_endpoint_t *ep, int *frames, size_t *need)
         }
         hand_up(ep, &frame);
         ++*frames;
-        ep->place_refused = false;
+        ep->place_refused = ep->place_put_off = false;
         ep->rpos += size;
     }
     return PARSE_MORE;
@@ -407,10 +415,7 @@ static bool visit(mca_btl_endpoint_t *ep, size_t *need, int *done)
     }
     ++*done;
     take(ep, (size_t) n, done);
-    if (parse(ep, done, need) == PARSE_END) {
-        return false;
-    }
-    return (size_t) n == most;
+    return parse(ep, done, need) == PARSE_MORE && (size_t) n == most;
 }
 
 int btl_tcp_receive(mca_btl_endpoint_t *ep)
@@ -418,6 +423,7 @@ int btl_tcp_receive(mca_btl_endpoint_t *ep)
     int done = 0, reads = 0;
     size_t need = ep->need ? ep->need : BTL_TCP_FRAME_HEADER;
     uint64_t generation = ep->generation;
+    ep->place_refused = false; /* what was not waited for may be by now */
     while (visit(ep, &need, &done) && ++reads < READS_PER_VISIT) {
     }
     if (ep->generation != generation || ep->state != BTL_TCP_UP) {

@@ -15,6 +15,7 @@ enum {
     SPLIT_MIN = 48 * 1024,
     SPLIT_MAX = 128 * 1024,
     SPLIT_FIRST = 32 * 1024,
+    KEEP_AFTER_MIN = 4096, /* so much is worth the pieces of a sendmsg() */
     ROOM_MIN = BTL_TCP_CHUNK_BYTES - (int) sizeof(btl_tcp_entry_t), /* what one chunk can lend */
 };
 
@@ -243,6 +244,31 @@ static OPAL_COLD void write_failed(mca_btl_endpoint_t *ep, int error)
     btl_tcp_kick(ep, BTL_TCP_KICK_FAILED);
 }
 
+/* One write. False: no more now, the socket is full or has failed. */
+static inline bool write_out(mca_btl_endpoint_t *ep, struct iovec *iov, unsigned count, size_t total)
+{
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = count};
+    ssize_t n;
+    do {
+        n = count == 1 ? send(ep->fd, iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
+                       : sendmsg(ep->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } while (OPAL_UNLIKELY(n < 0 && errno == EINTR));
+    if (OPAL_UNLIKELY(n < 0)) {
+        if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS && errno != ENOMEM) {
+            write_failed(ep, errno);
+            return false;
+        }
+        n = 0;
+    }
+    advance(ep, (size_t) n);
+    if (OPAL_UNLIKELY((size_t) n < total)) {
+        ep->blocked = true;
+        btl_tcp_kick(ep, BTL_TCP_KICK_BLOCKED);
+        return false;
+    }
+    return true;
+}
+
 void btl_tcp_flush(mca_btl_endpoint_t *ep)
 {
     struct iovec iov[SEND_PIECES];
@@ -256,26 +282,17 @@ void btl_tcp_flush(mca_btl_endpoint_t *ep)
             total = SPLIT_FIRST;
         }
         first = false;
-        struct msghdr msg = {.msg_iov = iov, .msg_iovlen = count};
-        ssize_t n = count == 1
-                        ? send(ep->fd, iov[0].iov_base, iov[0].iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
-                        : sendmsg(ep->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0) {
-            if (errno == EINTR) {
-                continue;
-            }
-            if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS && errno != ENOMEM) {
-                write_failed(ep, errno);
-                return;
-            }
-            n = 0;
-        }
-        advance(ep, (size_t) n);
-        if ((size_t) n < total) {
-            ep->blocked = true;
-            btl_tcp_kick(ep, BTL_TCP_KICK_BLOCKED);
+        if (!write_out(ep, iov, count, total)) {
             return;
         }
+    }
+}
+
+/* An answer will come. */
+static inline void stay_hot(mca_btl_endpoint_t *ep)
+{
+    if (OPAL_UNLIKELY(!atomic_load_explicit(&ep->hot, memory_order_relaxed))) {
+        btl_tcp_kick(ep, BTL_TCP_KICK_HOT);
     }
 }
 
@@ -285,9 +302,27 @@ static inline void push(mca_btl_endpoint_t *ep)
     if (OPAL_LIKELY(!ep->blocked)) {
         btl_tcp_flush(ep);
     }
-    if (OPAL_UNLIKELY(!atomic_load_explicit(&ep->hot, memory_order_relaxed))) {
-        btl_tcp_kick(ep, BTL_TCP_KICK_HOT); /* an answer will come */
+    stay_hot(ep);
+}
+
+/* Write an entry alone in the queue whose payload does not stand in the chunk yet, from where the user has it. What is kept
+ * is copied afterwards, while the receiver is at work. */
+static void push_from(mca_btl_endpoint_t *ep, btl_tcp_entry_t *entry, size_t header_len, const void *payload,
+                      size_t len)
+{
+    size_t head = BTL_TCP_FRAME_HEADER + header_len, padding = entry->len - head - len;
+    uint8_t *data = (uint8_t *) (uintptr_t) payload, *kept = entry->wire + head;
+    size_t first = entry->len > SPLIT_MIN && entry->len <= SPLIT_MAX ? SPLIT_FIRST : len, rest = len - first;
+    struct iovec begin[] = {{entry->wire, head}, {data, first}, {kept + len, padding}};
+    struct iovec end[] = {{data + first, rest}, {kept + len, padding}};
+    btl_tcp_frame_stamp(entry->wire, atomic_load_explicit(&ep->handed, memory_order_relaxed));
+    if (rest == 0) {
+        write_out(ep, begin, 3, entry->len);
+    } else if (write_out(ep, begin, 2, head + first)) {
+        write_out(ep, end, 2, rest + padding);
     }
+    memcpy(kept, payload, len);
+    stay_hot(ep);
 }
 
 /* What waits to be confirmed, and was sent without asking for it, is asked for. */
@@ -334,11 +369,16 @@ int btl_tcp_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header
         goto out;
     }
     memcpy(entry->wire + BTL_TCP_FRAME_HEADER, header, header_len);
-    if (len > 0) {
+    bool direct = len >= KEEP_AFTER_MIN && !ep->cursor && !ep->blocked && !ep->ctl_left && !ep->ctl_want;
+    if (!direct && len > 0) {
         memcpy(entry->wire + BTL_TCP_FRAME_HEADER + header_len, payload, len);
     }
     entry_queue(ep, entry, header_len + len);
-    push(ep);
+    if (direct) {
+        push_from(ep, entry, header_len, payload, len);
+    } else {
+        push(ep);
+    }
 out:
     btl_tcp_unlock(&ep->lock);
     return rc;

@@ -357,6 +357,7 @@ static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *
     recv->expected = length < recv->capacity ? length : recv->capacity;
     recv->received = 0;
     recv->placements = 1; /* we */
+    recv->first = 0;
     recv->timed = NULL;
     if (hdr->common.type == MCA_PML_HDR_RGET && engine_try_fetch(recv, peer, &hdr->rget)) {
         return;
@@ -424,6 +425,14 @@ static mca_pml_message_t *engine_keep(mca_pml_peer_t *peer, mca_btl_arrival_t *a
     return message;
 }
 
+/* A posted receive has its message. */
+static inline void engine_unpost(mca_pml_comm_t *pc, mca_pml_recv_t *recv)
+{
+    bool wild = OPAL_UNLIKELY(pc->match.wild_posted > 0) && mca_pml_match_is_wild(recv->src, recv->tag);
+    mca_pml_match_unpost(&pc->match, &recv->posted, wild);
+    recv->is_posted = false;
+}
+
 /* Find the receive for a message whose turn it is; NULL: there is none. The caller holds the communicator's lock. */
 static inline mca_pml_recv_t *engine_match(mca_pml_comm_t *pc, int32_t src, int32_t tag)
 {
@@ -432,9 +441,7 @@ static inline mca_pml_recv_t *engine_match(mca_pml_comm_t *pc, int32_t src, int3
         return NULL;
     }
     mca_pml_recv_t *recv = OPAL_CONTAINER_OF(posted, mca_pml_recv_t, posted);
-    bool wild = OPAL_UNLIKELY(pc->match.wild_posted > 0) && mca_pml_match_is_wild(recv->src, recv->tag);
-    mca_pml_match_unpost(&pc->match, posted, wild);
-    recv->is_posted = false;
+    engine_unpost(pc, recv);
     return recv;
 }
 
@@ -542,6 +549,39 @@ static OPAL_COLD void engine_on_orphan(mca_pml_peer_t *peer, mca_btl_arrival_t *
     }
 }
 
+/* The receive to whose buffer a link was to bring the payload of this message's first fragment; we join those who work on it. */
+static OPAL_COLD mca_pml_recv_t *engine_placed_join(mca_pml_peer_t *peer, const ompi_communicator_t *comm, uint32_t seq,
+                                                    size_t len)
+{
+    uint32_t at = 0;
+    ompi_request_t *request;
+    mca_pml_recv_t *recv = NULL;
+    mca_pml_peer_lock(peer);
+    while (!recv && (request = mca_pml_base_id_next(peer, &at))) {
+        if (request->type == OMPI_REQUEST_RECV && request->comm == comm) {
+            recv = (mca_pml_recv_t *) request;
+            recv = recv->first > 0 && recv->first == len && recv->first_seq == seq ? recv : NULL;
+        }
+    }
+    if (recv) {
+        recv->placements++;
+    }
+    mca_pml_peer_unlock(peer);
+    return recv;
+}
+
+/* A first fragment that has had its turn. It is of no use, unless its payload got stuck on the way into the receive's buffer:
+ * then the sender's link has failed, and this is what another one brought. */
+static OPAL_COLD void engine_on_repeat(mca_pml_peer_t *peer, const ompi_communicator_t *comm, uint32_t seq,
+                                       const void *payload, size_t len)
+{
+    mca_pml_recv_t *recv = engine_placed_join(peer, comm, seq, len);
+    if (recv) {
+        engine_recv_copy_in(recv, 0, payload, len);
+        engine_recv_leave(recv, 0, len);
+    }
+}
+
 /* A first fragment: MATCH, RNDV or RGET. */
 static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
                                    size_t hdr_len, const void *payload, size_t len)
@@ -565,10 +605,14 @@ static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arr
     }
     mca_pml_comm_lock(pc);
     if (OPAL_UNLIKELY(seq != cp->recv_seq)) {
-        if ((int32_t) (seq - cp->recv_seq) > 0) {
+        bool early = (int32_t) (seq - cp->recv_seq) > 0;
+        if (early) {
             engine_park(cp, engine_keep(peer, arrival, hdr, hdr_len, payload, len), seq);
         }
         mca_pml_comm_unlock(pc);
+        if (!early) {
+            engine_on_repeat(peer, comm, seq, payload, len);
+        }
         return;
     }
     cp->recv_seq++;
@@ -588,49 +632,13 @@ static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arr
 
 /* ---- Pieces of matched messages ---- */
 
-static void engine_on_frag(mca_pml_peer_t *peer, const mca_btl_arrival_t *arrival, const mca_pml_hdr_frag_t *hdr,
-                           const void *payload, size_t len)
+static void engine_on_frag(mca_pml_peer_t *peer, const mca_pml_hdr_frag_t *hdr, const void *payload, size_t len)
 {
-    if (arrival->place_token) { /* the link has put it in place */
-        engine_recv_leave(arrival->place_token, le64toh(hdr->offset), arrival->placed_len);
-        return;
-    }
     mca_pml_recv_t *recv = engine_recv_join(peer, hdr, len);
     if (recv) {
         engine_recv_copy_in(recv, le64toh(hdr->offset), payload, len);
         engine_recv_leave(recv, le64toh(hdr->offset), len);
     }
-}
-
-/* Upcall: where does the payload of a fragment go that a link is about to read? */
-static bool engine_place(void *cookie, const void *head, size_t head_len, size_t len, mca_btl_place_t *place)
-{
-    const mca_pml_hdr_frag_t *hdr = (const void *) ((const char *) head + POLICY_ROOM);
-    if (POLICY_ROOM > 0 || head_len < sizeof(*hdr) || hdr->common.type != MCA_PML_HDR_FRAG || len < sizeof(*hdr)) {
-        return false;
-    }
-    size_t payload = len - sizeof(*hdr), offset = le64toh(hdr->offset), pieces = MCA_BTL_IOV_MAX;
-    mca_pml_recv_t *recv = payload > 0 ? engine_recv_join(cookie, hdr, payload) : NULL;
-    if (!recv) {
-        return false;
-    }
-    if (recv->ptr) {
-        place->iov[0] = (struct iovec){recv->ptr + offset, payload};
-        pieces = 1;
-    } else if (opal_convertor_raw_at(&recv->conv, offset, place->iov, &pieces, payload) != payload) {
-        engine_recv_leave(recv, 0, 0);
-        return false;
-    }
-    place->iov_count = (uint32_t) pieces;
-    place->header_len = sizeof(*hdr);
-    place->token = recv;
-    return true;
-}
-
-static void engine_place_cancel(void *cookie, void *token)
-{
-    (void) cookie;
-    engine_recv_leave(token, 0, 0);
 }
 
 /* ---- Links in doubt ---- */
@@ -667,6 +675,125 @@ static void engine_on_doubt(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endp
     mca_pml_peer_unlock(peer);
 }
 
+/* ---- Payload that links bring to its place ---- */
+
+/* Where the payload of a fragment of the receive goes; false: in too many pieces. */
+static inline bool engine_place_at(mca_pml_recv_t *recv, size_t offset, size_t payload, mca_btl_place_t *place)
+{
+    size_t pieces = MCA_BTL_IOV_MAX;
+    if (recv->ptr) {
+        place->iov[0] = (struct iovec){recv->ptr + offset, payload};
+        pieces = 1;
+    } else if (opal_convertor_raw_at(&recv->conv, offset, place->iov, &pieces, payload) != payload) {
+        return false;
+    }
+    place->iov_count = (uint32_t) pieces;
+    place->token = recv;
+    return true;
+}
+
+/* The receive for a message whose header is here, if it is the message's turn and the payload has a place there; it is taken.
+ * Whatever is not as usual waits until all is here. */
+static mca_pml_recv_t *engine_match_header(mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr, size_t payload,
+                                           mca_btl_place_t *place)
+{
+    uint32_t src = le32toh(hdr->src);
+    ompi_communicator_t *comm = engine_comm_of(le32toh(hdr->context));
+    mca_pml_comm_t *pc = comm ? comm->pml : NULL;
+    mca_pml_comm_peer_t *cp = pc && src < pc->size ? engine_comm_peer(comm, (int) src) : NULL;
+    if (!cp || cp->peer != peer || hdr->common.arch != ENGINE_ARCH) {
+        return NULL;
+    }
+    mca_pml_recv_t *recv = NULL;
+    mca_pml_comm_lock(pc);
+    if (le32toh(hdr->seq) == cp->recv_seq && opal_list_is_empty(&cp->parked)) {
+        mca_pml_posted_t *posted =
+            mca_pml_match_find_posted(&pc->match, (int32_t) src, (int32_t) le32toh((uint32_t) hdr->tag));
+        recv = posted ? OPAL_CONTAINER_OF(posted, mca_pml_recv_t, posted) : NULL;
+    }
+    if (recv && payload <= recv->capacity && engine_place_at(recv, 0, payload, place)) {
+        cp->recv_seq++;
+        engine_unpost(pc, recv);
+    } else {
+        recv = NULL;
+    }
+    mca_pml_comm_unlock(pc);
+    return recv;
+}
+
+/* The payload of a first fragment is about to be read. A message that is matched by its header is a long one of which the
+ * first bytes are missing: should they get stuck, the sender's repeat brings them (engine_on_repeat). Its acknowledgment does
+ * not wait for them. */
+static mca_pml_recv_t *engine_place_first(mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr, size_t payload,
+                                          mca_btl_place_t *place)
+{
+    bool whole = hdr->common.type == MCA_PML_HDR_MATCH;
+    uint64_t length = whole ? payload : le64toh(hdr->rndv.length);
+    mca_pml_recv_t *recv = length >= payload ? engine_match_header(peer, &hdr->match, payload, place) : NULL;
+    if (!recv) {
+        return NULL;
+    }
+    engine_meet(recv, peer, &hdr->match, length);
+    recv->peer = peer;
+    recv->expected = length < recv->capacity ? length : recv->capacity;
+    recv->received = 0;
+    recv->placements = 1; /* the link */
+    recv->first = payload;
+    recv->first_seq = le32toh(hdr->match.seq);
+    recv->timed = NULL;
+    mca_pml_ranges_init(&recv->ranges, 0);
+    recv->id = mca_pml_base_id_new(recv, peer);
+    if (!recv->id) {
+        mca_pml_base_out_of_memory("the request of a long message");
+    }
+    if (!whole) {
+        engine_send_ack(peer, hdr->rndv.sreq, recv->id, payload, recv->expected > payload ? recv->expected : payload);
+    }
+    engine_consumed(peer, payload); /* none of it is ever in memory of ours */
+    return recv;
+}
+
+/* Upcall: where does the payload of a fragment go that a link is about to read? */
+static bool engine_place(void *cookie, const void *head, size_t head_len, size_t len, mca_btl_place_t *place)
+{
+    const mca_pml_hdr_t *hdr = head;
+    size_t hdr_len = POLICY_ROOM > 0 ? 0 : mca_pml_hdr_length(head, head_len);
+    if (hdr_len == 0 || len <= hdr_len) {
+        return false;
+    }
+    place->header_len = hdr_len;
+    if (hdr->common.type == MCA_PML_HDR_MATCH || hdr->common.type == MCA_PML_HDR_RNDV) {
+        return engine_place_first(cookie, hdr, len - hdr_len, place) != NULL;
+    }
+    mca_pml_recv_t *recv =
+        hdr->common.type == MCA_PML_HDR_FRAG ? engine_recv_join(cookie, &hdr->frag, len - hdr_len) : NULL;
+    if (recv && !engine_place_at(recv, le64toh(hdr->frag.offset), len - hdr_len, place)) {
+        engine_recv_leave(recv, 0, 0);
+        recv = NULL;
+    }
+    return recv != NULL;
+}
+
+/* A fragment of which the link has put the payload in place. */
+static void engine_arrive_placed(mca_pml_peer_t *peer, const mca_btl_arrival_t *arrival)
+{
+    const mca_pml_hdr_t *hdr = arrival->data;
+    engine_take_credit(peer, &hdr->common);
+    if (OPAL_UNLIKELY(peer->any_suspect)) {
+        engine_heard(peer, arrival->endpoint);
+    }
+    engine_recv_leave(arrival->place_token, hdr->common.type == MCA_PML_HDR_FRAG ? le64toh(hdr->frag.offset) : 0,
+                      arrival->placed_len);
+}
+
+static void engine_place_cancel(void *cookie, void *token)
+{
+    (void) cookie;
+    engine_recv_leave(token, 0, 0);
+}
+
+/* ---- Arrivals ---- */
+
 /* Whatever is not a whole message. */
 static OPAL_NOINLINE void engine_arrive_other(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
 {
@@ -692,7 +819,7 @@ static OPAL_NOINLINE void engine_arrive_other(mca_pml_peer_t *peer, mca_btl_arri
         }
         break;
     case MCA_PML_HDR_FRAG:
-        engine_on_frag(peer, arrival, &hdr->frag, payload, len);
+        engine_on_frag(peer, &hdr->frag, payload, len);
         break;
     case MCA_PML_HDR_ACK:
         engine_on_ack(peer, &hdr->ack);
@@ -713,6 +840,10 @@ static void engine_arrive(void *cookie, mca_btl_arrival_t *arrival)
 {
     mca_pml_peer_t *peer = cookie;
     if (!policy_arrive(peer, arrival)) {
+        return;
+    }
+    if (OPAL_UNLIKELY(arrival->place_token != NULL)) {
+        engine_arrive_placed(peer, arrival);
         return;
     }
     const mca_pml_hdr_t *hdr = (const void *) ((const char *) arrival->data + POLICY_ROOM);

@@ -210,16 +210,19 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
     if (fetch) {
         hdr.rget.address = htole64((uint64_t) (uintptr_t) send->ptr);
     }
+    uint32_t charge = len > 0 ? engine_cost(len) : 0;
     mca_btl_room_t lent;
     int rc;
-    if (len == 0 && hdr_len + POLICY_ROOM <= peer->short_max) {
-        rc = policy_short(peer, link, &hdr, hdr_len, NULL, 0);
+    if ((len == 0 || send->ptr) && hdr_len + len + POLICY_ROOM <= peer->short_max) {
+        engine_charge(peer, charge);
+        rc = policy_short(peer, link, &hdr, hdr_len, send->ptr, len);
+        if (rc != MCA_SUCCESS) {
+            engine_charge(peer, -charge);
+        }
     } else if ((rc = policy_reserve(peer, link, hdr_len + len, hdr_len + len, &lent)) == MCA_SUCCESS) {
         memcpy(lent.ptr, &hdr, hdr_len);
         engine_send_copy_out(send, 0, (char *) lent.ptr + hdr_len, len);
-        if (len > 0) {
-            engine_charge(peer, engine_cost(len));
-        }
+        engine_charge(peer, charge);
         policy_commit(peer, link, &lent, hdr_len + len);
     }
     if (rc == MCA_SUCCESS) {
@@ -245,15 +248,86 @@ static int engine_first_match(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
     return MCA_SUCCESS;
 }
 
-/* Try to get a request's first fragment out over this link. *eager: it was the whole message. */
+/* A link is done with a whole message. One that it may not have delivered goes again, as the same message: the receiver may
+ * have it. */
+static void engine_whole_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status)
+{
+    (void) status;
+    if (event == MCA_BTL_REUSABLE) {
+        return;
+    }
+    mca_pml_whole_t *whole = OPAL_CONTAINER_OF(desc, mca_pml_whole_t, desc);
+    mca_pml_peer_t *peer = desc->user;
+    mca_pml_send_t *send = whole->send;
+    bool arrived = event == MCA_BTL_CONFIRMED;
+    free(whole);
+    mca_pml_peer_lock(peer); /* the thread that sends it may still hold it */
+    if (!arrived) {
+        send->state = MCA_PML_SEND_FIRST;
+        opal_list_prepend(&peer->pending, &send->item);
+        mca_pml_peer_set_pending(peer, true);
+    }
+    mca_pml_peer_unlock(peer);
+    if (arrived) {
+        engine_send_done(send, MPI_SUCCESS);
+    } else {
+        engine_flush(peer);
+    }
+}
+
+/* May the message go whole, though it is long, and nobody knows whether it is waited for? If it has done so already, it must. */
+static inline bool engine_goes_whole(const mca_pml_peer_t *peer, const mca_pml_send_t *send)
+{
+    return POLICY_ROOM == 0 &&
+           (send->whole || (send->bytes <= peer->whole_max && send->ptr && send->mode != MCA_PML_SYNCHRONOUS &&
+                            engine_has_credit(peer, engine_cost(send->bytes))));
+}
+
+static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, bool *done)
+{
+    mca_pml_whole_t *whole = malloc(sizeof(*whole));
+    if (!whole) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    engine_fill_match(peer, &whole->hdr, MCA_PML_HDR_MATCH, send->super.comm, send->tag, send->seq);
+    whole->desc.header = &whole->hdr;
+    whole->desc.header_len = sizeof(whole->hdr);
+    whole->desc.iov_count = 1;
+    whole->desc.iov[0] = (struct iovec){(void *) (uintptr_t) send->ptr, send->bytes};
+    whole->desc.event = engine_whole_event;
+    whole->desc.user = peer;
+    whole->send = send;
+    bool again = send->whole;
+    uint32_t cost = again ? 0 : engine_cost(send->bytes);
+    send->state = MCA_PML_SEND_WAITING; /* the link may be done with it as soon as it is out */
+    send->whole = true;
+    engine_charge(peer, cost);
+    int rc = policy_send(peer, link, &whole->desc);
+    if (rc != 0) {
+        free(whole);
+    }
+    if (rc < 0) {
+        engine_charge(peer, -cost);
+        send->whole = again;
+        return rc;
+    }
+    *done = rc == 1;
+    link->retries += again;
+    engine_count(link, sizeof(whole->hdr) + send->bytes);
+    return MCA_SUCCESS;
+}
+
+/* Try to get a request's first fragment out over this link. *eager: it was the whole message, and is done with. */
 static int engine_send_first_over(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, bool *eager)
 {
-    *eager = send->mode != MCA_PML_SYNCHRONOUS &&
+    *eager = send->mode != MCA_PML_SYNCHRONOUS && !send->whole &&
              sizeof(mca_pml_hdr_match_t) + send->bytes + POLICY_ROOM <= peer->eager_max &&
              engine_has_credit(peer, engine_cost(send->bytes));
     int rc;
     if (*eager) {
         rc = engine_first_match(peer, link, send);
+    } else if (engine_goes_whole(peer, send)) {
+        rc = engine_first_whole(peer, link, send, eager);
     } else {
         if (!send->id && !(send->id = mca_pml_base_id_new(send, peer))) {
             return MCA_ERR_OUT_OF_RESOURCE;
@@ -960,6 +1034,7 @@ static int engine_send_detach(mca_pml_send_t *send)
 static void engine_send_reset(mca_pml_send_t *send)
 {
     send->state = MCA_PML_SEND_FIRST;
+    send->whole = false;
     send->unconfirmed = 0;
     send->offset = send->end = 0;
     atomic_store_explicit(&send->super.complete, 0, memory_order_relaxed);

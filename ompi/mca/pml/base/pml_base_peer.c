@@ -35,6 +35,11 @@ int mca_pml_base_register_params(void)
         .framework = "pml", .component = "base", .name = "first_frag", .type = MCA_VAR_SIZE, .unit = "bytes",
         .help = "Most payload that a long message sends before its receive is known",
         .def.size = 16u << 10, .min = 0, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
+    static const mca_base_var_desc_t whole = {
+        .framework = "pml", .component = "base", .name = "whole_max", .type = MCA_VAR_SIZE, .unit = "bytes",
+        .help = "A message up to this size that one link alone carries, and takes in one fragment, is sent from the user's "
+                "memory without waiting for its receive, as far as pml_base_eager_window allows (0: none)",
+        .def.size = 1u << 20, .min = 0, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     static const mca_base_var_desc_t stripe = {
         .framework = "pml", .component = "base", .name = "stripe", .type = MCA_VAR_ENUM,
         .help = "Links that carry a long message together: auto (all whose share is worth it; on one node, shared "
@@ -46,6 +51,7 @@ int mca_pml_base_register_params(void)
         .def.d = 0.05, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     int rc = mca_base_var_register(&window, &mca_pml_base_params.eager_window);
     rc = rc ? rc : mca_base_var_register(&first, &mca_pml_base_params.first_frag);
+    rc = rc ? rc : mca_base_var_register(&whole, &mca_pml_base_params.whole_max);
     rc = rc ? rc : mca_base_var_register(&stripe, &mca_pml_base_params.stripe);
     rc = rc ? rc : mca_base_var_register(&stripe_min, &mca_pml_base_params.stripe_min);
     static const mca_base_var_desc_t adapt = {
@@ -83,21 +89,26 @@ static uint32_t least_latency(const mca_pml_peer_t *peer, bool suspects)
     return least;
 }
 
+/* What fails on one link must fit on any other, those included that are down now. */
+static size_t least_max_frag(const mca_pml_peer_t *peer)
+{
+    size_t least = SIZE_MAX;
+    for (int i = 0; i < peer->link_count; i++) {
+        size_t max = peer->links[i].module->limits.max_frag;
+        least = max < least ? max : least;
+    }
+    return least;
+}
+
 static void relist_latency(mca_pml_peer_t *peer)
 {
-    size_t max_frag = SIZE_MAX;
     uint32_t least = least_latency(peer, false);
     bool suspects = least == UINT32_MAX;
     least = suspects ? least_latency(peer, true) : least;
-    for (int i = 0; i < peer->link_count; i++) {
-        size_t max = peer->links[i].module->limits.max_frag;
-        max_frag = max < max_frag ? max : max_frag;
-    }
     peer->latency_count = 0;
     peer->latency_next = 0;
     peer->any_suspect = false;
-    /* What fails on one link must fit on any other, those included that are down now. */
-    peer->short_max = peer->eager_max = max_frag;
+    peer->short_max = peer->eager_max = least_max_frag(peer);
     for (int i = 0; i < peer->link_count; i++) {
         mca_pml_link_t *link = &peer->links[i];
         const mca_btl_limits_t *limits = &link->module->limits;
@@ -163,10 +174,22 @@ static void relist_bandwidth(mca_pml_peer_t *peer)
     }
 }
 
+/* Which messages one link carries in one fragment, straight to where they go. */
+static void relist_whole(mca_pml_peer_t *peer)
+{
+    const mca_pml_link_t *only = peer->bandwidth_count == 1 ? peer->bandwidth[0] : NULL;
+    peer->whole_max = 0;
+    if (only && (only->module->limits.caps & (MCA_BTL_CAP_PLACE | MCA_BTL_CAP_GET)) == MCA_BTL_CAP_PLACE) {
+        size_t most = least_max_frag(peer) - mca_pml_base_frag_room;
+        peer->whole_max = most < mca_pml_base_params.whole_max ? most : mca_pml_base_params.whole_max;
+    }
+}
+
 void mca_pml_base_peer_relist(mca_pml_peer_t *peer)
 {
     relist_latency(peer);
     relist_bandwidth(peer);
+    relist_whole(peer);
     mca_pml_peer_redirect(peer);
 }
 

@@ -79,6 +79,7 @@ typedef struct mca_pml_peer {
     _Atomic uint32_t credited;    /* written by the owner of progress */
     _Atomic uint32_t consumed;    /* of the peer's eager bytes, by us */
     _Atomic uint32_t consumed_told; /* the last value that we sent; written under the lock */
+    size_t whole_max;             /* payload of a message that may go whole from the user's memory; 0: none */
     size_t short_max, eager_max;  /* header and payload, least of all links that are up */
     mca_pml_link_t *latency[MCA_PML_LINKS_MAX];
     ompi_proc_t *proc;
@@ -101,6 +102,7 @@ typedef struct mca_pml_peer {
 
 typedef struct mca_pml_base_params {
     uint64_t eager_window;        /* bytes */
+    uint64_t whole_max;           /* bytes of a message that is sent whole from the user's memory */
     uint64_t first_frag;          /* payload of a rendezvous' first fragment at most */
     int64_t stripe;               /* mca_pml_stripe_t */
     double stripe_min;            /* least share of a link that takes part in STRIPE_AUTO */

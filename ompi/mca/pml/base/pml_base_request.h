@@ -31,7 +31,7 @@ typedef struct mca_pml_comm {
 
 typedef enum {
     MCA_PML_SEND_FIRST,     /* its first fragment has to go */
-    MCA_PML_SEND_WAITING,   /* for the acknowledgment, or the fetch */
+    MCA_PML_SEND_WAITING,   /* for the acknowledgment, the fetch, or the link that has all of it */
     MCA_PML_SEND_BULK,      /* pieces are sent */
     MCA_PML_SEND_DONE,
 } mca_pml_send_state_t;
@@ -45,6 +45,7 @@ typedef struct mca_pml_send {
     int32_t dst, tag;
     uint8_t mode;                /* mca_pml_mode_t */
     uint8_t state;               /* mca_pml_send_state_t */
+    bool whole;                  /* a link had all of it, before its receive was known */
     mca_pml_comm_peer_t *cp;
     const char *ptr;             /* the data, if it is one run of bytes; else NULL */
     size_t bytes;
@@ -70,6 +71,8 @@ typedef struct mca_pml_recv {
     mca_pml_peer_t *peer;        /* once matched */
     uint64_t id;                 /* 0: no fragments expected */
     size_t expected, received;   /* bytes; capacity at most */
+    size_t first;                /* payload of the first fragment that a link was told to put in place; 0: none was */
+    uint32_t first_seq;          /* ... of the message with this number */
     int32_t placements;          /* pieces that a link is writing into the buffer right now */
     mca_pml_ranges_t ranges;
     mca_pml_link_t *timed;       /* how long the pieces take is to be noted for this link; NULL: no */
@@ -104,6 +107,13 @@ typedef struct mca_pml_frag {
     mca_pml_link_t *link;
     size_t len;
 } mca_pml_frag_t;
+
+/* A whole message as a descriptor in the user's memory. */
+typedef struct mca_pml_whole {
+    mca_btl_descriptor_t desc;
+    mca_pml_hdr_match_t hdr;
+    mca_pml_send_t *send;
+} mca_pml_whole_t;
 
 /* A fragment with its own copy of its bytes: control that could not go at once, and what links gave back. */
 typedef struct mca_pml_raw {
