@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Processes that do not answer, under pml/dr (dr.sh): one that is stopped for a while is waited for, one that computes is
- * not flooded, one that stays silent is given up after pml_dr_path_timeout while the others go on; and nobody leaves
- * MPI_Finalize while another needs an acknowledgment. DR_STOP_S: how long a process is stopped (3).
+ * not flooded, one that stays silent is given up after pml_dr_path_timeout while the others go on; a receive that is
+ * posted after that time is none the worse; and nobody leaves MPI_Finalize while another needs an acknowledgment.
+ * DR_STOP_S: how long a process is stopped (3).
  */
 #include "support/mpi_test.h"
 
@@ -209,6 +210,28 @@ static void silent(void)
     MPI_Finalize();
 }
 
+/* Long after pml_dr_path_timeout, which is 3 s, a receive for what was sent long ago: who is in MPI is not silent. */
+static void late(void)
+{
+    static unsigned char buffer[LONGEST];
+    start();
+    if (rank == 0) {
+        fill(buffer, 0, 0);
+        MPI_Send(buffer, length_of(0), MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+    } else {
+        double until = MPI_Wtime() + 5;
+        int found = 0;
+        while (MPI_Wtime() < until) {
+            MPI_Iprobe(0, TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        }
+        MPI_CHECK(found);
+        MPI_Recv(buffer, LONGEST, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_CHECK(is_whole(buffer, 0, 0));
+    }
+    MPI_Finalize();
+}
+
 /*
  * The last messages go to everybody; then all leave at once, one of them late. Sends are over when they are on their way, a
  * long one's request is freed: only MPI_Finalize knows that they arrived. Who left while another waits for an
@@ -251,6 +274,7 @@ static const mpi_test_t tests[] = {
     {.name = "stopped", .np = 2, .fn = stopped, .seconds = 150},
     {.name = "computing", .np = 2, .fn = computing},
     {.name = "silent", .np = 3, .fn = silent, .says = "no answer for longer than pml_dr_path_timeout"},
+    {.name = "late", .np = 2, .fn = late},
     {.name = "leaving", .np = 4, .fn = leaving},
 };
 

@@ -18,6 +18,8 @@ dr:computing --mca pml dr --mca btl shm,self
 dr:computing --mca pml dr --mca btl udp,self
 dr:silent --mca pml dr --mca btl udp,self --mca pml_dr_path_timeout 2
 dr:silent --mca pml dr --mca btl shm,self --mca pml_dr_path_timeout 2
+dr:late --mca pml dr --mca btl udp,self --mca pml_dr_path_timeout 3
+dr:late --mca pml dr --mca btl tcp,self --mca pml_dr_path_timeout 3
 dr:leaving --mca pml dr --mca btl udp,self
 $(leaving)
 LIST

@@ -19,6 +19,8 @@ rehearsal:pair --mca pml dr $chaos shm,tcp --mca pml_base_stripe all $faults
 # Two links, of which one dies and comes back; then both, and what still goes wrong.
 rehearsal:pair --mca pml dr $chaos shm,tcp --mca pml_base_stripe all $dying --mca btl_chaos_links shm
 rehearsal:all --mca pml dr $chaos shm,tcp $dying $faults
+# The link in use dies soon, for good: another kind takes over, unasked.
+rehearsal:pair --mca pml dr $chaos shm,tcp --mca btl_chaos_links shm --mca btl_chaos_life 20 --mca btl_chaos_dead 1000000
 # What breaks no promise suits teg.
 rehearsal:all $chaos shm,tcp --mca pml_base_stripe all $dying
 rehearsal:pair $chaos shm --mca btl_chaos_delay 100000 --mca btl_chaos_throttle 100m

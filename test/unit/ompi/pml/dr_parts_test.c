@@ -1,5 +1,22 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* dr's parts: what it reads from the wire, the timer wheel, round trips and back-off, faults that older designs had. */
+/*
+ * dr's parts: what it reads from the wire, the timer wheel, round trips and back-off. The faults that Open MPI's DR had, and
+ * where they are tested:
+ *
+ *   a damaged fragment taken for received, its repeat for a duplicate     test_damaged; order: mpi/rehearsal.c
+ *   ... acknowledged when it comes last, or noticed by a timer only       test_damaged, test_nack
+ *   a fragment sent twice never retires                                   test_retries; dr_sim.c
+ *   a receive posted late is taken for a dead link                        mpi/dr.c "late"
+ *   so is a receiver that computes, or one behind a full socket           test_busy_receiver; mpi/dr.c "computing", "stopped"
+ *   a failure takes the link from all peers, for ever                     test_paths; mpi/dr.c "silent"; system/dr_lossy.sh
+ *   the last link's failure aborts the job                                mpi/dr.c "silent"
+ *   no way over to another kind of link unless asked for                  mpi/rehearsal.sh, the pair without stripes
+ *   acknowledgments go over some links only                               mpi/matrix.sh, each link alone
+ *   pointers and lengths from the wire are believed                       test_seal, test_ack_wire, test_strange_acks
+ *   memory without bound                                                  test_receiver_limits; dr_sim.c
+ *   an injector of faults that nobody builds                              mpi/rehearsal.sh
+ *   no spawned processes, cancelling, matched probes, threads             mpi/dr_suite.sh; mpi/matrix.sh
+ */
 #include <string.h>
 
 #include "ompi/mca/pml/dr/pml_dr_stream.h"
@@ -335,6 +352,141 @@ static void test_nack(void)
     dr_stream_fini(&s);
 }
 
+/* The last fragment comes damaged: that is said at once; it is not received, and its repeat is none. */
+static void test_damaged(void)
+{
+    dr_stream_t s;
+    dr_ack_t ack;
+    make(&s, 1, false);
+    TAP_REQUIRE(dr_stream_judge(&s, 0, 10) == DR_NEW && dr_stream_deliver(&s, 0, 10, false), "a good fragment");
+    TAP_REQUIRE(dr_stream_judge(&s, 10, 10) == DR_NEW, "the next one");
+    dr_stream_damaged(&s, 10, 10);
+    dr_stream_fill_ack(&s, &ack);
+    TAP_OK(s.need == DR_ACK_URGENT && ack.nacks == 1 && ack.block[ack.blocks].from == 10, "... damaged: told at once");
+    TAP_OK(ack.delivered == 10 && ack.received == 10 && ack.blocks == 0, "... it counts as nothing");
+    TAP_OK((uint32_t) dr_stream_ride(&s) == 10 && s.need == DR_ACK_URGENT, "... and riding does not tell enough");
+    dr_stream_ack_sent(&s);
+    TAP_OK(dr_stream_judge(&s, 10, 10) == DR_NEW && dr_stream_deliver(&s, 10, 10, false) && s.rx.next == 20,
+           "... its repeat is taken");
+    TAP_OK(dr_stream_judge(&s, 10, 10) == DR_REPEAT, "... once");
+    dr_stream_fini(&s);
+}
+
+/* Is what the stream counts what there is? */
+static bool adds_up(const dr_stream_t *s)
+{
+    uint64_t kept = 0, flight_bytes = 0;
+    uint32_t flight = 0, timed = 0;
+    unsigned lost = 0;
+    for (opal_list_item_t *i = opal_list_first(&s->unacked); i; i = opal_list_next(&s->unacked, i)) {
+        const dr_record_t *r = OPAL_CONTAINER_OF(i, dr_record_t, item);
+        bool flies = r->state == DR_FLIGHT;
+        kept += r->cost;
+        flight += flies;
+        flight_bytes += flies ? r->span : 0;
+        timed += flies && r->sent > 0;
+        lost += r->state == DR_LOST;
+    }
+    return s->kept == kept && s->timed == timed && s->paths[0].flight == flight &&
+           s->paths[0].flight_bytes == flight_bytes && opal_list_length(&s->lost) == lost && s->acked <= s->next;
+}
+
+/* What went often retires like what went once, and an old acknowledgment does nothing. */
+static void test_retries(void)
+{
+    dr_stream_t s;
+    dr_record_t r[2];
+    opal_list_t done = OPAL_LIST_INIT(done);
+    make(&s, 1, false);
+    bool good = true;
+    for (int i = 0; i < 2; i++) {
+        dr_stream_send(&s, &r[i], 0, 10, 100, 1);
+    }
+    for (uint64_t i = 0; i < 5; i++) {
+        dr_stream_lose(&s, &r[0]);
+        dr_stream_lose(&s, &r[0]);
+        good &= adds_up(&s);
+        dr_stream_resend(&s, &r[0], 0, 2 + i);
+        good &= adds_up(&s);
+    }
+    dr_stream_lose(&s, &r[1]);
+    dr_stream_take_cumulative(&s, 20, 10, &done); /* one in flight, one lost: it had arrived after all */
+    dr_stream_take_cumulative(&s, 10, 11, &done);
+    TAP_OK(good && adds_up(&s) && s.kept == 0 && opal_list_length(&done) == 2, "repeats retire once");
+    dr_stream_fini(&s);
+}
+
+static uint64_t draw_state = 1;
+
+static uint32_t below(uint32_t n)
+{
+    draw_state ^= draw_state << 13;
+    draw_state ^= draw_state >> 7;
+    draw_state ^= draw_state << 17;
+    return (uint32_t) (draw_state >> 11) % n;
+}
+
+/* One whose sums are right and whose contents are anything, near what makes sense. */
+static void take_strange_ack(dr_stream_t *s, uint64_t now, opal_list_t *done)
+{
+    dr_ack_t ack = {.blocks = below(DR_ACK_BLOCKS + 1), .nacks = below(DR_ACK_NACKS + 1)}, got;
+    dr_wire_ack_t wire;
+    uint64_t at = ack.delivered = s->acked + below(8) * 5 - (s->acked >= 20 ? 20 : 0);
+    ack.received = ack.delivered + below(50);
+    ack.horizon = ack.delivered + below(200);
+    for (unsigned i = 0; i < ack.blocks + ack.nacks; i++) {
+        at += below(i == ack.blocks ? 5 : 3) * 5;
+        ack.block[i].from = at;
+        at += below(40) ? 5 * (1 + below(3)) : 0;
+        ack.block[i].to = at;
+    }
+    size_t len = dr_wire_write_ack(&wire, &ack);
+    unsigned char *bytes = (unsigned char *) &wire;
+    if (below(4) == 0) {
+        bytes[below((uint32_t) len)] = (unsigned char) below(256);
+    }
+    if (dr_wire_read_ack(&wire, len, &got)) {
+        dr_stream_take_ack(s, &got, now, done);
+    }
+}
+
+static void test_strange_acks(void)
+{
+    enum { ROUNDS = 100000, MOST = 64 };
+    dr_stream_t s;
+    dr_record_t records[MOST], *lost;
+    opal_list_t done = OPAL_LIST_INIT(done), free_ones = OPAL_LIST_INIT(free_ones);
+    make(&s, 1, false);
+    for (int i = 0; i < MOST; i++) {
+        opal_list_item_init(&records[i].item);
+        opal_list_append(&free_ones, &records[i].item);
+    }
+    bool good = true;
+    unsigned over = 0;
+    uint64_t now = 1;
+    for (int i = 0; i < ROUNDS && good; i++, now += MS / 4) {
+        opal_list_item_t *item = below(2) ? opal_list_pop(&free_ones) : NULL;
+        if (item) {
+            dr_stream_send(&s, OPAL_CONTAINER_OF(item, dr_record_t, item), 0, 5 * (1 + below(3)), 1 + below(100), now);
+        }
+        if (below(8) == 0) {
+            take_strange_ack(&s, now, &done);
+        }
+        dr_stream_tick(&s, now);
+        while ((lost = dr_stream_first_lost(&s))) {
+            dr_stream_resend(&s, lost, 0, now);
+        }
+        while ((item = opal_list_pop(&done))) {
+            opal_list_append(&free_ones, item);
+            over++;
+        }
+        good = adds_up(&s);
+    }
+    TAP_OK(good && over > ROUNDS / 50, "acknowledgments that say anything upset no count (%u records)", over);
+    dr_stream_abandon(&s, &done);
+    dr_stream_fini(&s);
+}
+
 int main(void)
 {
     tap_start(30);
@@ -349,5 +501,8 @@ int main(void)
     test_receiver_limits();
     test_hold();
     test_nack();
+    test_damaged();
+    test_retries();
+    test_strange_acks();
     return tap_end();
 }
