@@ -183,7 +183,7 @@ static mca_pml_recv_t *engine_fail_request(ompi_request_t *request, opal_list_t 
 static void engine_fail_matched(mca_pml_peer_t *peer, opal_list_t *failed)
 {
     uint32_t at = 0;
-    bool more;
+    bool more, reported = false;
     do {
         mca_pml_peer_lock(peer); /* ids of the peer's receives end under it */
         ompi_request_t *request = mca_pml_base_id_next(peer, &at);
@@ -191,6 +191,10 @@ static void engine_fail_matched(mca_pml_peer_t *peer, opal_list_t *failed)
         mca_pml_peer_unlock(peer);
         more = request != NULL;
         if (recv) {
+            if (!reported) {
+                reported = true;
+                mca_pml_base_report_unreachable(peer); /* before who waits for it hears of it */
+            }
             engine_recv_leave(recv, 0, 0);
         }
     } while (more);

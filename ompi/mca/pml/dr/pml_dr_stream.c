@@ -522,10 +522,13 @@ static void tick_path(dr_stream_t *s, unsigned path, uint64_t now, uint64_t *nex
     }
 }
 
-/* Who is not heard for long, though something is expected of it, is lost for good. */
+/* Who is not heard for long, though something is expected of it, is lost for good. While nothing is, ticks may cease: that
+ * time does not count. */
 static void tick_silence(dr_stream_t *s, uint64_t now, uint64_t *next)
 {
-    if (s->heard || s->heard_at == 0 || opal_list_is_empty(&s->unacked)) {
+    if (opal_list_is_empty(&s->unacked)) {
+        s->heard_at = 0;
+    } else if (s->heard || s->heard_at == 0) {
         s->heard = false;
         s->heard_at = now;
     } else if (now - s->heard_at >= s->params->silence_max) {

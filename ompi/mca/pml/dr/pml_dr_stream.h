@@ -120,7 +120,7 @@ typedef struct dr_stream {
     uint8_t held_count, nack_count, path_count;
     bool heard;                 /* something valid came since the last tick */
     bool dead;                  /* silence_max is over; found by tick */
-    uint64_t heard_at;          /* ns */
+    uint64_t heard_at;          /* ns; 0: nothing was expected at the last tick */
     uint64_t repeats, refused;  /* statistics: arrivals that were here already; beyond what can be noted */
     dr_range_t *held, *nack;    /* DR_HELD_MAX, DR_ACK_NACKS of them; NULL until needed */
     dr_path_t *paths;           /* path_count of them; NULL until something is to be sent */

@@ -241,6 +241,13 @@ static void test_silence(void)
     }
     TAP_OK(!s.dead, "who owes nothing may be silent for ever");
     dr_stream_send(&s, &r, 0, 10, 100, 0);
+    dr_stream_tick(&s, now + MS);
+    dr_stream_take_cumulative(&s, s.next, now + 2 * MS, &done);
+    dr_stream_tick(&s, now + 3 * MS);
+    now += 200000 * MS; /* nobody ticks meanwhile */
+    dr_stream_send(&s, &r, 0, 10, 100, 0);
+    dr_stream_tick(&s, now);
+    TAP_OK(!s.dead, "... that time does not count when something is sent again");
     uint64_t start = now;
     while (!s.dead && now < start + 200000 * MS) {
         now += 100 * MS;
