@@ -6,6 +6,7 @@
 #include "ompi/communicator/communicator.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/info/info.h"
+#include "ompi/mca/pml/base/pml_base_util.h"
 #include "ompi/mpi/c/bodies.h"
 
 int ompi_mpi_comm_size(ompi_communicator_t *comm, int *size)
@@ -149,6 +150,9 @@ int ompi_mpi_comm_set_info(ompi_communicator_t *comm, ompi_info_t *info)
         } else {
             comm->flags &= ~assertions[i].flag;
         }
+    }
+    if (comm->pml) {
+        mca_pml_base_comm_promises(comm);
     }
     return take_own_keys(comm, info);
 }

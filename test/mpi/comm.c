@@ -369,7 +369,55 @@ static void test_threads_and_sequence(void)
     end_threaded();
 }
 
+/* Hints that promise no wildcards: what keeps them is right, and so is what breaks them. */
+static void test_promises(void)
+{
+    enum { MESSAGES = 8 };
+    int rank, peer, got, flag;
+    MPI_Info info;
+    MPI_Comm comm;
+    MPI_Request early;
+    MPI_Status status;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    peer = 1 - rank;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
+    MPI_Info_set(info, "mpi_assert_no_any_source", "true");
+    MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+    for (int i = 0; i < MESSAGES; i++) {
+        MPI_Send(&i, 1, MPI_INT, peer, i, comm);
+    }
+    MPI_Recv(&got, 1, MPI_INT, peer, 3, comm, MPI_STATUS_IGNORE);
+    MPI_CHECK(got == 3);
+    MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 5, comm, MPI_STATUS_IGNORE); /* broken */
+    MPI_CHECK(got == 5);
+    MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status); /* both */
+    MPI_CHECK(status.MPI_TAG == 0 && status.MPI_SOURCE == peer);
+    for (int i = 0; i < MESSAGES - 2; i++) {
+        MPI_Recv(&got, 1, MPI_INT, peer, MPI_ANY_TAG, comm, &status);
+        MPI_CHECK(got == status.MPI_TAG);
+    }
+    /* A receive with wildcards waits while the promise is made. */
+    MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &early);
+    MPI_Comm_set_info(comm, info);
+    MPI_Barrier(comm);
+    MPI_Send(&rank, 1, MPI_INT, peer, 1, comm);
+    MPI_Wait(&early, MPI_STATUS_IGNORE);
+    MPI_CHECK(got == peer);
+    MPI_Info_free(&info);
+    MPI_Comm_get_info(comm, &info);
+    char value[8];
+    int room = sizeof value;
+    MPI_Info_get_string(info, "mpi_assert_no_any_tag", &room, value, &flag);
+    MPI_CHECK(flag && strcmp(value, "true") == 0);
+    MPI_Info_free(&info);
+    MPI_Comm_free(&comm);
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
+    {.name = "promises", .np = 2, .fn = test_promises},
     {.name = "world-alone", .np = 0, .fn = test_world},
     {.name = "world", .np = 4, .fn = test_world},
     {.name = "dup", .np = 3, .fn = test_dup},

@@ -319,7 +319,8 @@ static void persistent(void)
     start();
     make_objects(&pair, &op);
     for (int i = 0; i < PERSISTENT; i++) {
-        job_new(&jobs[i], MPI_COMM_WORLD, i % KINDS, any_count(), roll(&common_dice, size));
+        int count = any_count(), root = roll(&common_dice, size);
+        job_new(&jobs[i], MPI_COMM_WORLD, i % KINDS, count, root);
         init(&jobs[i], pair, op);
     }
     for (int round = 0; round < 8; round++) {

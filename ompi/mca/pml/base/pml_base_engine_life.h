@@ -22,6 +22,7 @@ static int engine_add_comm(ompi_communicator_t *comm)
     pc->size = (uint32_t) n;
     pc->comm = comm;
     comm->pml = pc;
+    mca_pml_base_comm_promises(comm);
     pthread_mutex_lock(&engine_comms_lock);
     opal_list_append(&engine_comms, &pc->item);
     pthread_mutex_unlock(&engine_comms_lock);

@@ -24,7 +24,8 @@ static mca_pml_message_t *engine_probe_find(ompi_communicator_t *comm, int src, 
     src = src == MPI_ANY_SOURCE ? MCA_PML_ANY : src;
     tag = tag == MPI_ANY_TAG ? MCA_PML_ANY : tag;
     mca_pml_comm_lock(pc);
-    if (mca_pml_match_is_wild(src, tag) && !pc->match.wild && mca_pml_match_go_wild(&pc->match) != OPAL_SUCCESS) {
+    if (mca_pml_match_needs_wild(&pc->match, src, tag) &&
+        mca_pml_match_go_wild(&pc->match, src, tag) != OPAL_SUCCESS) {
         mca_pml_base_out_of_memory("the index of unexpected messages");
     }
     mca_pml_key_t *key = mca_pml_match_key_find(&pc->match, src, tag);

@@ -892,8 +892,8 @@ static inline void engine_recv_begin(mca_pml_recv_t *recv)
 {
     mca_pml_comm_t *pc = recv->super.comm->pml;
     mca_pml_comm_lock(pc);
-    bool wild = mca_pml_match_is_wild(recv->src, recv->tag);
-    if (OPAL_UNLIKELY(wild && !pc->match.wild) && mca_pml_match_go_wild(&pc->match) != OPAL_SUCCESS) {
+    if (OPAL_UNLIKELY(mca_pml_match_needs_wild(&pc->match, recv->src, recv->tag)) &&
+        mca_pml_match_go_wild(&pc->match, recv->src, recv->tag) != OPAL_SUCCESS) {
         mca_pml_base_out_of_memory("the index of unexpected messages");
     }
     mca_pml_key_t *key = mca_pml_match_key(&pc->match, recv->src, recv->tag);

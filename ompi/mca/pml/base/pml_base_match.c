@@ -125,10 +125,17 @@ mca_pml_posted_t *mca_pml_match_posted_wild(mca_pml_match_t *match, int32_t src,
 {
     const struct {
         int32_t src, tag;
-    } keys[] = {{src, tag}, {MCA_PML_ANY, tag}, {src, MCA_PML_ANY}, {MCA_PML_ANY, MCA_PML_ANY}};
+        uint8_t never; /* if promised */
+    } keys[] = {{src, tag, 0},
+                {MCA_PML_ANY, tag, MCA_PML_NO_ANY_SOURCE},
+                {src, MCA_PML_ANY, MCA_PML_NO_ANY_TAG},
+                {MCA_PML_ANY, MCA_PML_ANY, MCA_PML_NO_ANY_SOURCE | MCA_PML_NO_ANY_TAG}};
     int n = tag >= 0 ? 4 : 2; /* internal tags are hidden from MPI_ANY_TAG */
     mca_pml_posted_t *oldest = NULL;
     for (int i = 0; i < n; i++) {
+        if (keys[i].never & match->promises) {
+            continue;
+        }
         mca_pml_key_t *key = mca_pml_match_key_find(match, keys[i].src, keys[i].tag);
         opal_list_item_t *first = key ? opal_list_first(&key->posted) : NULL;
         if (first) {
@@ -154,12 +161,17 @@ static int index_message(mca_pml_match_t *match, mca_pml_unexpected_t *message, 
 
 static int index_wild(mca_pml_match_t *match, mca_pml_unexpected_t *message)
 {
-    int rc = index_message(match, message, MCA_PML_BY_TAG, MCA_PML_ANY, message->tag);
-    if (rc == OPAL_SUCCESS && message->tag >= 0) {
+    bool any_source = !(match->promises & MCA_PML_NO_ANY_SOURCE);
+    bool any_tag = !(match->promises & MCA_PML_NO_ANY_TAG) && message->tag >= 0;
+    int rc = OPAL_SUCCESS;
+    if (any_source) {
+        rc = index_message(match, message, MCA_PML_BY_TAG, MCA_PML_ANY, message->tag);
+    }
+    if (rc == OPAL_SUCCESS && any_tag) {
         rc = index_message(match, message, MCA_PML_BY_SRC, message->src, MCA_PML_ANY);
-        if (rc == OPAL_SUCCESS) {
-            rc = index_message(match, message, MCA_PML_BY_NONE, MCA_PML_ANY, MCA_PML_ANY);
-        }
+    }
+    if (rc == OPAL_SUCCESS && any_source && any_tag) {
+        rc = index_message(match, message, MCA_PML_BY_NONE, MCA_PML_ANY, MCA_PML_ANY);
     }
     return rc;
 }
@@ -171,15 +183,38 @@ static void unlink_wild(mca_pml_unexpected_t *message)
     }
 }
 
-int mca_pml_match_go_wild(mca_pml_match_t *match)
+static void go_tame(mca_pml_match_t *match)
 {
     opal_list_item_t *i, *tmp;
     OPAL_LIST_FOREACH (i, tmp, &match->messages) {
+        unlink_wild(OPAL_CONTAINER_OF(i, mca_pml_unexpected_t, age_link));
+    }
+    match->wild = false;
+}
+
+void mca_pml_match_promise(mca_pml_match_t *match, uint8_t promises)
+{
+    if (match->wild_posted > 0) {
+        promises &= match->promises;
+    }
+    if (promises != match->promises) {
+        go_tame(match);
+        match->promises = promises;
+    }
+}
+
+int mca_pml_match_go_wild(mca_pml_match_t *match, int32_t src, int32_t tag)
+{
+    opal_list_item_t *i, *tmp;
+    uint8_t broken = (src == MCA_PML_ANY ? MCA_PML_NO_ANY_SOURCE : 0) | (tag == MCA_PML_ANY ? MCA_PML_NO_ANY_TAG : 0);
+    mca_pml_match_promise(match, match->promises & (uint8_t) ~broken);
+    if (match->wild) {
+        return OPAL_SUCCESS;
+    }
+    OPAL_LIST_FOREACH (i, tmp, &match->messages) {
         int rc = index_wild(match, OPAL_CONTAINER_OF(i, mca_pml_unexpected_t, age_link));
-        if (rc != OPAL_SUCCESS) { /* undo, so that the next try starts afresh */
-            OPAL_LIST_FOREACH (i, tmp, &match->messages) {
-                unlink_wild(OPAL_CONTAINER_OF(i, mca_pml_unexpected_t, age_link));
-            }
+        if (rc != OPAL_SUCCESS) {
+            go_tame(match); /* so that the next try starts afresh */
             return rc;
         }
     }

@@ -11,6 +11,8 @@
  *
  * A message is always indexed under (s,t). The three wildcard indexes are kept only once a wildcard receive or
  * probe has been seen on the communicator ("wild"): they are then built once, in order of age, from the list of all messages.
+ * What a program promises never to use (mpi_assert_no_any_source, mpi_assert_no_any_tag) is neither looked up nor indexed;
+ * a receive or probe that breaks the promise ends it.
  * Tags below zero are internal: MPI_ANY_TAG does not see them.
  *
  * Not thread-safe: the caller holds the communicator's matching lock.
@@ -26,6 +28,9 @@
 #pragma GCC visibility push(default)
 
 enum { MCA_PML_ANY = INT32_MIN };
+
+/* Wildcards that will not be used. */
+enum { MCA_PML_NO_ANY_SOURCE = 1, MCA_PML_NO_ANY_TAG = 2 };
 
 typedef struct mca_pml_key {
     struct mca_pml_key *next;     /* in its bucket */
@@ -57,6 +62,7 @@ typedef struct mca_pml_match {
     uint64_t next_age;
     uint32_t wild_posted;         /* posted receives with a wildcard */
     bool wild;                    /* wildcard indexes of messages are kept */
+    uint8_t promises;             /* MCA_PML_NO_ANY_... */
     opal_list_t messages;         /* all unexpected ones, oldest first */
     size_t message_count;
 } mca_pml_match_t;
@@ -70,8 +76,10 @@ mca_pml_key_t *mca_pml_match_key_slow(mca_pml_match_t *match, int32_t src, int32
 mca_pml_key_t *mca_pml_match_key_find(const mca_pml_match_t *match, int32_t src, int32_t tag);
 /* The oldest receive for a message when wildcards are posted. */
 mca_pml_posted_t *mca_pml_match_posted_wild(mca_pml_match_t *match, int32_t src, int32_t tag);
-/* Start keeping the wildcard indexes. */
-int mca_pml_match_go_wild(mca_pml_match_t *match);
+/* A receive or probe with this pair, which has wildcards, is about to look: keep the indexes that it needs. */
+int mca_pml_match_go_wild(mca_pml_match_t *match, int32_t src, int32_t tag);
+/* These wildcards, and no others, will not be used. While receives with wildcards wait, nothing new is taken for granted. */
+void mca_pml_match_promise(mca_pml_match_t *match, uint8_t promises);
 
 /* Add a message that nobody waits for. */
 int mca_pml_match_add_unexpected(mca_pml_match_t *match, mca_pml_unexpected_t *message, int32_t src, int32_t tag);
@@ -92,6 +100,12 @@ static inline mca_pml_key_t *mca_pml_match_key(mca_pml_match_t *match, int32_t s
 static inline bool mca_pml_match_is_wild(int32_t src, int32_t tag)
 {
     return src == MCA_PML_ANY || tag == MCA_PML_ANY;
+}
+
+/* Whether mca_pml_match_go_wild() has something to do. */
+static inline bool mca_pml_match_needs_wild(const mca_pml_match_t *match, int32_t src, int32_t tag)
+{
+    return mca_pml_match_is_wild(src, tag) && (!match->wild || match->promises);
 }
 
 /* The oldest message for a receive of this key, which may have wildcards; stays where it is. NULL: none. */

@@ -185,3 +185,12 @@ void mca_pml_base_report_unreachable(mca_pml_peer_t *peer)
                    peer->proc->rank, host, (long long) mca_pml_base_params.path_timeout, links ? links : "out of memory");
     free(links);
 }
+
+void mca_pml_base_comm_promises(ompi_communicator_t *comm)
+{
+    uint8_t promises = (comm->flags & OMPI_COMM_ASSERT_NO_ANY_SOURCE ? MCA_PML_NO_ANY_SOURCE : 0) |
+                       (comm->flags & OMPI_COMM_ASSERT_NO_ANY_TAG ? MCA_PML_NO_ANY_TAG : 0);
+    mca_pml_comm_lock(comm->pml);
+    mca_pml_match_promise(&comm->pml->match, promises);
+    mca_pml_comm_unlock(comm->pml);
+}

@@ -22,6 +22,9 @@ void mca_pml_base_recv_free(mca_pml_recv_t *recv);
 mca_pml_message_t *mca_pml_base_message_alloc(size_t len);
 void mca_pml_base_message_free(mca_pml_message_t *message);
 
+/* What is promised of the wildcards used on a communicator has changed. */
+void mca_pml_base_comm_promises(ompi_communicator_t *comm);
+
 /* Room in the attached buffer of MPI_Buffer_attach for a message of `len` bytes; NULL: it does not fit now.
  * `comm`: its own buffer first, see MPI-4.1 section 3.6. */
 void *mca_pml_base_bsend_alloc(ompi_communicator_t *comm, size_t len);

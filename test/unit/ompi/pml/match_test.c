@@ -20,6 +20,8 @@ typedef struct entry {
 static entry_t entries[MAX];
 static int posts[MAX], post_count, messages[MAX], message_count;
 
+static int kept; /* promises that counted */
+
 static uint64_t state;
 
 static uint32_t draw(uint32_t below)
@@ -93,7 +95,7 @@ static int step_post(mca_pml_match_t *match, int index, int32_t src, int32_t tag
 {
     entry_t *e = &entries[index];
     int want = model_post(src, tag), got = -1;
-    if (mca_pml_match_is_wild(src, tag) && !match->wild && mca_pml_match_go_wild(match) != OPAL_SUCCESS) {
+    if (mca_pml_match_needs_wild(match, src, tag) && mca_pml_match_go_wild(match, src, tag) != OPAL_SUCCESS) {
         return false;
     }
     mca_pml_key_t *key = mca_pml_match_key(match, src, tag);
@@ -118,7 +120,8 @@ static void step_cancel(mca_pml_match_t *match)
     drop(posts, &post_count, at);
 }
 
-static bool run(uint64_t seed, bool wildcards, uint32_t srcs, uint32_t tags)
+/* `promises`: now and then one is made, kept or broken. */
+static bool run(uint64_t seed, bool wildcards, bool promises, uint32_t srcs, uint32_t tags)
 {
     mca_pml_match_t match;
     state = seed * 0x9e3779b97f4a7c15u | 1;
@@ -133,12 +136,17 @@ static bool run(uint64_t seed, bool wildcards, uint32_t srcs, uint32_t tags)
         if (draw(100) < bias) {
             good = step_arrive(&match, i, src, tag);
         } else {
-            src = wildcards && draw(4) == 0 ? MCA_PML_ANY : src;
-            tag = wildcards && draw(4) == 0 ? MCA_PML_ANY : tag;
+            uint32_t rare = promises ? 60 : 4;
+            src = wildcards && draw(4) == 0 && !(match.promises & MCA_PML_NO_ANY_SOURCE && draw(rare)) ? MCA_PML_ANY : src;
+            tag = wildcards && draw(4) == 0 && !(match.promises & MCA_PML_NO_ANY_TAG && draw(rare)) ? MCA_PML_ANY : tag;
             good = step_post(&match, i, src, tag);
         }
         if (post_count > 0 && draw(20) == 0) {
             step_cancel(&match);
+        }
+        if (promises && draw(100) == 0) {
+            mca_pml_match_promise(&match, (uint8_t) draw(4));
+            kept += match.promises != 0;
         }
     }
     good = good && match.message_count == (size_t) message_count;
@@ -154,14 +162,19 @@ int main(void)
     tap_start(60);
     int good = 0;
     for (uint64_t seed = 1; seed <= 40; seed++) {
-        good += run(seed, false, 5, 6);
+        good += run(seed, false, false, 5, 6);
     }
     TAP_OK(good == 40, "exact receives: %d of 40 runs equal the model", good);
     good = 0;
     for (uint64_t seed = 1; seed <= 60; seed++) {
-        good += run(seed, true, 4, 5);
+        good += run(seed, true, false, 4, 5);
     }
     TAP_OK(good == 60, "with wildcards: %d of 60 runs equal the model", good);
-    TAP_OK(run(7, true, 1000, 1000), "thousands of pairs: the table grows and is swept");
+    good = 0;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        good += run(seed, true, true, 4, 5);
+    }
+    TAP_OK(good == 60 && kept > 100, "with promises: %d of 60 runs equal the model, %d times one counted", good, kept);
+    TAP_OK(run(7, true, false, 1000, 1000), "thousands of pairs: the table grows and is swept");
     return tap_end();
 }
