@@ -10,9 +10,9 @@
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include "ompi/mca/btl/base/btl_base_keep.h"
 #include "ompi/mca/btl/base/btl_base_place.h"
 #include "opal/util/socket_call.h"
 
@@ -33,26 +33,14 @@ int btl_udp_keep(mca_btl_arrival_t *arrival)
 {
     btl_udp_rbuf_t *rbuf = (btl_udp_rbuf_t *) (uintptr_t) arrival->token[0];
     uint32_t total = atomic_load_explicit(&mca_btl_udp.rbuf_total, memory_order_relaxed);
-    if (rbuf && arrival->len >= BTL_UDP_KEEP_COPY && total <= BTL_UDP_PINNED_MAX) {
-        atomic_fetch_add_explicit(&rbuf->refs, 1, memory_order_relaxed);
-        arrival->token[1] = 0;
-        return MCA_SUCCESS;
-    }
-    void *copy = malloc(arrival->len);
-    if (!copy) {
-        return MCA_ERR_OUT_OF_RESOURCE;
-    }
-    memcpy(copy, arrival->data, arrival->len);
-    arrival->data = copy;
-    arrival->token[1] = (uintptr_t) copy;
-    return MCA_SUCCESS;
+    bool held =
+        rbuf && arrival->len >= BTL_UDP_KEEP_COPY && total <= BTL_UDP_PINNED_MAX;
+    return mca_btl_base_keep(arrival, held ? &rbuf->refs : NULL);
 }
 
 void btl_udp_release(mca_btl_arrival_t *arrival)
 {
-    if (arrival->token[1]) {
-        free((void *) (uintptr_t) arrival->token[1]);
-    } else {
+    if (!mca_btl_base_release(arrival)) {
         btl_udp_rbuf_unref((btl_udp_rbuf_t *) (uintptr_t) arrival->token[0]);
     }
 }
