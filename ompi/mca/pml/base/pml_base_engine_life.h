@@ -96,7 +96,7 @@ static void engine_del_comm(ompi_communicator_t *comm)
     for (uint32_t r = 0; r < pc->size; r++) {
         mca_pml_comm_peer_t *cp = atomic_load(&pc->peers[r]);
         while (cp && (i = opal_list_pop(&cp->parked))) {
-            engine_message_free(OPAL_CONTAINER_OF(i, mca_pml_message_t, item));
+            engine_message_free(OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link));
         }
         free(cp);
     }

@@ -4,8 +4,8 @@
 static inline void engine_probe_status(const mca_pml_message_t *message, MPI_Status *status)
 {
     if (status) {
-        size_t length = message->hdr.common.type == MCA_PML_HDR_MATCH ? message->len
-                                                                       : le64toh(message->hdr.rndv.length);
+        const mca_pml_hdr_t *hdr = mca_pml_message_hdr(message);
+        size_t length = hdr->common.type == MCA_PML_HDR_MATCH ? message->len : le64toh(hdr->rndv.length);
         ompi_status_set(status, message->match.src, message->match.tag, length);
     }
 }

@@ -388,14 +388,15 @@ static OPAL_ALWAYS_INLINE void engine_deliver(mca_pml_recv_t *recv, mca_pml_peer
 static void engine_message_free(mca_pml_message_t *message)
 {
     if (message->kept) {
-        message->arrival.module->ops->release(&message->arrival);
+        mca_btl_arrival_t *arrival = mca_pml_message_arrival(message);
+        arrival->module->ops->release(arrival);
     }
     mca_pml_base_message_free(message);
 }
 
 static OPAL_NOINLINE void engine_deliver_message(mca_pml_recv_t *recv, mca_pml_message_t *message)
 {
-    engine_deliver(recv, message->peer, &message->hdr, message->payload, message->len);
+    engine_deliver(recv, message->peer, mca_pml_message_hdr(message), message->payload, message->len);
     engine_message_free(message);
 }
 
@@ -407,20 +408,20 @@ static mca_pml_message_t *engine_keep(mca_pml_peer_t *peer, mca_btl_arrival_t *a
                                       size_t hdr_len, const void *payload, size_t len)
 {
     bool keep = arrival && len > ENGINE_COPY_MAX && arrival->module->ops->keep(arrival) == MCA_SUCCESS;
-    mca_pml_message_t *message = mca_pml_base_message_alloc(keep ? 0 : len);
+    mca_pml_message_t *message = mca_pml_base_message_alloc(keep ? sizeof(mca_pml_hdr_t) + sizeof(*arrival) : hdr_len + len);
     if (!message) {
         mca_pml_base_out_of_memory("an unexpected message");
     }
     message->peer = peer;
-    memcpy(&message->hdr, hdr, hdr_len);
-    message->len = len;
+    memcpy(message->bytes, hdr, hdr_len);
+    message->len = (uint32_t) len;
     message->kept = keep;
     if (keep) {
-        message->arrival = *arrival;
+        *mca_pml_message_arrival(message) = *arrival;
         message->payload = (const char *) arrival->data + (arrival->len - len); /* keep() may have moved it */
     } else {
-        memcpy(message->bytes, payload, len);
-        message->payload = message->bytes;
+        memcpy(message->bytes + hdr_len, payload, len);
+        message->payload = message->bytes + hdr_len;
     }
     return message;
 }
@@ -452,12 +453,17 @@ static void engine_add_unexpected(mca_pml_comm_t *pc, mca_pml_message_t *message
     }
 }
 
+static uint32_t engine_parked_seq(const opal_list_item_t *i)
+{
+    return le32toh(mca_pml_message_hdr(OPAL_CONTAINER_OF(i, const mca_pml_message_t, match.age_link))->match.seq);
+}
+
 /* Park what came before its turn; drop it if it is parked already. */
 static void engine_park(mca_pml_comm_peer_t *cp, mca_pml_message_t *message, uint32_t seq)
 {
     opal_list_item_t *i = opal_list_last(&cp->parked);
     while (i && i != &cp->parked.head) {
-        uint32_t other = le32toh(OPAL_CONTAINER_OF(i, mca_pml_message_t, item)->hdr.match.seq);
+        uint32_t other = engine_parked_seq(i);
         if (other == seq) {
             engine_message_free(message);
             return;
@@ -467,7 +473,7 @@ static void engine_park(mca_pml_comm_peer_t *cp, mca_pml_message_t *message, uin
         }
         i = i->prev;
     }
-    opal_list_insert_before(i ? i->next : cp->parked.head.next, &message->item);
+    opal_list_insert_before(i ? i->next : cp->parked.head.next, &message->match.age_link);
 }
 
 /* Those parked messages whose turn has come. The lock is released around deliveries. */
@@ -476,15 +482,15 @@ static void engine_unpark(mca_pml_comm_t *pc, mca_pml_comm_peer_t *cp)
     for (;;) {
         mca_pml_comm_lock(pc);
         opal_list_item_t *i = opal_list_first(&cp->parked);
-        mca_pml_message_t *message = i ? OPAL_CONTAINER_OF(i, mca_pml_message_t, item) : NULL;
-        if (!message || le32toh(message->hdr.match.seq) != cp->recv_seq) {
+        if (!i || engine_parked_seq(i) != cp->recv_seq) {
             mca_pml_comm_unlock(pc);
             return;
         }
         opal_list_remove(i);
         cp->recv_seq++;
-        int32_t src = (int32_t) le32toh(message->hdr.match.src);
-        int32_t tag = (int32_t) le32toh((uint32_t) message->hdr.match.tag);
+        mca_pml_message_t *message = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
+        const mca_pml_hdr_match_t *hdr = &mca_pml_message_hdr(message)->match;
+        int32_t src = (int32_t) le32toh(hdr->src), tag = (int32_t) le32toh((uint32_t) hdr->tag);
         mca_pml_recv_t *recv = engine_match(pc, src, tag);
         if (!recv) {
             engine_add_unexpected(pc, message, src, tag);
@@ -520,7 +526,8 @@ static void engine_adopt_orphans(ompi_communicator_t *comm)
     mca_pml_comm_t *pc = comm->pml;
     mca_pml_message_t *message;
     while ((message = mca_pml_base_orphan_take(comm->context))) {
-        uint32_t src = le32toh(message->hdr.match.src), seq = le32toh(message->hdr.match.seq);
+        const mca_pml_hdr_match_t *hdr = &mca_pml_message_hdr(message)->match;
+        uint32_t src = le32toh(hdr->src), seq = le32toh(hdr->seq);
         mca_pml_comm_peer_t *cp = src < pc->size ? engine_comm_peer(comm, (int) src) : NULL;
         if (!cp || cp->peer != message->peer) {
             engine_drop(message->peer, "it claims another's rank");

@@ -6,10 +6,11 @@
 
 enum { FIRST_BUCKETS = 16 };
 
+/* Tags that follow each other have buckets that follow each other, in runs of 64 that begin anywhere: programs count. */
 static uint32_t hash_pair(int32_t src, int32_t tag)
 {
-    uint64_t h = ((uint64_t) (uint32_t) src << 32 | (uint32_t) tag) * 0x9e3779b97f4a7c15u;
-    return (uint32_t) (h >> 32);
+    uint64_t h = ((uint64_t) (uint32_t) src << 32 | (uint32_t) tag >> 6) * 0x9e3779b97f4a7c15u;
+    return (uint32_t) (h >> 32) + ((uint32_t) tag & 63);
 }
 
 int mca_pml_match_init(mca_pml_match_t *match)
@@ -159,6 +160,13 @@ static int index_message(mca_pml_match_t *match, mca_pml_unexpected_t *message, 
     return OPAL_SUCCESS;
 }
 
+static void init_wild(mca_pml_unexpected_t *message)
+{
+    for (int i = MCA_PML_BY_SRC; i < MCA_PML_INDEXES; i++) {
+        opal_list_item_init(&message->links[i]);
+    }
+}
+
 static int index_wild(mca_pml_match_t *match, mca_pml_unexpected_t *message)
 {
     bool any_source = !(match->promises & MCA_PML_NO_ANY_SOURCE);
@@ -183,6 +191,7 @@ static void unlink_wild(mca_pml_unexpected_t *message)
     }
 }
 
+/* The wildcard links of all messages are initialised. */
 static void go_tame(mca_pml_match_t *match)
 {
     opal_list_item_t *i, *tmp;
@@ -198,7 +207,9 @@ void mca_pml_match_promise(mca_pml_match_t *match, uint8_t promises)
         promises &= match->promises;
     }
     if (promises != match->promises) {
-        go_tame(match);
+        if (match->wild) {
+            go_tame(match);
+        }
         match->promises = promises;
     }
 }
@@ -210,6 +221,9 @@ int mca_pml_match_go_wild(mca_pml_match_t *match, int32_t src, int32_t tag)
     mca_pml_match_promise(match, match->promises & (uint8_t) ~broken);
     if (match->wild) {
         return OPAL_SUCCESS;
+    }
+    OPAL_LIST_FOREACH (i, tmp, &match->messages) {
+        init_wild(OPAL_CONTAINER_OF(i, mca_pml_unexpected_t, age_link));
     }
     OPAL_LIST_FOREACH (i, tmp, &match->messages) {
         int rc = index_wild(match, OPAL_CONTAINER_OF(i, mca_pml_unexpected_t, age_link));
@@ -226,8 +240,9 @@ int mca_pml_match_add_unexpected(mca_pml_match_t *match, mca_pml_unexpected_t *m
 {
     message->src = src;
     message->tag = tag;
-    for (int i = 0; i < MCA_PML_INDEXES; i++) {
-        opal_list_item_init(&message->links[i]);
+    opal_list_item_init(&message->links[MCA_PML_BY_PAIR]);
+    if (match->wild) {
+        init_wild(message);
     }
     opal_list_append(&match->messages, &message->age_link);
     match->message_count++;
@@ -244,7 +259,9 @@ int mca_pml_match_add_unexpected(mca_pml_match_t *match, mca_pml_unexpected_t *m
 void mca_pml_match_remove_unexpected(mca_pml_match_t *match, mca_pml_unexpected_t *message)
 {
     opal_list_remove(&message->links[MCA_PML_BY_PAIR]);
-    unlink_wild(message);
+    if (match->wild) {
+        unlink_wild(message);
+    }
     opal_list_remove(&message->age_link);
     match->message_count--;
 }

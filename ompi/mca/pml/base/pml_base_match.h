@@ -50,9 +50,9 @@ enum { MCA_PML_BY_PAIR, MCA_PML_BY_SRC, MCA_PML_BY_TAG, MCA_PML_BY_NONE, MCA_PML
 
 /* Part of an unexpected message. */
 typedef struct mca_pml_unexpected {
-    opal_list_item_t links[MCA_PML_INDEXES];
-    opal_list_item_t age_link;    /* in mca_pml_match_t.messages */
     int32_t src, tag;
+    opal_list_item_t age_link;    /* in mca_pml_match_t.messages */
+    opal_list_item_t links[MCA_PML_INDEXES]; /* those of wildcards only while mca_pml_match_t.wild */
 } mca_pml_unexpected_t;
 
 typedef struct mca_pml_match {

@@ -28,6 +28,10 @@ int mca_pml_base_open(void)
 {
     ompi_handle_init(&ompi_message_no_proc.base, OMPI_HANDLE_MESSAGE);
     ompi_handle_register_predefined(MPI_MESSAGE_NO_PROC, &ompi_message_no_proc.base);
+    int rc = mca_pml_base_util_init();
+    if (rc != OPAL_SUCCESS) {
+        return rc;
+    }
     return mca_base_framework_open(&mca_pml_base_framework, MCA_BASE_OPEN_DEFAULT);
 }
 

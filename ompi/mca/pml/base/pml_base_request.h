@@ -80,19 +80,30 @@ typedef struct mca_pml_recv {
     opal_convertor_t conv;       /* if !ptr */
 } mca_pml_recv_t;
 
-/* A message that came before its receive, or before its turn. */
+/* A message that came before its receive, or before its turn. Two lines are all that a short one needs while no
+ * wildcard has been seen: the first, and the one of its bytes. */
 typedef struct mca_pml_message {
-    mca_pml_unexpected_t match;
-    opal_list_item_t item;       /* in a parked list */
     mca_pml_peer_t *peer;
-    mca_pml_hdr_t hdr;
     const void *payload;
-    size_t len;
+    uint32_t len;                /* a fragment's */
     bool cached;                 /* its memory belongs to the cache */
-    bool kept;                   /* payload lies in the BTL's memory: arrival is to be released */
-    mca_btl_arrival_t arrival;
-    unsigned char bytes[];
+    bool kept;                   /* payload lies in the BTL's memory, which is to be released */
+    mca_pml_unexpected_t match;  /* match.age_link: before its turn, in a parked list */
+    _Alignas(64) unsigned char bytes[]; /* the header, as long as it is; then the payload, or if kept the arrival */
 } mca_pml_message_t;
+
+static_assert(offsetof(mca_pml_message_t, match.links[MCA_PML_BY_PAIR + 1]) <= 64, "the first line has what matching reads");
+
+static inline const mca_pml_hdr_t *mca_pml_message_hdr(const mca_pml_message_t *message)
+{
+    return (const mca_pml_hdr_t *) (const void *) message->bytes;
+}
+
+/* Of a kept message: what to release. */
+static inline mca_btl_arrival_t *mca_pml_message_arrival(mca_pml_message_t *message)
+{
+    return (mca_btl_arrival_t *) (void *) (message->bytes + sizeof(mca_pml_hdr_t));
+}
 
 /* A piece of a message under way as a descriptor in the user's memory. */
 typedef struct mca_pml_frag {

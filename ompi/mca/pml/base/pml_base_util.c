@@ -6,29 +6,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "opal/class/free_list.h"
 #include "opal/util/output.h"
 
 static opal_list_t orphans = OPAL_LIST_INIT(orphans);
 static pthread_mutex_t orphans_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- Caches: last in, first out, so that the memory is warm; bounded ---- */
+/* ---- Caches ---- */
 
-enum { CACHE_MAX = 1024 };
+enum {
+    CACHE_LINE = 64,
+    CACHE_CHUNK = 16,     /* objects got from the system at once */
+    CACHE_TICK = 4096,    /* objects given back between looks at the surplus: time passes with use */
+    MESSAGE_ROOM = 128,   /* header and payload of a cached message */
+};
 
 typedef struct cache {
     pthread_mutex_t lock;
-    void **items;
-    int count;
+    opal_free_list_t list;
     size_t size;
+    uint32_t returned;
 } cache_t;
 
-static void *send_items[CACHE_MAX], *recv_items[CACHE_MAX], *message_items[CACHE_MAX];
-
-enum { SMALL_MESSAGE = 256 }; /* payload of a cached message */
-
-static cache_t sends = {PTHREAD_MUTEX_INITIALIZER, send_items, 0, sizeof(mca_pml_send_t)};
-static cache_t recvs = {PTHREAD_MUTEX_INITIALIZER, recv_items, 0, sizeof(mca_pml_recv_t)};
-static cache_t messages = {PTHREAD_MUTEX_INITIALIZER, message_items, 0, sizeof(mca_pml_message_t) + SMALL_MESSAGE};
+static cache_t sends = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = sizeof(mca_pml_send_t)};
+static cache_t recvs = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = sizeof(mca_pml_recv_t)};
+static cache_t messages = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = sizeof(mca_pml_message_t) + MESSAGE_ROOM};
+static cache_t *const caches[] = {&sends, &recvs, &messages};
 
 static inline void cache_lock(cache_t *cache)
 {
@@ -47,29 +50,28 @@ static inline void cache_unlock(cache_t *cache)
 static inline void *cache_get(cache_t *cache)
 {
     cache_lock(cache);
-    void *object = cache->count > 0 ? cache->items[--cache->count] : NULL;
+    void *object = opal_free_list_get(&cache->list);
     cache_unlock(cache);
-    return OPAL_LIKELY(object != NULL) ? object : malloc(cache->size);
+    return object;
 }
 
 static inline void cache_put(cache_t *cache, void *object)
 {
     cache_lock(cache);
-    bool full = cache->count == CACHE_MAX;
-    if (!full) {
-        cache->items[cache->count++] = object;
+    opal_free_list_put(&cache->list, object);
+    if (OPAL_UNLIKELY(++cache->returned % CACHE_TICK == 0)) {
+        opal_free_list_tick(&cache->list);
     }
     cache_unlock(cache);
-    if (full) {
-        free(object);
-    }
 }
 
-static void cache_clear(cache_t *cache)
+int mca_pml_base_util_init(void)
 {
-    while (cache->count > 0) {
-        free(cache->items[--cache->count]);
+    int rc = OPAL_SUCCESS;
+    for (size_t i = 0; rc == OPAL_SUCCESS && i < sizeof(caches) / sizeof(caches[0]); i++) {
+        rc = opal_free_list_init(&caches[i]->list, caches[i]->size, CACHE_LINE, CACHE_CHUNK, 0, NULL);
     }
+    return rc;
 }
 
 mca_pml_send_t *mca_pml_base_send_alloc(void)
@@ -92,11 +94,15 @@ void mca_pml_base_recv_free(mca_pml_recv_t *recv)
     cache_put(&recvs, recv);
 }
 
-mca_pml_message_t *mca_pml_base_message_alloc(size_t len)
+mca_pml_message_t *mca_pml_base_message_alloc(size_t room)
 {
-    mca_pml_message_t *message = len <= SMALL_MESSAGE ? cache_get(&messages) : malloc(sizeof(*message) + len);
+    bool cached = room <= MESSAGE_ROOM;
+    mca_pml_message_t *message = cached ? cache_get(&messages) : NULL;
+    if (!cached && posix_memalign((void **) &message, CACHE_LINE, sizeof(*message) + room) != 0) {
+        return NULL;
+    }
     if (message) {
-        message->cached = len <= SMALL_MESSAGE;
+        message->cached = cached;
         message->kept = false;
     }
     return message;
@@ -113,13 +119,13 @@ void mca_pml_base_message_free(mca_pml_message_t *message)
 
 void mca_pml_base_util_fini(void)
 {
-    cache_clear(&sends);
-    cache_clear(&recvs);
     opal_list_item_t *i;
     while ((i = opal_list_pop(&orphans))) { /* their communicator was freed: late repeats */
-        mca_pml_base_message_free(OPAL_CONTAINER_OF(i, mca_pml_message_t, item));
+        mca_pml_base_message_free(OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link));
     }
-    cache_clear(&messages);
+    for (size_t c = 0; c < sizeof(caches) / sizeof(caches[0]); c++) {
+        opal_free_list_fini(&caches[c]->list);
+    }
     mca_pml_base_bsend_fini();
 }
 
@@ -128,7 +134,7 @@ void mca_pml_base_util_fini(void)
 void mca_pml_base_orphan_add(mca_pml_message_t *message)
 {
     pthread_mutex_lock(&orphans_lock);
-    opal_list_append(&orphans, &message->item);
+    opal_list_append(&orphans, &message->match.age_link);
     pthread_mutex_unlock(&orphans_lock);
 }
 
@@ -138,8 +144,8 @@ mca_pml_message_t *mca_pml_base_orphan_take(uint32_t context)
     opal_list_item_t *i, *tmp;
     pthread_mutex_lock(&orphans_lock);
     OPAL_LIST_FOREACH (i, tmp, &orphans) {
-        mca_pml_message_t *message = OPAL_CONTAINER_OF(i, mca_pml_message_t, item);
-        if (le32toh(message->hdr.match.context) == context) {
+        mca_pml_message_t *message = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
+        if (le32toh(mca_pml_message_hdr(message)->match.context) == context) {
             opal_list_remove(i);
             found = message;
             break;

@@ -18,8 +18,8 @@ mca_pml_send_t *mca_pml_base_send_alloc(void);
 void mca_pml_base_send_free(mca_pml_send_t *send);
 mca_pml_recv_t *mca_pml_base_recv_alloc(void);
 void mca_pml_base_recv_free(mca_pml_recv_t *recv);
-/* A message with room for `len` bytes behind it. */
-mca_pml_message_t *mca_pml_base_message_alloc(size_t len);
+/* A message with room for so many bytes of header and payload. */
+mca_pml_message_t *mca_pml_base_message_alloc(size_t room);
 void mca_pml_base_message_free(mca_pml_message_t *message);
 
 /* What is promised of the wildcards used on a communicator has changed. */
@@ -31,6 +31,8 @@ void *mca_pml_base_bsend_alloc(ompi_communicator_t *comm, size_t len);
 void mca_pml_base_bsend_free(void *room);
 
 void mca_pml_base_bsend_fini(void);
+/* Set up the caches. */
+int mca_pml_base_util_init(void);
 /* Free the caches; nothing is in use any more. */
 void mca_pml_base_util_fini(void);
 
