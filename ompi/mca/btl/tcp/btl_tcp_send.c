@@ -10,10 +10,10 @@
 enum {
     SEND_PIECES = 64,     /* of one sendmsg() */
     SEND_BYTES = 1 << 20, /* of one sendmsg(), about */
-    /* What is long enough for the receiver to copy while we copy, and too short for the kernel to
-     * see to that itself, goes in two parts: 64 KiB over loopback then take 12 us instead of 14. */
+    /* What is long enough for the receiver to copy while we copy goes in two parts: 64 KiB over
+     * loopback then take 12 us instead of 14. */
     SPLIT_MIN = 48 * 1024,
-    SPLIT_MAX = 128 * 1024,
+    SPLIT_MAX = (1 << 20) + 4096,
     SPLIT_FIRST = 32 * 1024,
     KEEP_AFTER_MIN = 4096, /* so much is worth the pieces of a sendmsg() */
     ROOM_MIN = BTL_TCP_CHUNK_BYTES - (int) sizeof(btl_tcp_entry_t), /* what one chunk can lend */
@@ -244,6 +244,12 @@ static OPAL_COLD void write_failed(mca_btl_endpoint_t *ep, int error)
     btl_tcp_kick(ep, BTL_TCP_KICK_FAILED);
 }
 
+/* Should the bytes at the cursor go in two parts? Not in a stream, which keeps both sides busy as it is. */
+static inline bool in_two_parts(const mca_btl_endpoint_t *ep, size_t total)
+{
+    return total > SPLIT_MIN && total <= SPLIT_MAX && ep->head == ep->cursor;
+}
+
 /* One write. False: no more now, the socket is full or has failed. */
 static inline bool write_out(mca_btl_endpoint_t *ep, struct iovec *iov, unsigned count, size_t total)
 {
@@ -277,7 +283,7 @@ void btl_tcp_flush(mca_btl_endpoint_t *ep)
     while (ep->cursor || ep->ctl_left || ep->ctl_want) {
         size_t total;
         unsigned count = gather(ep, iov, &total);
-        if (OPAL_UNLIKELY(first && total > SPLIT_MIN && total <= SPLIT_MAX)) {
+        if (OPAL_UNLIKELY(first && in_two_parts(ep, total))) {
             count = cut_pieces(iov, SPLIT_FIRST);
             total = SPLIT_FIRST;
         }
@@ -312,7 +318,7 @@ static void push_from(mca_btl_endpoint_t *ep, btl_tcp_entry_t *entry, size_t hea
 {
     size_t head = BTL_TCP_FRAME_HEADER + header_len, padding = entry->len - head - len;
     uint8_t *data = (uint8_t *) (uintptr_t) payload, *kept = entry->wire + head;
-    size_t first = entry->len > SPLIT_MIN && entry->len <= SPLIT_MAX ? SPLIT_FIRST : len, rest = len - first;
+    size_t first = in_two_parts(ep, entry->len) ? SPLIT_FIRST : len, rest = len - first;
     struct iovec begin[] = {{entry->wire, head}, {data, first}, {kept + len, padding}};
     struct iovec end[] = {{data + first, rest}, {kept + len, padding}};
     btl_tcp_frame_stamp(entry->wire, atomic_load_explicit(&ep->handed, memory_order_relaxed));
