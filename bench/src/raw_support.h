@@ -24,6 +24,7 @@ typedef struct raw_options {
     int cpu[2];
     int sleeping; /* raw_tcp: wait in epoll */
     int window; /* raw_tcp: messages before an answer */
+    int batches; /* raw_tcp: of which the median is told */
     const char *address, *netns; /* raw_tcp: of side 0, and where side 1 lives */
     const char *mode;
 } raw_options_t;
@@ -96,7 +97,7 @@ static inline void raw_default_cpus(int cpu[2])
 
 static inline raw_options_t raw_parse(int argc, char **argv, const char *sizes)
 {
-    raw_options_t o = { .ms = 40.0, .window = 64, .mode = argc > 1 ? argv[1] : "" };
+    raw_options_t o = { .ms = 40.0, .window = 64, .batches = BENCH_BATCHES, .mode = argc > 1 ? argv[1] : "" };
     const char *value;
 
     raw_default_cpus(o.cpu);
@@ -112,6 +113,8 @@ static inline raw_options_t raw_parse(int argc, char **argv, const char *sizes)
             }
         } else if (NULL != (value = bench_option(argc, argv, &i, "--window"))) {
             o.window = atoi(value);
+        } else if (NULL != (value = bench_option(argc, argv, &i, "--batches"))) {
+            o.batches = bench_parse_batches(value);
         } else if (NULL != (value = bench_option(argc, argv, &i, "--address"))) {
             o.address = value;
         } else if (NULL != (value = bench_option(argc, argv, &i, "--netns"))) {

@@ -78,6 +78,17 @@ static inline void bench_add_size(bench_sizes_t *sizes, size_t value)
     }
 }
 
+/* How many batches, BENCH_BATCHES at most; exits when it is no such number. */
+static inline int bench_parse_batches(const char *text)
+{
+    int batches = atoi(text);
+
+    if (batches < 1 || batches > BENCH_BATCHES) {
+        bench_usage_error("bench", text);
+    }
+    return batches;
+}
+
 /* "8,1k,64k" (a list) or "8:4m" (every power of two in the range). */
 static inline void bench_parse_sizes(const char *text, bench_sizes_t *sizes)
 {
