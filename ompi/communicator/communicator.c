@@ -13,6 +13,7 @@
 #include "ompi/info/info.h"
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/base/pml_base_bsend.h"
+#include "ompi/mca/pml/base/pml_base_bind.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/mca/topo/topo.h"
 #include "ompi/mpi/p2p/partitioned.h"
@@ -84,6 +85,9 @@ int ompi_comm_enable(ompi_communicator_t *comm, uint32_t context)
 {
     int rc = mca_pml.add_comm(comm);
     if (rc == MPI_SUCCESS) {
+        rc = ompi_comm_take_hints(comm);
+    }
+    if (rc == MPI_SUCCESS) {
         rc = ompi_context_bind(context, comm);
     }
     if (rc != MPI_SUCCESS) {
@@ -111,6 +115,7 @@ static void tear_down(ompi_communicator_t *comm)
     if (comm->pml) {
         mca_pml.del_comm(comm);
     }
+    mca_pml_base_bind_free(comm->bind);
     ompi_attribute_drop_all(&comm->attrs);
     ompi_errhandler_release(atomic_load(&comm->errhandler));
     if (comm->info) {

@@ -44,6 +44,7 @@ struct ompi_communicator_t {
     _Atomic(ompi_errhandler_t *) errhandler;
     struct ompi_attribute_set *attrs;
     ompi_info_t *info;
+    struct mca_pml_bind *bind;     /* which links its messages may use; NULL: any */
     /* Of an intercommunicator: its local group, for the library's own use. */
     ompi_communicator_t *local_comm;
     uint32_t idups;                /* MPI_Comm_idup's started on it */
@@ -88,6 +89,8 @@ enum {
 /* A communicator that is not enabled yet: nobody can send to it. The groups are retained;
  * remote_group is NULL for an intracommunicator. NULL: out of memory. */
 ompi_communicator_t *ompi_comm_new(ompi_group_t *local_group, ompi_group_t *remote_group);
+/* Have it, which the PML knows, follow the hints in `info`; what can't be followed leaves `info`. */
+int ompi_comm_take_hints(ompi_communicator_t *comm);
 /* Error handler and info assertions of the parent. */
 void ompi_comm_inherit(ompi_communicator_t *comm, ompi_communicator_t *parent, bool info);
 /* Give it its context, make it known to the PML, choose its collectives. Returns an MPI error

@@ -6,6 +6,7 @@
 #include "ompi/communicator/communicator.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/info/info.h"
+#include "ompi/mca/pml/base/pml_base_bind.h"
 #include "ompi/mca/pml/base/pml_base_util.h"
 #include "ompi/mpi/c/bodies.h"
 
@@ -121,25 +122,30 @@ static const struct {
 
 enum { ASSERTIONS = sizeof assertions / sizeof *assertions };
 
-static const char *const own_keys[] = {"hawser_links"};
-
-enum { OWN_KEYS = sizeof own_keys / sizeof *own_keys };
+/* The links that its messages may use: the last value that names one. "" and names that no link has: any link. */
+int ompi_comm_take_hints(ompi_communicator_t *comm)
+{
+    char *links = ompi_info_value(comm->info, MCA_PML_BIND_KEY);
+    bool taken = false;
+    int rc = mca_pml_base_bind_comm(comm, links, &taken);
+    if (links && !taken) {
+        ompi_mpi_info_delete(comm->info, MCA_PML_BIND_KEY);
+    }
+    free(links);
+    return rc;
+}
 
 /* A key that is absent leaves what there is. */
-static int take_own_keys(ompi_communicator_t *comm, ompi_info_t *info)
+static int take_links(ompi_communicator_t *comm, ompi_info_t *info)
 {
-    int rc = MPI_SUCCESS;
-    for (size_t i = 0; rc == MPI_SUCCESS && i < OWN_KEYS; i++) {
-        char *value = ompi_info_value(info, own_keys[i]);
-        if (value && !comm->info) {
-            comm->info = ompi_info_new();
-        }
-        if (value) {
-            rc = comm->info ? ompi_info_put(comm->info, own_keys[i], value) : MPI_ERR_NO_MEM;
-        }
-        free(value);
+    char *links = ompi_info_value(info, MCA_PML_BIND_KEY);
+    if (!links) {
+        return MPI_SUCCESS;
     }
-    return rc;
+    comm->info = comm->info ? comm->info : ompi_info_new();
+    int rc = comm->info ? ompi_info_put(comm->info, MCA_PML_BIND_KEY, links) : MPI_ERR_NO_MEM;
+    free(links);
+    return rc == MPI_SUCCESS && comm->pml ? ompi_comm_take_hints(comm) : rc; /* else when the PML knows it */
 }
 
 int ompi_mpi_comm_set_info(ompi_communicator_t *comm, ompi_info_t *info)
@@ -154,7 +160,7 @@ int ompi_mpi_comm_set_info(ompi_communicator_t *comm, ompi_info_t *info)
     if (comm->pml) {
         mca_pml_base_comm_promises(comm);
     }
-    return take_own_keys(comm, info);
+    return take_links(comm, info);
 }
 
 int ompi_mpi_comm_get_info(ompi_communicator_t *comm, ompi_info_t **info_used)

@@ -45,6 +45,10 @@ mpi_nbc_LDADD = $(ompi_lib) -lpthread
 mpi_neighbor_SOURCES = mpi/neighbor.c
 mpi_neighbor_LDADD = $(ompi_lib)
 
+# Links chosen for a communicator; the default layer here, others in matrix.sh.
+check_PROGRAMS += mpi/bind
+mpi_bind_LDADD = $(ompi_lib)
+
 # Processes of unlike architectures; the default links here, others in matrix.sh.
 check_PROGRAMS += mpi/foreign
 mpi_foreign_LDADD = $(ompi_lib)

@@ -45,6 +45,8 @@ topo --mca btl tcp,self
 lost --mca btl tcp,self
 lost --mca pml dr
 foreign --mca btl tcp,self
+bind --mca pml dr --mca btl shm,tcp,self
+bind --mca btl shm,tcp,self --mca pml_base_stripe all --mca opal_progress_thread 1
 # chaos holds the last words of the killed process, which die with it.
 lost:strangers --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 7
 partitioned --mca btl tcp,self

@@ -41,6 +41,8 @@ typedef struct mca_pml {
     /* ompi_comm_of_context() finds the communicator from now on: to be called after add_comm(). Messages that came
      * before are matched now. */
     void (*comm_visible)(ompi_communicator_t *comm);
+    /* Which links messages that this process sends on the communicator may use (pml_base_bind.h); NULL: any. */
+    void (*bind_comm)(ompi_communicator_t *comm, struct mca_pml_bind *bind);
     void (*del_comm)(ompi_communicator_t *comm);
 
     int (*send)(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,

@@ -139,6 +139,48 @@ static inline mca_pml_link_t *engine_latency_link(mca_pml_peer_t *peer)
     return OPAL_UNLIKELY(link->blocked && peer->any_suspect) ? engine_suspect_link(peer, link) : link;
 }
 
+/* The same for a communicator's message: one of the links that its policy chose, the fastest that takes something. */
+static OPAL_COLD mca_pml_link_t *engine_bound_link(mca_pml_peer_t *peer, const mca_pml_bind_t *bind)
+{
+    uint32_t mask = mca_pml_base_bind_links(bind, peer);
+    mca_pml_link_t *best = NULL;
+    for (int n = 0; n < peer->link_count; n++) {
+        unsigned i = (peer->latency_next + 1u + (unsigned) n) % peer->link_count; /* equal ones in turn */
+        mca_pml_link_t *link = &peer->links[i];
+        bool better = best == NULL || link->blocked + 2 * link->suspect < best->blocked + 2 * best->suspect ||
+                      (link->blocked == best->blocked && link->suspect == best->suspect &&
+                       link->module->limits.latency_ns < best->module->limits.latency_ns);
+        if (link->up && (mask & 1u << i) && better) {
+            best = link;
+        }
+    }
+    if (best) {
+        peer->latency_next = (uint8_t) (best - peer->links);
+    }
+    return best;
+}
+
+static inline mca_pml_link_t *engine_first_link(mca_pml_peer_t *peer, const mca_pml_comm_peer_t *cp)
+{
+    return OPAL_LIKELY(!cp->bind) ? engine_latency_link(peer) : engine_bound_link(peer, cp->bind);
+}
+
+/* Header and payload of an eager message, and what of it may go by send_short: what the lists say, and if a policy
+ * chose the link, that link, too. */
+static inline size_t engine_eager_max(const mca_pml_peer_t *peer, const mca_pml_comm_peer_t *cp,
+                                      const mca_pml_link_t *link)
+{
+    size_t max = peer->eager_max;
+    return OPAL_LIKELY(!cp->bind) || link->module->limits.eager_limit > max ? max : link->module->limits.eager_limit;
+}
+
+static inline size_t engine_short_max(const mca_pml_peer_t *peer, const mca_pml_comm_peer_t *cp,
+                                      const mca_pml_link_t *link)
+{
+    size_t max = peer->short_max;
+    return OPAL_LIKELY(!cp->bind) || link->module->limits.short_max > max ? max : link->module->limits.short_max;
+}
+
 /* Header and contiguous bytes through whichever of short and reserve takes them. */
 static inline int engine_put_bytes(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len,
                                    const void *data, size_t len)
@@ -250,8 +292,13 @@ static OPAL_COLD mca_pml_comm_peer_t *engine_comm_peer_new(ompi_communicator_t *
     }
     cp->peer = peer;
     opal_list_init(&cp->parked);
+    mca_pml_comm_lock(pc);
+    cp->bind = pc->bind;
+    atomic_init(&cp->direct, cp->bind ? &mca_pml_base_nowhere : peer);
     mca_pml_comm_peer_t *other = NULL;
-    if (!atomic_compare_exchange_strong(&pc->peers[rank], &other, cp)) {
+    bool first = atomic_compare_exchange_strong(&pc->peers[rank], &other, cp);
+    mca_pml_comm_unlock(pc);
+    if (!first) {
         free(cp); /* another thread was faster */
         return other;
     }

@@ -312,6 +312,27 @@ static void engine_divide_all(mca_pml_peer_t *peer, mca_pml_link_t *down)
     }
 }
 
+/* Messages sent from now on take the links that `bind` chooses, which the communicator keeps; NULL: any. What waits
+ * in a peer's queues is handed over under the new choice, too. */
+static void engine_bind_comm(ompi_communicator_t *comm, mca_pml_bind_t *bind)
+{
+    mca_pml_comm_t *pc = comm->pml;
+    mca_pml_comm_lock(pc);
+    pc->bind = bind;
+    mca_pml_comm_unlock(pc);
+    for (uint32_t r = 0; r < pc->size; r++) {
+        mca_pml_comm_peer_t *cp = atomic_load(&pc->peers[r]);
+        if (cp) {
+            mca_pml_peer_lock(cp->peer);
+            cp->bind = bind;
+            atomic_store_explicit(&cp->direct, bind ? &mca_pml_base_nowhere : cp->peer, memory_order_relaxed);
+            mca_pml_base_peer_relist(cp->peer);
+            engine_divide_all(cp->peer, NULL);
+            mca_pml_peer_unlock(cp->peer);
+        }
+    }
+}
+
 static void engine_link_lost(mca_pml_peer_t *peer, mca_pml_link_t *link, const char *why)
 {
     mca_pml_base_link_down(peer, link, why);
@@ -549,6 +570,7 @@ static int engine_init(const char *name, mca_pml_t *pml)
         .name = name,
         .add_comm = engine_add_comm,
         .comm_visible = engine_comm_visible,
+        .bind_comm = engine_bind_comm,
         .del_comm = engine_del_comm,
         .send = engine_send,
         .isend = engine_isend,

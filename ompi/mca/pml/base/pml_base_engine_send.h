@@ -89,15 +89,15 @@ static inline bool engine_eager_locked(ompi_communicator_t *comm, mca_pml_comm_p
                       !engine_has_credit(peer, cost))) {
         return false;
     }
-    mca_pml_link_t *link = engine_latency_link(peer);
-    if (OPAL_UNLIKELY(!link)) {
+    mca_pml_link_t *link = engine_first_link(peer, cp);
+    if (OPAL_UNLIKELY(!link || sizeof(mca_pml_hdr_match_t) + bytes + POLICY_ROOM > engine_eager_max(peer, cp, link))) {
         return false;
     }
     mca_pml_hdr_match_t hdr;
     engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, comm, tag, cp->send_seq);
     int rc;
     engine_charge(peer, cost);
-    if (OPAL_LIKELY((ptr || bytes == 0) && sizeof(hdr) + bytes + POLICY_ROOM <= peer->short_max)) {
+    if (OPAL_LIKELY((ptr || bytes == 0) && sizeof(hdr) + bytes + POLICY_ROOM <= engine_short_max(peer, cp, link))) {
         rc = policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes);
     } else {
         rc = engine_reserve_match(peer, link, &hdr, ptr, conv, bytes);
@@ -138,7 +138,7 @@ static bool engine_try_eager(ompi_communicator_t *comm, mca_pml_comm_peer_t *cp,
 static OPAL_ALWAYS_INLINE bool engine_try_direct(ompi_communicator_t *comm, mca_pml_comm_peer_t *cp, const void *buf,
                                                  size_t count, ompi_datatype_t *type, int tag)
 {
-    mca_pml_peer_t *peer = cp->peer;
+    mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
     mca_pml_link_t *link = peer->direct;
     size_t bytes = type->opal.size * count;
     uint32_t cost = engine_cost(bytes);
@@ -179,13 +179,18 @@ static inline bool engine_can_fetch(const mca_pml_link_t *link, const mca_pml_se
            send->bytes > 0 && (send->bytes >= limits->get_min || send->bytes >= limits->get_try);
 }
 
+/* May pieces of the message use the link? */
+static inline bool engine_may_use(const mca_pml_peer_t *peer, const mca_pml_send_t *send, const mca_pml_link_t *link)
+{
+    const mca_pml_bind_t *bind = send->cp->bind;
+    return OPAL_LIKELY(!bind) || (mca_pml_base_bind_links(bind, peer) & 1u << (link - peer->links)) != 0;
+}
+
 /* The link that should serve a fetch of this message: the fastest of the bandwidth list, if it can. */
 static inline mca_pml_link_t *engine_fetch_link(mca_pml_peer_t *peer, const mca_pml_send_t *send)
 {
-    if (peer->bandwidth_count == 1 && engine_can_fetch(peer->bandwidth[0], send)) {
-        return peer->bandwidth[0];
-    }
-    return NULL;
+    mca_pml_link_t *link = peer->bandwidth_count == 1 ? peer->bandwidth[0] : NULL;
+    return link && engine_can_fetch(link, send) && engine_may_use(peer, send, link) ? link : NULL;
 }
 
 static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send)
@@ -196,7 +201,7 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
     } hdr;
     bool fetch = engine_fetch_link(peer, send) == link;
     size_t hdr_len = fetch ? sizeof(hdr.rget) : sizeof(hdr.rndv);
-    size_t room = peer->eager_max - hdr_len - POLICY_ROOM;
+    size_t room = engine_eager_max(peer, send->cp, link) - hdr_len - POLICY_ROOM;
     size_t len = fetch ? 0 : send->bytes < room ? send->bytes : room;
     len = len < mca_pml_base_params.first_frag ? len : mca_pml_base_params.first_frag;
     if (!engine_has_credit(peer, engine_cost(len))) {
@@ -213,7 +218,7 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
     uint32_t charge = len > 0 ? engine_cost(len) : 0;
     mca_btl_room_t lent;
     int rc;
-    if ((len == 0 || send->ptr) && hdr_len + len + POLICY_ROOM <= peer->short_max) {
+    if ((len == 0 || send->ptr) && hdr_len + len + POLICY_ROOM <= engine_short_max(peer, send->cp, link)) {
         engine_charge(peer, charge);
         rc = policy_short(peer, link, &hdr, hdr_len, send->ptr, len);
         if (rc != MCA_SUCCESS) {
@@ -279,7 +284,7 @@ static void engine_whole_event(mca_btl_descriptor_t *desc, mca_btl_event_t event
 static inline bool engine_goes_whole(const mca_pml_peer_t *peer, const mca_pml_send_t *send)
 {
     return POLICY_ROOM == 0 &&
-           (send->whole || (send->bytes <= peer->whole_max && send->ptr && send->mode != MCA_PML_SYNCHRONOUS &&
+           (send->whole || (!send->cp->bind && send->bytes <= peer->whole_max && send->ptr && send->mode != MCA_PML_SYNCHRONOUS &&
                             engine_has_credit(peer, engine_cost(send->bytes))));
 }
 
@@ -321,7 +326,7 @@ static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
 static int engine_send_first_over(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, bool *eager)
 {
     *eager = send->mode != MCA_PML_SYNCHRONOUS && !send->whole &&
-             sizeof(mca_pml_hdr_match_t) + send->bytes + POLICY_ROOM <= peer->eager_max &&
+             sizeof(mca_pml_hdr_match_t) + send->bytes + POLICY_ROOM <= engine_eager_max(peer, send->cp, link) &&
              engine_has_credit(peer, engine_cost(send->bytes));
     int rc;
     if (*eager) {
@@ -349,7 +354,8 @@ static int engine_send_first(mca_pml_peer_t *peer, mca_pml_send_t *send, bool *e
 {
     int rc = MCA_ERR_UNREACHABLE;
     for (int tries = 0; tries < peer->latency_count; tries++) {
-        mca_pml_link_t *link = engine_latency_link(peer);
+        /* What has gone whole fits on the links of the latency list. */
+        mca_pml_link_t *link = send->whole ? engine_latency_link(peer) : engine_first_link(peer, send->cp);
         rc = link->blocked && tries > 0 ? MCA_ERR_AGAIN : engine_send_first_over(peer, link, send, eager);
         if (rc != MCA_ERR_AGAIN) {
             break;
@@ -563,17 +569,35 @@ static bool engine_is_connecting(const mca_pml_link_t *link)
     return link->blocked && link->flow.outstanding == 0 && link->mark == 0;
 }
 
+/* The links that may carry pieces of a message: the bandwidth list, or what the communicator's policy chose. */
+static void engine_flows_of(mca_pml_peer_t *peer, mca_pml_send_t *send, mca_pml_flow_t *flows[])
+{
+    memcpy(flows, peer->flows, sizeof(peer->flows));
+    if (OPAL_LIKELY(!send->cp->bind)) {
+        return;
+    }
+    uint32_t mask = mca_pml_base_bind_pieces(send->cp->bind, peer);
+    for (int i = 0; i < peer->link_count; i++) {
+        mca_pml_link_t *link = &peer->links[i];
+        flows[i] = mask & 1u << i ? &link->flow : NULL;
+        if (!flows[i]) { /* it had a part before the policy or the links changed */
+            link->flow.queued -= send->part[i] < link->flow.queued ? send->part[i] : link->flow.queued;
+            send->part[i] = 0;
+        }
+    }
+}
+
 /* Divide what is left of a message. Links that are connecting get no part, unless all are. */
 static void engine_divide(mca_pml_peer_t *peer, mca_pml_send_t *send, uint64_t now)
 {
     mca_pml_flow_t *flows[MCA_PML_LINKS_MAX];
     int ready = 0;
-    for (int i = 0; i < peer->bandwidth_count; i++) {
-        ready += !engine_is_connecting(peer->bandwidth[i]);
+    engine_flows_of(peer, send, flows);
+    for (int i = 0; i < peer->link_count; i++) {
+        ready += flows[i] && !engine_is_connecting(&peer->links[i]);
     }
     for (int i = 0; i < peer->link_count; i++) {
         mca_pml_link_t *link = &peer->links[i];
-        flows[i] = peer->flows[i];
         if (flows[i] && ready > 0 && engine_is_connecting(link)) {
             flows[i] = NULL;
             link->flow.queued -= send->part[i];
@@ -656,13 +680,19 @@ static bool engine_flush_control(mca_pml_peer_t *peer)
     return true;
 }
 
-/* The link that would be done first with another piece; NULL: none takes one now. `but`: not this one. */
-static mca_pml_link_t *engine_soonest_link(mca_pml_peer_t *peer, const mca_pml_link_t *but, uint64_t now)
+/* The link that would be done first with another piece of the message; NULL: none takes one now. `but`: not this one. */
+static mca_pml_link_t *engine_soonest_link(mca_pml_peer_t *peer, mca_pml_send_t *send, const mca_pml_link_t *but,
+                                           uint64_t now)
 {
     mca_pml_link_t *best = NULL;
+    mca_pml_flow_t *flows[MCA_PML_LINKS_MAX];
     double least = 0;
-    for (int i = 0; i < peer->bandwidth_count; i++) {
-        mca_pml_link_t *link = peer->bandwidth[i];
+    engine_flows_of(peer, send, flows);
+    for (int i = 0; i < peer->link_count; i++) {
+        mca_pml_link_t *link = &peer->links[i];
+        if (!flows[i]) {
+            continue;
+        }
         const mca_pml_flow_t *flow = &link->flow;
         double wait = (double) (flow->outstanding + flow->frag) / mca_pml_flow_rate(flow, now);
         if (link != but && !link->blocked && flow->outstanding < flow->window && (!best || wait < least)) {
@@ -679,11 +709,11 @@ static bool engine_flush_again(mca_pml_peer_t *peer, opal_list_t *done, uint64_t
     opal_list_item_t *i;
     while ((i = opal_list_first(&peer->again))) {
         mca_pml_frag_t *frag = OPAL_CONTAINER_OF(i, mca_pml_frag_t, item);
-        mca_pml_link_t *link = engine_soonest_link(peer, NULL, now);
+        mca_pml_send_t *send = frag->send;
+        mca_pml_link_t *link = engine_soonest_link(peer, send, NULL, now);
         if (!link) {
             return false;
         }
-        mca_pml_send_t *send = frag->send;
         size_t len = frag->len < link->flow.max_frag ? frag->len : link->flow.max_frag;
         ssize_t sent = engine_piece_at(peer, link, send, le64toh(frag->hdr.offset), len, now);
         if (sent < 0) {
@@ -751,7 +781,7 @@ static void engine_flush_bulk(mca_pml_peer_t *peer, opal_list_t *done, uint64_t 
         if (engine_bulk_is_done(send)) {
             opal_list_remove(i);
             opal_list_append(done, i);
-        } else if (send->offset < send->end && !(now > 0 && engine_has_room(peer))) {
+        } else if (send->offset < send->end && !send->cp->bind && !(now > 0 && engine_has_room(peer))) {
             break; /* the links are full */
         }
     }
@@ -794,7 +824,7 @@ static void engine_double(mca_pml_peer_t *peer, mca_pml_link_t *silent, uint64_t
     opal_list_item_t *i, *tmp;
     OPAL_LIST_FOREACH (i, tmp, &silent->flight) {
         mca_pml_frag_t *frag = OPAL_CONTAINER_OF(i, mca_pml_frag_t, item);
-        mca_pml_link_t *link = engine_soonest_link(peer, silent, now);
+        mca_pml_link_t *link = engine_soonest_link(peer, frag->send, silent, now);
         if (frag->covered) {
             engine_recall(peer, frag);
             continue;

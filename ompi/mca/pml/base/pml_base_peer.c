@@ -8,6 +8,7 @@
 
 #include "ompi/mca/btl/base/btl_base.h"
 #include "ompi/mca/pml/base/pml_base_report.h"
+#include "ompi/mca/pml/base/pml_base_request.h"
 #include "ompi/mca/pml/base/pml_base_util.h"
 #include "opal/util/output.h"
 
@@ -141,6 +142,18 @@ static bool takes_part(const mca_pml_link_t *link, bool any_local, int32_t prefe
     }
 }
 
+/* What a link is still to be handed by messages whose communicator's policy chose it though the list does not have it. */
+static size_t bound_bytes(const mca_pml_peer_t *peer, int link)
+{
+    opal_list_item_t *i, *tmp;
+    size_t bytes = 0;
+    OPAL_LIST_FOREACH (i, tmp, &peer->bulk) {
+        const mca_pml_send_t *send = OPAL_CONTAINER_OF(i, mca_pml_send_t, item);
+        bytes += send->cp->bind && peer->links[link].up ? send->part[link] : 0;
+    }
+    return bytes;
+}
+
 static void relist_bandwidth(mca_pml_peer_t *peer)
 {
     bool any_local = false;
@@ -166,7 +179,7 @@ static void relist_bandwidth(mca_pml_peer_t *peer)
             peer->bandwidth[peer->bandwidth_count++] = link;
             peer->flows[i] = &link->flow;
         } else {
-            link->flow.queued = 0;
+            link->flow.queued = bound_bytes(peer, i);
         }
     }
     for (int i = 0; i < peer->bandwidth_count; i++) {
@@ -326,6 +339,11 @@ uint64_t mca_pml_base_unsent(void)
     }
     pthread_mutex_unlock(&peers_lock);
     return count;
+}
+
+const mca_btl_base_modules_t *mca_pml_base_modules(void)
+{
+    return &btls;
 }
 
 bool mca_pml_base_peer_idle(mca_pml_peer_t *peer)

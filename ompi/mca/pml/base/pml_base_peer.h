@@ -132,6 +132,9 @@ mca_pml_peer_t *mca_pml_base_peer_gone(ompi_proc_t *proc);
 /* Call fn() every so many microseconds, from progress, until the peers are taken down. */
 int mca_pml_base_watch(uint64_t us, void (*fn)(void));
 
+/* This process's links, whoever they lead to. */
+const mca_btl_base_modules_t *mca_pml_base_modules(void);
+
 /* The link of an endpoint. */
 mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint);
 /* Decide `direct` anew, after anything that it depends on changed; the caller holds the lock. */

@@ -3,6 +3,7 @@
 #ifndef MCA_PML_BASE_REQUEST_H
 #define MCA_PML_BASE_REQUEST_H
 
+#include "ompi/mca/pml/base/pml_base_bind.h"
 #include "ompi/mca/pml/base/pml_base_hdr.h"
 #include "ompi/mca/pml/base/pml_base_match.h"
 #include "ompi/mca/pml/base/pml_base_peer.h"
@@ -12,9 +13,11 @@
 /* A communicator's view of one process of its remote group; made on first use. */
 typedef struct mca_pml_comm_peer {
     mca_pml_peer_t *peer;
+    mca_pml_peer_t *_Atomic direct; /* the peer, or mca_pml_base_nowhere, which has no direct link, if a policy chooses */
     uint32_t send_seq;           /* of the next message; under the peer's lock */
     uint32_t recv_seq;           /* expected next; under the communicator's lock */
     opal_list_t parked;          /* mca_pml_message_t that came too early, by sequence number */
+    mca_pml_bind_t *bind;        /* which links its messages may use; NULL: any. Under the peer's lock */
 } mca_pml_comm_peer_t;
 
 typedef struct mca_pml_comm {
@@ -25,6 +28,7 @@ typedef struct mca_pml_comm {
     uint64_t watched_age;        /* receives posted before this one waited when they were looked at last */
     uint64_t origin;             /* the words `context` and `src` of our MATCH headers, in wire order */
     ompi_communicator_t *comm;
+    mca_pml_bind_t *bind;        /* NULL: any link; under `lock` */
     opal_list_item_t item;       /* in the engine's list of all */
     mca_pml_comm_peer_t *_Atomic peers[]; /* by rank in the remote group; NULL: not talked to */
 } mca_pml_comm_t;
