@@ -284,8 +284,8 @@ static void engine_whole_event(mca_btl_descriptor_t *desc, mca_btl_event_t event
 static inline bool engine_goes_whole(const mca_pml_peer_t *peer, const mca_pml_send_t *send)
 {
     return POLICY_ROOM == 0 &&
-           (send->whole || (!send->cp->bind && send->bytes <= peer->whole_max && send->ptr && send->mode != MCA_PML_SYNCHRONOUS &&
-                            engine_has_credit(peer, engine_cost(send->bytes))));
+           (send->whole || (!send->cp->bind && send->bytes <= peer->whole_max && send->ptr &&
+                            send->mode != MCA_PML_SYNCHRONOUS && engine_has_credit(peer, engine_cost(send->bytes))));
 }
 
 static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, bool *done)
