@@ -5,6 +5,8 @@ dist_doc_DATA += \
     docs/direct-launch.md \
     docs/links.md \
     docs/performance.md \
+    docs/plots/links-cut.svg \
+    docs/plots/links-throttle.svg \
     docs/reliability.md \
     docs/rehearsing-failures.md \
     docs/running.md \
