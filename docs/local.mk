@@ -5,12 +5,14 @@ dist_doc_DATA += \
     docs/direct-launch.md \
     docs/links.md \
     docs/performance.md \
-    docs/plots/links-cut.svg \
-    docs/plots/links-throttle.svg \
     docs/reliability.md \
     docs/rehearsing-failures.md \
     docs/running.md \
     docs/testing.md
+plotsdir = $(docdir)/plots
+dist_plots_DATA = \
+    docs/plots/links-cut.svg \
+    docs/plots/links-throttle.svg
 dist_man1_MANS = \
     docs/man/mpic++.1 \
     docs/man/mpicc.1 \
