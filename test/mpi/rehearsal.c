@@ -6,7 +6,7 @@
  */
 #include "support/mpi_test.h"
 
-enum { LONGEST = 120000, WINDOW = 8, TAG = 3, VALUES_MAX = 32 };
+enum { LONGEST = 700000, LONG = 120000, WINDOW = 8, TAG = 3, VALUES_MAX = 32 };
 
 static int rank, size;
 static unsigned char *out[WINDOW], *in[WINDOW];
@@ -14,7 +14,10 @@ static unsigned char *out[WINDOW], *in[WINDOW];
 static int length_of(int from, int number)
 {
     unsigned mixed = ((unsigned) number * 2654435761u) ^ ((unsigned) from * 40503u);
-    return number % 16 == 0 ? (int) (mixed % LONGEST) : number % 4 == 0 ? (int) (mixed % 9000) : (int) (mixed % 300);
+    return number % 64 == 0   ? (int) (mixed % LONGEST)
+           : number % 16 == 0 ? (int) (mixed % LONG)
+           : number % 4 == 0  ? (int) (mixed % 9000)
+                              : (int) (mixed % 300);
 }
 
 static unsigned char byte_of(int from, int number, int at)

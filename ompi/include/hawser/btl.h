@@ -65,8 +65,9 @@ extern "C" {
 #endif
 
 #define MCA_BTL_CONTRACT_MAJOR 1
-/* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter */
-#define MCA_BTL_CONTRACT_MINOR 5
+/* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
+ * 6: flags of descriptors */
+#define MCA_BTL_CONTRACT_MINOR 6
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -123,6 +124,11 @@ typedef enum {
     MCA_BTL_UNCONFIRMED, /* the link failed or gave up; may have arrived all the same; last event */
 } mca_btl_event_t;
 
+/* Flags of a descriptor. */
+enum {
+    MCA_BTL_DESC_READ = 1u << 0, /* get: this processor reads the bytes as soon as they are here, so nobody else should write them */
+};
+
 struct mca_btl_descriptor {
     const void *header;
     uint32_t header_len;
@@ -132,6 +138,7 @@ struct mca_btl_descriptor {
     void (*event)(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status);
     void *user;          /* not touched by the BTL */
     void *btl_private[6]; /* the BTL's while it holds the descriptor */
+    uint32_t flags;      /* MCA_BTL_DESC_*, hints to get(); since 1.6, looked at by get() alone */
 };
 
 /* Room lent by reserve(). */

@@ -170,7 +170,7 @@ static mca_pml_recv_t *engine_fail_request(ompi_request_t *request, opal_list_t 
         mca_pml_recv_t *recv = (mca_pml_recv_t *) request;
         recv->super.status.MPI_ERROR = MPI_ERR_OTHER;
         recv->expected = recv->received; /* the last who works on it completes it */
-        recv->placements++;
+        recv->placements += !engine_fetch_fail(recv);
         return recv;
     }
     mca_pml_send_t *send = (mca_pml_send_t *) request;

@@ -26,41 +26,6 @@ static const ompi_request_ops_t engine_recv_ops = {
     .free = engine_recv_free,
 };
 
-/*
- * Fetch, or have it sent in pieces? On a link where that is not known beforehand (limits.get_try) both are
- * measured on the first messages of each size class, and the slower one again now and then.
- */
-enum { ENGINE_TRIALS = 4, ENGINE_RETRY = 1024, ENGINE_RETRY_CLOSE = 64, ENGINE_RETRY_FIRST = 8 };
-
-static mca_pml_pace_t *engine_pace(mca_pml_link_t *link, size_t bytes)
-{
-    int class = bytes < 4096 ? 0 : 63 - __builtin_clzll(bytes) - 12;
-    return &link->paces[class < MCA_PML_PACES ? class : MCA_PML_PACES - 1];
-}
-
-/* The best of the trials, whose buffers may be new to the system; then a moving average, in which a stall of the other side
- * counts for little, as it says nothing of the link. */
-static void engine_note_pace(float *average, uint16_t *count, uint64_t ns, size_t bytes)
-{
-    float pace = (float) ns / (float) bytes;
-    if (*count == 0 || pace < *average / 2 || (*count < ENGINE_TRIALS && pace < *average)) {
-        *average = pace;
-    } else if (*count >= ENGINE_TRIALS) {
-        *average += ((pace < 2 * *average ? pace : 2 * *average) - *average) / 8;
-    }
-    *count += *count < UINT16_MAX;
-}
-
-/* Is it time to try the slower one again? Soon after the trials, then more and more rarely; more often if both are close, as
- * a try costs little then. */
-static bool engine_tries_again(mca_pml_pace_t *pace)
-{
-    float ratio = pace->fetch_ns / pace->frags_ns;
-    bool close = ratio > 0.6f && ratio < 1.7f;
-    uint32_t n = ++pace->chosen;
-    return n % (close ? ENGINE_RETRY_CLOSE : ENGINE_RETRY) == 0 || (n >= ENGINE_RETRY_FIRST && (n & (n - 1)) == 0);
-}
-
 /* Complete a receive that never had an id. */
 static inline void engine_recv_done(mca_pml_recv_t *recv)
 {
@@ -114,6 +79,8 @@ static void engine_displace(void *context)
     }
 }
 
+static void engine_note_frags(const mca_pml_recv_t *recv);
+
 /* Note that [offset, offset + len) is in place (len 0: nothing), and leave. */
 static void engine_recv_leave(mca_pml_recv_t *recv, uint64_t offset, size_t len)
 {
@@ -128,8 +95,7 @@ static void engine_recv_leave(mca_pml_recv_t *recv, uint64_t offset, size_t len)
     bool full = recv->received >= recv->expected, done = full && recv->placements == 0;
     bool doubled = full && fresh > 0 && !done;
     if (done && recv->timed) {
-        mca_pml_pace_t *pace = engine_pace(recv->timed, recv->expected);
-        engine_note_pace(&pace->frags_ns, &pace->frags, opal_now_ns() - recv->started_ns, recv->expected);
+        engine_note_frags(recv);
     }
     if (done && recv->id) {
         mca_pml_base_id_free(recv->id);
@@ -220,119 +186,25 @@ static void engine_send_ack(mca_pml_peer_t *peer, uint64_t sreq, uint64_t rreq, 
     mca_pml_peer_unlock(peer);
 }
 
+/* Let the sender know the receive by an id. */
+static void engine_recv_name(mca_pml_recv_t *recv, mca_pml_peer_t *peer, size_t have)
+{
+    if (!recv->id && !(recv->id = mca_pml_base_id_new(recv, peer))) {
+        mca_pml_base_out_of_memory("the request of a long message");
+    }
+    mca_pml_ranges_init(&recv->ranges, have);
+}
+
 /* Ask for the rest of a long message, of which `have` bytes are here. */
 static void engine_recv_rest(mca_pml_recv_t *recv, mca_pml_peer_t *peer, uint64_t sreq, size_t have)
 {
     if (recv->expected > have) {
-        recv->id = mca_pml_base_id_new(recv, peer);
-        if (!recv->id) {
-            mca_pml_base_out_of_memory("the request of a long message");
-        }
-        mca_pml_ranges_init(&recv->ranges, have);
+        engine_recv_name(recv, peer, have);
     }
     engine_send_ack(peer, sreq, recv->id, have, recv->expected > have ? recv->expected : have);
 }
 
-static void engine_fetch_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status);
-
-static void engine_fetched(mca_pml_fetch_t *fetch)
-{
-    mca_pml_recv_t *recv = fetch->recv;
-    mca_pml_peer_t *peer = recv->peer;
-    mca_pml_hdr_fin_t fin = {.sreq = fetch->sreq, .bytes = htole64(fetch->len)};
-    mca_pml_peer_lock(peer);
-    engine_send_control(peer, &fin, sizeof(fin), MCA_PML_HDR_FIN);
-    mca_pml_peer_unlock(peer);
-    recv->received = fetch->len;
-    free(fetch);
-    engine_recv_leave(recv, 0, 0);
-}
-
-static void engine_fetch_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status)
-{
-    (void) status;
-    mca_pml_fetch_t *fetch = OPAL_CONTAINER_OF(desc, mca_pml_fetch_t, desc);
-    if (event == MCA_BTL_CONFIRMED) {
-        engine_fetched(fetch);
-    } else if (event == MCA_BTL_UNCONFIRMED) { /* then in fragments */
-        mca_pml_recv_t *recv = fetch->recv;
-        engine_recv_rest(recv, recv->peer, fetch->sreq, 0);
-        free(fetch);
-        engine_recv_leave(recv, 0, 0);
-    }
-}
-
-static bool engine_prefers_fetch(mca_pml_link_t *link, size_t bytes)
-{
-    if (bytes >= link->module->limits.get_min) {
-        return true;
-    }
-    mca_pml_pace_t *pace = engine_pace(link, bytes);
-    if (pace->fetches < ENGINE_TRIALS || pace->frags < ENGINE_TRIALS) {
-        return pace->fetches <= pace->frags;
-    }
-    bool fetch = pace->fetch_ns * 0.85f < pace->frags_ns; /* one copy leaves more of the machine to others */
-    return engine_tries_again(pace) ? !fetch : fetch;
-}
-
-/* The link over which the message is to be fetched from the sender's memory; NULL: fragments must come. */
-static mca_pml_link_t *engine_choose_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer)
-{
-    mca_pml_peer_lock(peer);
-    mca_pml_link_t *link = peer->bandwidth_count == 1 ? peer->bandwidth[0] : NULL;
-    if (link && (!recv->ptr || recv->expected == 0 || !(link->module->limits.caps & MCA_BTL_CAP_GET))) {
-        link = NULL;
-    }
-    if (link && !engine_prefers_fetch(link, recv->expected)) {
-        recv->timed = link;
-        recv->started_ns = opal_now_ns();
-        link = NULL;
-    }
-    mca_pml_peer_unlock(peer);
-    return link;
-}
-
-/* What the link answered to a fetch, and after which time. */
-static void engine_note_fetch(mca_pml_peer_t *peer, mca_pml_link_t *link, int rc, uint64_t ns, size_t bytes)
-{
-    mca_pml_peer_lock(peer);
-    mca_pml_pace_t *pace = engine_pace(link, bytes);
-    if (rc < 0) {
-        pace->fetch_ns = 1e9f; /* it does not work with this peer: don't try again soon */
-        pace->fetches = ENGINE_TRIALS;
-    } else {
-        if (rc == 1) {
-            engine_note_pace(&pace->fetch_ns, &pace->fetches, ns, bytes);
-        }
-        engine_count(link, bytes);
-    }
-    mca_pml_peer_unlock(peer);
-}
-
-/* Fetch the message from the sender's memory. False: not possible, fragments must come. */
-static bool engine_try_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_rget_t *hdr)
-{
-    mca_pml_link_t *link = engine_choose_fetch(recv, peer);
-    mca_pml_fetch_t *fetch = link ? malloc(sizeof(*fetch)) : NULL;
-    if (!fetch) {
-        return false;
-    }
-    size_t bytes = recv->expected;
-    *fetch = (mca_pml_fetch_t){
-        .desc = {.iov_count = 1, .iov[0] = {recv->ptr, bytes}, .event = engine_fetch_event},
-        .recv = recv, .sreq = hdr->rndv.sreq, .len = bytes};
-    uint64_t start = opal_now_ns();
-    int rc = link->module->ops->get(link->endpoint, &fetch->desc, le64toh(hdr->address), NULL);
-    engine_note_fetch(peer, link, rc, opal_now_ns() - start, bytes);
-    if (rc < 0) {
-        free(fetch);
-        return false;
-    }
-    if (rc == 1) {
-        engine_fetched(fetch);
-    }
-    return true;
-}
+#include "ompi/mca/pml/base/pml_base_engine_fetch.h"
 
 /* For a message that begins with this header; its length as the sender counts. */
 static inline void engine_meet(mca_pml_recv_t *recv, const mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr,
@@ -359,6 +231,7 @@ static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *
     recv->placements = 1; /* we */
     recv->first = 0;
     recv->timed = NULL;
+    recv->fetch = NULL;
     if (hdr->common.type == MCA_PML_HDR_RGET && engine_try_fetch(recv, peer, &hdr->rget)) {
         return;
     }
@@ -833,6 +706,12 @@ static OPAL_NOINLINE void engine_arrive_other(mca_pml_peer_t *peer, mca_btl_arri
         break;
     case MCA_PML_HDR_FIN:
         engine_on_fin(peer, &hdr->fin);
+        break;
+    case MCA_PML_HDR_CHECK:
+        engine_on_check(peer, &hdr->ack);
+        break;
+    case MCA_PML_HDR_SUM:
+        engine_on_sum(peer, &hdr->sum);
         break;
     default: /* CREDIT: taken already */
         if (hdr->common.flags & MCA_PML_FLAG_DOUBT) {

@@ -8,6 +8,8 @@
  *   ACK     sender's id, receiver's id, range   matched: send [from, to) to the receiver's id
  *   FRAG    receiver's id, offset, payload      a piece of a matched message
  *   FIN     sender's id, bytes                  fetched: the sender's buffer is free
+ *   CHECK   sender's id, receiver's id, range   a fetch of [from, to) is under way: what is its sum?
+ *   SUM     receiver's id, offset, sum          the answer
  *   CREDIT  nothing                             the common part says it all; its flags may say that links are in doubt
  *
  * Data goes as it lies in the sender's memory: a receiver whose numbers look otherwise converts it.
@@ -34,6 +36,8 @@ enum {
     MCA_PML_HDR_FRAG = 5,
     MCA_PML_HDR_FIN = 6,
     MCA_PML_HDR_CREDIT = 7,
+    MCA_PML_HDR_CHECK = 8,
+    MCA_PML_HDR_SUM = 9,
 };
 
 enum {
@@ -73,7 +77,7 @@ typedef struct mca_pml_hdr_ack {
     mca_pml_hdr_common_t common;
     uint64_t sreq, rreq;
     uint64_t from, to; /* bytes of the message still wanted */
-} mca_pml_hdr_ack_t;
+} mca_pml_hdr_ack_t; /* and CHECK */
 
 typedef struct mca_pml_hdr_frag {
     mca_pml_hdr_common_t common;
@@ -87,6 +91,14 @@ typedef struct mca_pml_hdr_fin {
     uint64_t bytes;
 } mca_pml_hdr_fin_t;
 
+typedef struct mca_pml_hdr_sum {
+    mca_pml_hdr_common_t common;
+    uint64_t rreq;
+    uint64_t offset;
+    uint32_t sum;      /* as the policy sums */
+    uint32_t reserved;
+} mca_pml_hdr_sum_t;
+
 typedef union mca_pml_hdr {
     mca_pml_hdr_common_t common;
     mca_pml_hdr_match_t match;
@@ -95,6 +107,7 @@ typedef union mca_pml_hdr {
     mca_pml_hdr_ack_t ack;
     mca_pml_hdr_frag_t frag;
     mca_pml_hdr_fin_t fin;
+    mca_pml_hdr_sum_t sum;
 } mca_pml_hdr_t;
 
 static_assert(sizeof(mca_pml_hdr_common_t) == 8, "wire format");
@@ -104,16 +117,18 @@ static_assert(sizeof(mca_pml_hdr_rget_t) == 88, "wire format");
 static_assert(sizeof(mca_pml_hdr_ack_t) == 40, "wire format");
 static_assert(sizeof(mca_pml_hdr_frag_t) == 24, "wire format");
 static_assert(sizeof(mca_pml_hdr_fin_t) == 24, "wire format");
+static_assert(sizeof(mca_pml_hdr_sum_t) == 32, "wire format");
 
 /* Bytes of the header of a fragment of `len` bytes at `data`, or 0 if it is no valid header. The fields' meaning is
  * checked where they are used; this guards against reading outside. */
 static inline size_t mca_pml_hdr_length(const void *data, size_t len)
 {
-    static const uint8_t lengths[8] = {
+    static const uint8_t lengths[10] = {
         [MCA_PML_HDR_MATCH] = sizeof(mca_pml_hdr_match_t), [MCA_PML_HDR_RNDV] = sizeof(mca_pml_hdr_rndv_t),
         [MCA_PML_HDR_RGET] = sizeof(mca_pml_hdr_rget_t),   [MCA_PML_HDR_ACK] = sizeof(mca_pml_hdr_ack_t),
         [MCA_PML_HDR_FRAG] = sizeof(mca_pml_hdr_frag_t),   [MCA_PML_HDR_FIN] = sizeof(mca_pml_hdr_fin_t),
-        [MCA_PML_HDR_CREDIT] = sizeof(mca_pml_hdr_common_t),
+        [MCA_PML_HDR_CREDIT] = sizeof(mca_pml_hdr_common_t), [MCA_PML_HDR_CHECK] = sizeof(mca_pml_hdr_ack_t),
+        [MCA_PML_HDR_SUM] = sizeof(mca_pml_hdr_sum_t),
     };
     if (len < sizeof(mca_pml_hdr_common_t)) {
         return 0;

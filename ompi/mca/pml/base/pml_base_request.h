@@ -81,6 +81,7 @@ typedef struct mca_pml_recv {
     mca_pml_ranges_t ranges;
     mca_pml_link_t *timed;       /* how long the pieces take is to be noted for this link; NULL: no */
     uint64_t started_ns;
+    struct mca_pml_fetch *fetch; /* one whose pieces are checked; NULL: none, or not so */
     opal_convertor_t conv;       /* if !ptr */
 } mca_pml_recv_t;
 
@@ -139,12 +140,21 @@ typedef struct mca_pml_raw {
     unsigned char bytes[];
 } mca_pml_raw_t;
 
-/* A fetch under way. */
+/* A fetch under way; see pml_base_engine_fetch.h. */
 typedef struct mca_pml_fetch {
-    mca_btl_descriptor_t desc;
+    mca_btl_descriptor_t desc;   /* of the present piece */
     mca_pml_recv_t *recv;
-    uint64_t sreq;
-    size_t len;
+    mca_pml_link_t *link;
+    uint64_t sreq, address;
+    size_t len, offset;          /* of the message; of the present piece: all before it is in place and good */
+    uint64_t started_ns;
+    bool checked;                /* pieces are compared with sums of the sender */
+    bool failed;                 /* the peer is lost */
+    /* Of what is checked; under the peer's lock. */
+    bool here;                   /* the present piece is in place, `sum` is its sum */
+    bool known[2];               /* the sender's sums of the present piece, of the next one */
+    uint8_t tries;
+    uint32_t sum, want[2];
 } mca_pml_fetch_t;
 
 static inline void mca_pml_comm_lock(mca_pml_comm_t *pc)

@@ -34,7 +34,8 @@
 
 /* ---- The policy, as the engine calls it ---- */
 
-enum { POLICY_ROOM = sizeof(dr_prefix_t), POLICY_IN_PLACE = 1, POLICY_FETCH = 0, POLICY_LOSSY = 1 };
+enum { POLICY_ROOM = sizeof(dr_prefix_t), POLICY_IN_PLACE = 1, POLICY_FETCH = 1, POLICY_FETCH_PIECE = 256 << 10,
+       POLICY_LOSSY = 1 };
 
 static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len,
                                const void *data, size_t len);
@@ -44,6 +45,9 @@ static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descr
 static int policy_recall(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
 static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival);
 static bool policy_is_idle(void);
+static inline bool policy_checks(void);
+static uint32_t policy_sum(const mca_pml_peer_t *peer, bool incoming, const void *data, size_t len);
+static void policy_spoilt(mca_pml_peer_t *peer, const mca_pml_link_t *link, size_t len);
 static bool policy_returned(mca_pml_peer_t *peer, const void *data, size_t len);
 static void policy_link(mca_pml_peer_t *peer, mca_pml_link_t *link, bool up);
 static void policy_writable(mca_pml_peer_t *peer, mca_pml_link_t *link);
@@ -1043,6 +1047,27 @@ static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arriva
         return false;
     }
     return note_delivered(d, prefix, seq, span);
+}
+
+/* ---- What a link fetches by itself ---- */
+
+static inline bool policy_checks(void)
+{
+    return dr_params.checksum != OPAL_CHECKSUM_NONE;
+}
+
+/* Fetches are announced, so the state is there. */
+static uint32_t policy_sum(const mca_pml_peer_t *peer, bool incoming, const void *data, size_t len)
+{
+    const dr_peer_t *d = peer->policy;
+    return dr_wire_payload_sum(incoming ? &d->in : &d->out, data, len);
+}
+
+static OPAL_COLD void policy_spoilt(mca_pml_peer_t *peer, const mca_pml_link_t *link, size_t len)
+{
+    atomic_fetch_add_explicit(&damaged, 1, memory_order_relaxed);
+    mca_base_log("pml", "dr", MCA_LOG_DEBUG, "rank %u: %zu bytes fetched over %s are not what was sent",
+                 peer->proc->rank, len, link->module->name);
 }
 
 /* ---- Links ---- */
