@@ -15,6 +15,9 @@
  *   void policy_link(peer, link, up)                          a link says that it went down, or came back; under the lock
  *   void policy_writable(peer, link)                          a link takes more again
  *   void policy_fail(peer)                                    nothing leads there any more: let go of what is for it
+ *   bool policy_place(peer, head, head_len, len, placing)     may the payload of what is coming be written to the receive's
+ *                                                             buffer, to be verified there? Notes its seq and span
+ *   void policy_unplace(peer, placing)                        it is not being written any more
  *   bool policy_checks(void)                                  what is fetched is compared with a sum of the sender's
  *   uint32_t policy_sum(peer, incoming, data, len)            of what is fetched from the peer, or by it
  *   void policy_spoilt(peer, link, len)                       sums were not equal; under the lock
@@ -22,6 +25,7 @@
  *   POLICY_IN_PLACE                                           pieces in the user's memory always go by policy_send
  *   POLICY_FETCH                                              may the receiver fetch a message by itself?
  *   POLICY_FETCH_PIECE                                        bytes of a piece, if they are checked
+ *   POLICY_VERIFIES                                           it looks whether data is intact
  *   POLICY_LOSSY                                              can it use links that are not MCA_BTL_CAP_RELIABLE?
  *
  * pml_base_policy_plain.h has those of a policy that keeps nothing. policy_arrive() is called without the peer's lock, and

@@ -512,10 +512,71 @@ static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arr
 
 /* ---- Pieces of matched messages ---- */
 
+/*
+ * Where a policy verifies, what a link writes into a receive's buffer is not yet part of the message. So that nothing
+ * damaged stands where good bytes are known to be, and nothing is written to a buffer that the user has back:
+ *   - nothing is placed over bytes that are here, or that another link is writing (place() says no: it is verified first);
+ *   - when such bytes come another way meanwhile, the link that writes them lets go of the place before they are copied;
+ *   - a placement keeps its receive from completing, as any does.
+ */
+
+/* A link does not write there any more. The receive may end. */
+static void engine_unplace(mca_pml_peer_t *peer, mca_pml_placing_t *placing, size_t good)
+{
+    mca_pml_recv_t *recv = placing->recv;
+    size_t offset = placing->offset;
+    opal_list_remove(&placing->item);
+    policy_unplace(peer, placing);
+    free(placing);
+    engine_recv_leave(recv, offset, good);
+}
+
+/* Have whichever link it is let go of the place. */
+static OPAL_COLD void engine_take_place(mca_pml_peer_t *peer, mca_pml_placing_t *placing)
+{
+    for (int i = 0; i < peer->link_count; i++) {
+        const mca_pml_link_t *link = &peer->links[i];
+        if ((link->module->limits.caps & MCA_BTL_CAP_LET_GO) &&
+            link->module->ops->displace(link->endpoint, placing) > 0) {
+            engine_unplace(peer, placing, 0);
+            return;
+        }
+    }
+}
+
+static mca_pml_placing_t *engine_placing_at(const mca_pml_peer_t *peer, const mca_pml_recv_t *recv, size_t offset,
+                                            size_t len)
+{
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &peer->placing) {
+        mca_pml_placing_t *p = OPAL_CONTAINER_OF(i, mca_pml_placing_t, item);
+        if (p->recv == recv && p->offset < offset + len && offset < p->offset + p->len) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+/* A fragment that is being written somewhere is here whole by another way: [seq, seq + span). */
+static inline void engine_overtaken(mca_pml_peer_t *peer, uint64_t seq, uint32_t span)
+{
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &peer->placing) {
+        mca_pml_placing_t *p = OPAL_CONTAINER_OF(i, mca_pml_placing_t, item);
+        if (p->seq < seq + span && seq < p->seq + p->span) {
+            engine_take_place(peer, p);
+        }
+    }
+}
+
 static void engine_on_frag(mca_pml_peer_t *peer, const mca_pml_hdr_frag_t *hdr, const void *payload, size_t len)
 {
     mca_pml_recv_t *recv = engine_recv_join(peer, hdr, len);
     if (recv) {
+        mca_pml_placing_t *other;
+        while (POLICY_VERIFIES && (other = engine_placing_at(peer, recv, le64toh(hdr->offset), len))) {
+            engine_take_place(peer, other);
+        }
         engine_recv_copy_in(recv, le64toh(hdr->offset), payload, len);
         engine_recv_leave(recv, le64toh(hdr->offset), len);
     }
@@ -621,6 +682,7 @@ static mca_pml_recv_t *engine_place_first(mca_pml_peer_t *peer, const mca_pml_hd
     recv->first = payload;
     recv->first_seq = le32toh(hdr->match.seq);
     recv->timed = NULL;
+    recv->fetch = NULL;
     mca_pml_ranges_init(&recv->ranges, 0);
     recv->id = mca_pml_base_id_new(recv, peer);
     if (!recv->id) {
@@ -633,10 +695,70 @@ static mca_pml_recv_t *engine_place_first(mca_pml_peer_t *peer, const mca_pml_hd
     return recv;
 }
 
+/* What links write can be taken away from them. */
+static bool engine_can_displace(const mca_pml_peer_t *peer)
+{
+    for (int i = 0; i < peer->link_count; i++) {
+        uint32_t caps = peer->links[i].module->limits.caps;
+        if ((caps & MCA_BTL_CAP_PLACE) && !(caps & MCA_BTL_CAP_LET_GO)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Note that [offset, offset + len) of a receive, which has been joined, is written before it is verified. NULL: it must not. */
+static mca_pml_placing_t *engine_placing_new(mca_pml_peer_t *peer, mca_pml_recv_t *recv, size_t offset, size_t len)
+{
+    mca_pml_peer_lock(peer);
+    bool here = mca_pml_ranges_touch(&recv->ranges, offset, offset + len);
+    mca_pml_peer_unlock(peer);
+    if (here || !recv->ptr || !engine_can_displace(peer) || engine_placing_at(peer, recv, offset, len)) {
+        return NULL;
+    }
+    mca_pml_placing_t *placing = malloc(sizeof(*placing));
+    if (placing) {
+        *placing = (mca_pml_placing_t){.recv = recv, .offset = offset, .len = len};
+        opal_list_append(&peer->placing, &placing->item);
+    }
+    return placing;
+}
+
+/* The same for a policy that verifies what it has in place: pieces only, in memory without gaps. */
+static bool engine_place_unverified(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,
+                                    mca_btl_place_t *place)
+{
+    enum { HEAD = POLICY_ROOM + sizeof(mca_pml_hdr_frag_t) };
+    const mca_pml_hdr_frag_t *hdr = (const void *) ((const char *) head + POLICY_ROOM);
+    mca_pml_placing_t noted = {0}, *placing = NULL;
+    if (head_len < HEAD || len <= HEAD || hdr->common.type != MCA_PML_HDR_FRAG ||
+        !policy_place(peer, head, head_len, len, &noted)) {
+        return false;
+    }
+    size_t offset = le64toh(hdr->offset);
+    mca_pml_recv_t *recv = engine_recv_join(peer, hdr, len - HEAD);
+    if (recv && !(placing = engine_placing_new(peer, recv, offset, len - HEAD))) {
+        engine_recv_leave(recv, 0, 0);
+    }
+    if (!placing) {
+        policy_unplace(peer, &noted);
+        return false;
+    }
+    placing->seq = noted.seq;
+    placing->span = noted.span;
+    engine_place_at(recv, offset, len - HEAD, place);
+    place->header_len = HEAD;
+    place->token = placing;
+    return true;
+}
+
 /* Upcall: where does the payload of a fragment go that a link is about to read? */
 static bool engine_place(void *cookie, const void *head, size_t head_len, size_t len, mca_btl_place_t *place)
 {
     const mca_pml_hdr_t *hdr = head;
+    if (POLICY_VERIFIES) {
+        return engine_place_unverified(cookie, head, head_len, len, place);
+    }
     size_t hdr_len = POLICY_ROOM > 0 ? 0 : mca_pml_hdr_length(head, head_len);
     if (hdr_len == 0 || len <= hdr_len) {
         return false;
@@ -657,10 +779,14 @@ static bool engine_place(void *cookie, const void *head, size_t head_len, size_t
 /* A fragment of which the link has put the payload in place. */
 static void engine_arrive_placed(mca_pml_peer_t *peer, const mca_btl_arrival_t *arrival)
 {
-    const mca_pml_hdr_t *hdr = arrival->data;
+    const mca_pml_hdr_t *hdr = (const void *) ((const char *) arrival->data + POLICY_ROOM);
     engine_take_credit(peer, &hdr->common);
     if (OPAL_UNLIKELY(peer->any_suspect)) {
         engine_heard(peer, arrival->endpoint);
+    }
+    if (POLICY_VERIFIES) {
+        engine_unplace(peer, arrival->place_token, arrival->placed_len);
+        return;
     }
     engine_recv_leave(arrival->place_token, hdr->common.type == MCA_PML_HDR_FRAG ? le64toh(hdr->frag.offset) : 0,
                       arrival->placed_len);
@@ -668,8 +794,11 @@ static void engine_arrive_placed(mca_pml_peer_t *peer, const mca_btl_arrival_t *
 
 static void engine_place_cancel(void *cookie, void *token)
 {
-    (void) cookie;
-    engine_recv_leave(token, 0, 0);
+    if (POLICY_VERIFIES) {
+        engine_unplace(cookie, token, 0);
+    } else {
+        engine_recv_leave(token, 0, 0);
+    }
 }
 
 /* ---- Arrivals ---- */
@@ -726,6 +855,9 @@ static void engine_arrive(void *cookie, mca_btl_arrival_t *arrival)
 {
     mca_pml_peer_t *peer = cookie;
     if (!policy_arrive(peer, arrival)) {
+        if (OPAL_UNLIKELY(arrival->place_token != NULL)) { /* damaged, or known already */
+            engine_place_cancel(cookie, arrival->place_token);
+        }
         return;
     }
     if (OPAL_UNLIKELY(arrival->place_token != NULL)) {

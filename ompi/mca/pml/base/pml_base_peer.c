@@ -466,6 +466,7 @@ static mca_pml_peer_t *new_peer(ompi_proc_t *proc)
     opal_list_init(&peer->pending);
     opal_list_init(&peer->bulk);
     opal_list_init(&peer->again);
+    opal_list_init(&peer->placing);
     return peer;
 }
 

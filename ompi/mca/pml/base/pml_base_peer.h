@@ -91,6 +91,7 @@ typedef struct mca_pml_peer {
     opal_list_t pending;          /* mca_pml_send_t whose first fragment could not go yet */
     opal_list_t bulk;             /* mca_pml_send_t with pieces left to send */
     opal_list_t again;            /* mca_pml_frag_t that a link gave back */
+    opal_list_t placing;          /* mca_pml_placing_t: what links write that is to be verified; the owner of progress' alone */
     opal_list_item_t all_item;    /* in the list of all peers */
     char *why;                    /* FAILED, or no link at present */
     bool gone;                    /* its process has ended without a farewell */

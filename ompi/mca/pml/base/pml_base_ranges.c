@@ -66,6 +66,15 @@ bool mca_pml_ranges_add_slow(mca_pml_ranges_t *r, uint64_t from, uint64_t to, ui
     return true;
 }
 
+bool mca_pml_ranges_touch(const mca_pml_ranges_t *r, uint64_t from, uint64_t to)
+{
+    bool touch = from < r->next;
+    for (uint32_t i = 0; i < r->count && !touch; i++) {
+        touch = r->extra[i].from < to && from < r->extra[i].to;
+    }
+    return touch;
+}
+
 void mca_pml_ranges_fini(mca_pml_ranges_t *r)
 {
     free(r->extra);

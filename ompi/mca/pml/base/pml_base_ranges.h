@@ -25,6 +25,8 @@ typedef struct mca_pml_ranges {
 #pragma GCC visibility push(default)
 /* As mca_pml_ranges_add() for what is not the next piece. False: out of memory. */
 bool mca_pml_ranges_add_slow(mca_pml_ranges_t *ranges, uint64_t from, uint64_t to, uint64_t *fresh);
+/* Is any of [from, to) there? */
+bool mca_pml_ranges_touch(const mca_pml_ranges_t *r, uint64_t from, uint64_t to);
 void mca_pml_ranges_fini(mca_pml_ranges_t *ranges);
 #pragma GCC visibility pop
 

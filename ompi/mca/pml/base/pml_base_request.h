@@ -140,6 +140,15 @@ typedef struct mca_pml_raw {
     unsigned char bytes[];
 } mca_pml_raw_t;
 
+/* Payload that a link writes into a receive's buffer before it is verified; the token of place() under a policy that verifies. */
+typedef struct mca_pml_placing {
+    opal_list_item_t item;       /* in the peer's `placing` */
+    mca_pml_recv_t *recv;
+    size_t offset, len;          /* in the message */
+    uint64_t seq;                /* the policy's */
+    uint32_t span;
+} mca_pml_placing_t;
+
 /* A fetch under way; see pml_base_engine_fetch.h. */
 typedef struct mca_pml_fetch {
     mca_btl_descriptor_t desc;   /* of the present piece */

@@ -35,7 +35,7 @@
 /* ---- The policy, as the engine calls it ---- */
 
 enum { POLICY_ROOM = sizeof(dr_prefix_t), POLICY_IN_PLACE = 1, POLICY_FETCH = 1, POLICY_FETCH_PIECE = 256 << 10,
-       POLICY_LOSSY = 1 };
+       POLICY_LOSSY = 1, POLICY_VERIFIES = 1 };
 
 static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len,
                                const void *data, size_t len);
@@ -44,6 +44,9 @@ static void policy_commit(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_ro
 static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
 static int policy_recall(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
 static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival);
+static bool policy_place(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,
+                         mca_pml_placing_t *placing);
+static void policy_unplace(mca_pml_peer_t *peer, const mca_pml_placing_t *placing);
 static bool policy_is_idle(void);
 static inline bool policy_checks(void);
 static uint32_t policy_sum(const mca_pml_peer_t *peer, bool incoming, const void *data, size_t len);
@@ -1007,6 +1010,25 @@ static inline bool note_delivered(dr_peer_t *d, const dr_prefix_t *prefix, uint6
     return noted;
 }
 
+/* Behind the header, or where the link has put it. */
+static inline bool payload_is_good(dr_peer_t *d, const mca_btl_arrival_t *arrival, const dr_prefix_t *prefix, size_t len)
+{
+    const mca_pml_placing_t *placing = arrival->place_token;
+    const void *payload = OPAL_UNLIKELY(placing != NULL) ? (const void *) (placing->recv->ptr + placing->offset)
+                                                         : (const char *) (prefix + 1) + prefix->header_len;
+    return dr_wire_payload_is_good(&d->in, prefix, payload, len);
+}
+
+/* A link is still writing what is here whole, maybe for ever: this copy goes on in its stead. */
+static OPAL_COLD dr_verdict_t overtake(dr_peer_t *d, uint64_t seq, uint32_t span)
+{
+    engine_overtaken(d->peer, seq, span);
+    mca_pml_peer_lock(d->peer);
+    dr_verdict_t verdict = dr_stream_judge(&d->stream, seq, span);
+    mca_pml_peer_unlock(d->peer);
+    return verdict;
+}
+
 static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
 {
     const dr_prefix_t *prefix = arrival->data;
@@ -1016,7 +1038,8 @@ static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arriva
         mca_pml_peer_unlock(peer);
     }
     dr_peer_t *d = peer->policy;
-    if (OPAL_UNLIKELY(!dr_wire_open(&d->in, prefix, arrival->len))) {
+    size_t len = arrival->len + arrival->placed_len;
+    if (OPAL_UNLIKELY(!dr_wire_open(&d->in, prefix, len))) {
         on_damaged_header(d, arrival);
         return false;
     }
@@ -1027,14 +1050,19 @@ static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arriva
     dr_out_t out = {0};
     opal_list_t done = OPAL_LIST_INIT(done);
     uint64_t seq = le64toh(prefix->seq);
-    uint32_t span = (uint32_t) (arrival->len - sizeof(*prefix));
+    uint32_t span = (uint32_t) (len - sizeof(*prefix));
     mca_pml_peer_lock(peer);
     dr_stream_take_prefix(&d->stream, le32toh(prefix->ack), ack_time(d), &done);
     end_frags(d, &done, &out, false);
+    if (OPAL_UNLIKELY(arrival->place_token != NULL)) {
+        dr_stream_unhold(&d->stream, seq, span); /* it was nobody else's to deliver */
+    }
     dr_verdict_t verdict = dr_stream_judge(&d->stream, seq, span);
     dr_leave(d, &out);
-    const char *payload = (const char *) (prefix + 1) + prefix->header_len;
-    bool good = dr_wire_payload_is_good(&d->in, prefix, payload, span - prefix->header_len);
+    if (OPAL_UNLIKELY(verdict == DR_BUSY)) {
+        verdict = overtake(d, seq, span);
+    }
+    bool good = payload_is_good(d, arrival, prefix, span - prefix->header_len);
     if (OPAL_UNLIKELY(verdict != DR_NEW)) {
         if (verdict == DR_REPEAT) {
             dr_urgent(d);
@@ -1047,6 +1075,39 @@ static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arriva
         return false;
     }
     return note_delivered(d, prefix, seq, span);
+}
+
+/* ---- What links write into receives before it is verified ---- */
+
+/* The fragment's numbers are held: a copy that comes meanwhile is known to be one. */
+static bool policy_place(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,
+                         mca_pml_placing_t *placing)
+{
+    dr_peer_t *d = peer->policy;
+    dr_prefix_t prefix;
+    if (!d || head_len < sizeof(prefix) + sizeof(mca_pml_hdr_frag_t)) {
+        return false;
+    }
+    memcpy(&prefix, head, sizeof(prefix));
+    if (prefix.kind != DR_DATA || prefix.header_len != sizeof(mca_pml_hdr_frag_t) ||
+        !dr_wire_open(&d->in, head, len)) {
+        return false;
+    }
+    placing->seq = le64toh(prefix.seq);
+    placing->span = (uint32_t) (len - sizeof(prefix));
+    mca_pml_peer_lock(peer);
+    bool held = dr_stream_judge(&d->stream, placing->seq, placing->span) == DR_NEW &&
+                dr_stream_hold(&d->stream, placing->seq, placing->span);
+    mca_pml_peer_unlock(peer);
+    return held;
+}
+
+static void policy_unplace(mca_pml_peer_t *peer, const mca_pml_placing_t *placing)
+{
+    dr_peer_t *d = peer->policy;
+    mca_pml_peer_lock(peer);
+    dr_stream_unhold(&d->stream, placing->seq, placing->span);
+    mca_pml_peer_unlock(peer);
 }
 
 /* ---- What a link fetches by itself ---- */
