@@ -63,3 +63,7 @@ check_SCRIPTS += $(hosts_tests)
 EXTRA_DIST += $(hosts_tests) system/hosts_lib.sh
 system/hosts_run.log system/hosts_slurm.log: system/pmix_client$(EXEEXT)
 system/hosts_mpi.log system/hosts_end.log: system/launch_probe$(EXEEXT)
+
+# Devices for RDMA, in a lab of their own.
+check_SCRIPTS += system/verbs.sh
+EXTRA_DIST += system/verbs.sh system/verbs_inside.sh lab/verbs lab/verbs-guest
