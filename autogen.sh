@@ -2,7 +2,8 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # Finds every framework and component by folder, writes what configure needs to know of them into
 # config/autogen_components.m4, and runs the Autotools. A component is a folder
-# PROJECT/mca/FRAMEWORK/COMPONENT with a Makefile.am; "base" is never a component.
+# PROJECT/mca/FRAMEWORK/COMPONENT with a Makefile.am; "base" is never a component,
+# "common" no framework.
 set -eu
 cd "$(dirname "$0")"
 
@@ -28,6 +29,7 @@ files=$tmp.files
             component=${dir##*/}
             [ "$component" = base ] && continue
             framework=${dir%/*}; framework=${framework##*/}
+            [ "$framework" = common ] && continue # what components of one kind share
             case " $frameworks " in *" $framework "*) ;; *) frameworks="$frameworks $framework" ;; esac
             [ -f "$dir/configure.m4" ] && echo "m4_include([$dir/configure.m4])"
             echo "    HAWSER_COMPONENT([$project], [$framework], [$component])" >>"$calls"

@@ -5,6 +5,7 @@ AC_CONFIG_FILES([opal/Makefile])
 AC_CONFIG_FILES([orte/Makefile])
 AC_CONFIG_FILES([ompi/Makefile])
 AC_CONFIG_FILES([test/Makefile])
+AC_CONFIG_FILES([ompi/mca/common/verbs/Makefile])
 dnl In a build tree of a tarball, mpi.h lies where it does in one of a checkout: mpicc points there.
 AC_CONFIG_COMMANDS([mpi-header], [
     AS_IF([test -f "$srcdir/ompi/include/mpi.h" && test ! -f ompi/include/mpi.h],

@@ -5,4 +5,5 @@ AC_DEFUN([HAWSER_CHECK_IBVERBS], [
         [hawser_ibverbs_found=`$PKG_CONFIG --modversion libibverbs`],
         [hawser_ibverbs_found=no
          :])
+    AM_CONDITIONAL([HAWSER_IBVERBS], [test "$hawser_ibverbs_found" != no])
 ])

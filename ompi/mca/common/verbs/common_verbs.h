@@ -1,0 +1,98 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the BTLs over libibverbs share: opening devices, choosing ports and their addresses, saying why
+ * one is not used, telling the peers, and events of ports.
+ *
+ * A component opens the ports once, common_verbs_open(), in its init(). The ports and their devices stay
+ * the library's until common_verbs_close(); what the component makes on them (queues, registrations)
+ * it destroys before. No device at all is no error and no word: `count` is 0.
+ *
+ * Nothing here is thread-safe: calls are made by init(), finalize() and the polling thread.
+ */
+#ifndef COMMON_VERBS_H
+#define COMMON_VERBS_H
+
+#include <infiniband/verbs.h>
+#include "hawser/btl.h"
+
+enum {
+    COMMON_VERBS_PORTS_MAX = 16,
+    COMMON_VERBS_NAME_MAX = 64,  /* "mlx5_0:1" */
+    COMMON_VERBS_CARD_HEAD = 8,
+    COMMON_VERBS_CARD_PORT = 32,
+    COMMON_VERBS_CARD_MAX = COMMON_VERBS_CARD_HEAD + COMMON_VERBS_PORTS_MAX * COMMON_VERBS_CARD_PORT,
+};
+
+/* The address of a port, as the peers need it. */
+typedef struct common_verbs_addr {
+    uint8_t gid[16];
+    uint16_t lid;          /* 0: Ethernet */
+    uint8_t prefix;        /* bits of the GID that are the subnet's; 0: not known */
+    uint8_t mtu;           /* enum ibv_mtu */
+    uint32_t qpn;          /* the queue pair that others write to first; the component's */
+} common_verbs_addr_t;
+
+typedef struct common_verbs_device {
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    char name[COMMON_VERBS_NAME_MAX];
+    struct ibv_device_attr attr;
+    void *event;           /* of its asynchronous events */
+    unsigned users;        /* ports of it that are used */
+} common_verbs_device_t;
+
+typedef struct common_verbs_port {
+    common_verbs_device_t *device;
+    uint8_t number;
+    bool ethernet;         /* RoCE: every address is global */
+    uint8_t gid_index;
+    char name[COMMON_VERBS_NAME_MAX];
+    common_verbs_addr_t addr;
+    uint64_t bandwidth;    /* bytes/s */
+} common_verbs_port_t;
+
+typedef struct common_verbs_card {
+    unsigned count;
+    common_verbs_addr_t port[COMMON_VERBS_PORTS_MAX];
+} common_verbs_card_t;
+
+/* A port has gone down or come up, or (`port` NULL for all of a device: `device`) the device has failed. */
+typedef void (*common_verbs_changed_fn_t)(common_verbs_port_t *port, bool up, const char *why);
+
+typedef struct common_verbs_wanted {
+    const char *include, *exclude; /* devices or ports, "mlx5_0,mlx5_1:2"; may be NULL */
+    int gid_index;                 /* -1: choose */
+    common_verbs_changed_fn_t changed; /* called from progress */
+} common_verbs_wanted_t;
+
+/* A component's ports. */
+typedef struct common_verbs {
+    const mca_btl_services_t *services;
+    const char *component;
+    common_verbs_wanted_t wanted;
+    unsigned count, device_count;
+    common_verbs_port_t port[COMMON_VERBS_PORTS_MAX];
+    common_verbs_device_t device[COMMON_VERBS_PORTS_MAX];
+} common_verbs_t;
+
+/* The active ports that are wanted; of others services->rejected() is told why not. MCA_ERR_OUT_OF_RESOURCE,
+ * with everything closed; MCA_SUCCESS otherwise. */
+int common_verbs_open(common_verbs_t *verbs, const mca_btl_services_t *services, const char *component,
+                      const common_verbs_wanted_t *wanted);
+void common_verbs_close(common_verbs_t *verbs);
+
+/* The component's card, of COMMON_VERBS_CARD_MAX bytes at most; size of what is written. */
+size_t common_verbs_card_write(const common_verbs_t *verbs, uint8_t *out);
+int common_verbs_card_read(const void *data, size_t len, common_verbs_card_t *card);
+
+/* The peer's port that ours talks to, -1: none (*why: a static clause). Both sides find the same pairs: ports of one
+ * subnet first, each at most once. */
+int common_verbs_pair(const common_verbs_t *verbs, mca_btl_name_t our_name, const common_verbs_card_t *card,
+                      mca_btl_name_t peer_name, unsigned ours, const char **why);
+
+/* How to reach an address from a port. */
+void common_verbs_route(const common_verbs_port_t *port, const common_verbs_addr_t *to, struct ibv_ah_attr *attr);
+
+unsigned common_verbs_mtu_bytes(unsigned mtu);
+
+#endif

@@ -1,0 +1,290 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Devices and ports: which are there, which are used, and what happens to them. */
+#include "ompi/mca/common/verbs/common_verbs.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "opal/util/net_if.h"
+
+enum { GIDS_MAX = 256, IB_SUBNET_BITS = 64, MAPPED_BITS = 96 };
+
+/* ---- What the user wants ---- */
+
+/* Does a comma-separated list name the device, or its port? */
+static bool is_listed(const char *list, const char *device, unsigned port)
+{
+    char name[COMMON_VERBS_NAME_MAX + 8];
+    snprintf(name, sizeof(name), "%s:%u", device, port);
+    for (const char *at = list; at && *at;) {
+        size_t len = strcspn(at, ",");
+        if ((len == strlen(device) && strncmp(at, device, len) == 0) ||
+            (len == strlen(name) && strncmp(at, name, len) == 0)) {
+            return true;
+        }
+        at += len + (at[len] == ',');
+    }
+    return false;
+}
+
+static const char *unwanted(const common_verbs_wanted_t *w, const char *device, unsigned port)
+{
+    if (w->include && *w->include && !is_listed(w->include, device, port)) {
+        return "not in if_include";
+    }
+    return is_listed(w->exclude, device, port) ? "in if_exclude" : NULL;
+}
+
+/* ---- Addresses of a port ---- */
+
+static bool is_mapped(const uint8_t gid[16])
+{
+    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    return memcmp(gid, mapped, sizeof(mapped)) == 0;
+}
+
+/* RoCE: bits of the GID that name the subnet, from the interface that has this address; 0: in no interface that
+ * this process sees. */
+static uint8_t subnet_bits(const uint8_t gid[16], const opal_net_if_t *ifs, size_t count)
+{
+    bool mapped = is_mapped(gid);
+    for (size_t i = 0; i < count; i++) {
+        for (unsigned k = 0; k < ifs[i].addr_count; k++) {
+            const opal_net_addr_t *a = &ifs[i].addr[k];
+            if (a->family == AF_INET && mapped && memcmp(a->bytes, gid + 12, 4) == 0) {
+                return (uint8_t) (MAPPED_BITS + a->prefix);
+            }
+            if (a->family == AF_INET6 && !mapped && memcmp(a->bytes, gid, 16) == 0) {
+                return a->prefix;
+            }
+        }
+    }
+    return 0;
+}
+
+/* RoCE v2 over IPv4, over routed IPv6, over link-local IPv6; then RoCE v1. */
+static int gid_rank(const struct ibv_gid_entry *e)
+{
+    bool link_local = e->gid.raw[0] == 0xfe && (e->gid.raw[1] & 0xc0) == 0x80;
+    if (e->gid_type != IBV_GID_TYPE_ROCE_V2) {
+        return 1;
+    }
+    return is_mapped(e->gid.raw) ? 4 : link_local ? 2 : 3;
+}
+
+static bool choose_gid(common_verbs_t *v, common_verbs_port_t *p, const char **why)
+{
+    struct ibv_gid_entry e, best = {0};
+    int best_rank = 0;
+    for (int i = 0; i < GIDS_MAX; i++) {
+        if (v->wanted.gid_index >= 0 ? i != v->wanted.gid_index : !p->ethernet && i > 0) {
+            continue;
+        }
+        if (ibv_query_gid_ex(p->device->context, p->number, (uint32_t) i, &e, 0) == 0 &&
+            (!p->ethernet || gid_rank(&e) > best_rank)) {
+            best = e;
+            best_rank = p->ethernet ? gid_rank(&e) : 1;
+        }
+    }
+    if (best_rank == 0) {
+        *why = v->wanted.gid_index >= 0 ? "it has no address with the index in gid_index"
+                                        : "it has no address (GID)";
+        return false;
+    }
+    p->gid_index = (uint8_t) best.gid_index;
+    memcpy(p->addr.gid, best.gid.raw, 16);
+    return true;
+}
+
+static void set_subnet(common_verbs_port_t *p)
+{
+    opal_net_if_t *ifs = NULL;
+    size_t count = 0;
+    if (!p->ethernet) {
+        p->addr.prefix = IB_SUBNET_BITS;
+    } else if (opal_net_if_list(&ifs, &count) == OPAL_SUCCESS) {
+        p->addr.prefix = subnet_bits(p->addr.gid, ifs, count);
+        free(ifs);
+    }
+}
+
+/* Bytes/s, from lanes and their speed as the port tells them. */
+static uint64_t port_bandwidth(const struct ibv_port_attr *attr)
+{
+    static const uint32_t mbps[] = {2500, 5000, 10000, 10000, 14000, 25000, 50000, 100000};
+    unsigned lanes = attr->active_width == 8 ? 12 : attr->active_width == 16 ? 2 : attr->active_width;
+    for (unsigned i = 0; i < sizeof(mbps) / sizeof(mbps[0]); i++) {
+        if (attr->active_speed == 1u << i) {
+            return (uint64_t) mbps[i] * lanes * 125000;
+        }
+    }
+    return (uint64_t) mbps[0] * lanes * 125000;
+}
+
+unsigned common_verbs_mtu_bytes(unsigned mtu)
+{
+    return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
+}
+
+/* ---- Events ---- */
+
+static void port_event(common_verbs_t *v, const common_verbs_device_t *d, const struct ibv_async_event *e)
+{
+    for (unsigned i = 0; i < v->count; i++) {
+        common_verbs_port_t *p = &v->port[i];
+        if (p->device != d) {
+            continue;
+        }
+        if (e->event_type == IBV_EVENT_DEVICE_FATAL) {
+            v->wanted.changed(p, false, "the device has failed");
+        } else if (e->element.port_num == p->number && e->event_type == IBV_EVENT_PORT_ERR) {
+            v->wanted.changed(p, false, "the port is down");
+        } else if (e->element.port_num == p->number && e->event_type == IBV_EVENT_PORT_ACTIVE) {
+            v->wanted.changed(p, true, "the port is up");
+        }
+    }
+}
+
+static void async_ready(int fd, unsigned what, void *context)
+{
+    common_verbs_t *v = context;
+    struct ibv_async_event e;
+    (void) what;
+    for (unsigned i = 0; i < v->device_count; i++) {
+        common_verbs_device_t *d = &v->device[i];
+        while (d->context->async_fd == fd && ibv_get_async_event(d->context, &e) == 0) {
+            bool of_port = e.event_type == IBV_EVENT_PORT_ERR || e.event_type == IBV_EVENT_PORT_ACTIVE ||
+                           e.event_type == IBV_EVENT_DEVICE_FATAL;
+            struct ibv_async_event copy = e;
+            ibv_ack_async_event(&e);
+            if (of_port) {
+                port_event(v, d, &copy);
+            }
+        }
+    }
+}
+
+/* ---- Devices ---- */
+
+static int device_start(common_verbs_t *v, common_verbs_device_t *d)
+{
+    int fd = d->context->async_fd;
+    if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) != 0) {
+        return MCA_ERR_NOT_AVAILABLE;
+    }
+    return v->services->event_add(fd, MCA_BTL_EVENT_READ, async_ready, v, &d->event);
+}
+
+static void device_close(common_verbs_t *v, common_verbs_device_t *d)
+{
+    if (d->event) {
+        v->services->event_del(d->event);
+    }
+    if (d->pd) {
+        ibv_dealloc_pd(d->pd);
+    }
+    if (d->context) {
+        ibv_close_device(d->context);
+    }
+    *d = (common_verbs_device_t){.users = 0};
+}
+
+static void reject(common_verbs_t *v, const char *name, const char *why)
+{
+    char link[COMMON_VERBS_NAME_MAX + 16];
+    snprintf(link, sizeof(link), "%s:%s", v->component, name);
+    v->services->rejected(link, why);
+}
+
+/* A device of one port gives it its own name. */
+static void name_port(const common_verbs_device_t *d, unsigned number, char name[COMMON_VERBS_NAME_MAX])
+{
+    char text[COMMON_VERBS_NAME_MAX + 16];
+    int len = snprintf(text, sizeof(text), "%s:%u", d->name, number);
+    if (d->attr.phys_port_cnt == 1) {
+        len = (int) strlen(d->name);
+    }
+    text[len < COMMON_VERBS_NAME_MAX - 1 ? len : COMMON_VERBS_NAME_MAX - 1] = 0;
+    memcpy(name, text, strlen(text) + 1);
+}
+
+static bool port_use(common_verbs_t *v, common_verbs_device_t *d, uint8_t number)
+{
+    struct ibv_port_attr attr;
+    common_verbs_port_t *p = &v->port[v->count];
+    const char *why = NULL;
+    *p = (common_verbs_port_t){.device = d, .number = number};
+    name_port(d, number, p->name);
+    if (ibv_query_port(d->context, number, &attr) != 0) {
+        why = "its state can't be read";
+    } else if ((why = unwanted(&v->wanted, d->name, number)) == NULL && attr.state != IBV_PORT_ACTIVE) {
+        why = attr.state == IBV_PORT_DOWN ? "its port is down" : "its port is not active yet";
+    }
+    if (!why) {
+        p->ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+        p->addr.lid = p->ethernet ? 0 : attr.lid;
+        p->addr.mtu = (uint8_t) attr.active_mtu;
+        p->bandwidth = port_bandwidth(&attr);
+        choose_gid(v, p, &why);
+    }
+    if (why) {
+        reject(v, p->name, why);
+        return false;
+    }
+    set_subnet(p);
+    v->count++;
+    return true;
+}
+
+static int device_use(common_verbs_t *v, struct ibv_device *device)
+{
+    common_verbs_device_t *d = &v->device[v->device_count];
+    snprintf(d->name, sizeof(d->name), "%s", ibv_get_device_name(device));
+    d->context = ibv_open_device(device);
+    if (!d->context || ibv_query_device(d->context, &d->attr) != 0) {
+        reject(v, d->name, errno == ENOENT ? "it can't be opened: this process sees no device file of it"
+                                           : "it can't be opened");
+        device_close(v, d);
+        return MCA_SUCCESS;
+    }
+    for (unsigned port = 1; port <= d->attr.phys_port_cnt && v->count < COMMON_VERBS_PORTS_MAX; port++) {
+        d->users += port_use(v, d, (uint8_t) port);
+    }
+    if (d->users == 0) {
+        device_close(v, d);
+        return MCA_SUCCESS;
+    }
+    v->device_count++;
+    d->pd = ibv_alloc_pd(d->context);
+    return d->pd ? device_start(v, d) : MCA_ERR_OUT_OF_RESOURCE;
+}
+
+int common_verbs_open(common_verbs_t *v, const mca_btl_services_t *services, const char *component,
+                      const common_verbs_wanted_t *wanted)
+{
+    int count = 0, rc = MCA_SUCCESS;
+    *v = (common_verbs_t){.services = services, .component = component, .wanted = *wanted};
+    struct ibv_device **list = ibv_get_device_list(&count);
+    for (int i = 0; list && i < count && v->device_count < COMMON_VERBS_PORTS_MAX && rc == MCA_SUCCESS; i++) {
+        rc = device_use(v, list[i]);
+    }
+    if (list) {
+        ibv_free_device_list(list);
+    }
+    if (rc != MCA_SUCCESS) {
+        common_verbs_close(v);
+    }
+    return rc;
+}
+
+void common_verbs_close(common_verbs_t *v)
+{
+    for (unsigned i = 0; i < v->device_count; i++) {
+        device_close(v, &v->device[i]);
+    }
+    v->count = v->device_count = 0;
+}
