@@ -12,7 +12,8 @@ dist_doc_DATA += \
 plotsdir = $(docdir)/plots
 dist_plots_DATA = \
     docs/plots/links-cut.svg \
-    docs/plots/links-throttle.svg
+    docs/plots/links-throttle.svg \
+    docs/verbs.md
 dist_man1_MANS = \
     docs/man/mpic++.1 \
     docs/man/mpicc.1 \

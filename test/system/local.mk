@@ -67,3 +67,4 @@ system/hosts_mpi.log system/hosts_end.log: system/launch_probe$(EXEEXT)
 # Devices for RDMA, in a lab of their own.
 check_SCRIPTS += system/verbs.sh
 EXTRA_DIST += system/verbs.sh system/verbs_inside.sh lab/verbs lab/verbs-guest
+system/verbs.log: system/launch_probe$(EXEEXT)

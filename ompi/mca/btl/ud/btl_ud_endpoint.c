@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "ompi/mca/btl/base/btl_base_messages_only.h"
 
 enum {
     MS = 1000 * 1000,     /* ns */
@@ -394,33 +395,6 @@ void btl_ud_care_round(void)
 
 /* ---- The operations ---- */
 
-static int no_put(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key)
-{
-    (void) ep;
-    (void) desc;
-    (void) remote;
-    (void) key;
-    return MCA_ERR_NOT_SUPPORTED;
-}
-
-static int no_register(mca_btl_module_t *m, void *addr, size_t len, uint8_t key[MCA_BTL_KEY_MAX], size_t *key_len,
-                       mca_btl_registration_t **registration)
-{
-    (void) m;
-    (void) addr;
-    (void) len;
-    (void) key;
-    (void) key_len;
-    (void) registration;
-    return MCA_ERR_NOT_SUPPORTED;
-}
-
-static void no_deregister(mca_btl_module_t *m, mca_btl_registration_t *registration)
-{
-    (void) m;
-    (void) registration;
-}
-
 /* send() copies: no descriptor is ever held. */
 static int recall(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
 {
@@ -455,10 +429,10 @@ const mca_btl_module_ops_t btl_ud_ops = {
     .reserve = btl_ud_reserve,
     .commit = btl_ud_commit,
     .send = btl_ud_send,
-    .put = no_put,
-    .get = no_put,
-    .register_mem = no_register,
-    .deregister_mem = no_deregister,
+    .put = mca_btl_base_no_put_get,
+    .get = mca_btl_base_no_put_get,
+    .register_mem = mca_btl_base_no_register,
+    .deregister_mem = mca_btl_base_no_deregister,
     .keep = btl_ud_keep,
     .release = btl_ud_release,
     .recall = recall,
