@@ -133,6 +133,7 @@ struct mca_btl_endpoint {
     bool owe_report;
     _Atomic bool asked_idle, given_up, farewell;
     bool heard;
+    bool probed;                /* since it went down: only an answer to that proves anything */
     uint32_t round;
     opal_list_item_t care_item, full_item;
     uint64_t care_ns, pause_ns, silent_ns;

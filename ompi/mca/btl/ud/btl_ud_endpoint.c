@@ -189,6 +189,7 @@ void btl_ud_endpoint_down(mca_btl_endpoint_t *ep, const char *why)
         return;
     }
     opal_list_remove(&ep->full_item);
+    ep->probed = false;
     BTL_UD_LOG(MCA_LOG_DEBUG, "%s: rank %u: %s", ep->module->super.name, (uint32_t) ep->name, why);
     ep->module->super.upcalls->state(ep->cookie, ep, MCA_BTL_STATE_DOWN, why);
     ep->pause_ns = DOWN_PAUSE_NS;
@@ -201,7 +202,7 @@ void btl_ud_heard(mca_btl_endpoint_t *ep)
     if (OPAL_UNLIKELY(atomic_load_explicit(&ep->farewell, memory_order_relaxed))) {
         atomic_store_explicit(&ep->farewell, false, memory_order_relaxed);
     }
-    if (OPAL_LIKELY(!ep->down) || ep->module->port_down) {
+    if (OPAL_LIKELY(!ep->down) || !ep->probed || ep->module->port_down) {
         return;
     }
     btl_ud_lock(&ep->lock);
@@ -356,6 +357,7 @@ static void care_of(mca_btl_endpoint_t *ep, uint64_t now)
     }
     bool waits = true;
     if (ep->down) {
+        ep->probed = true;
         btl_ud_control(ep, BTL_UD_PROBE);
         ep->pause_ns = ep->pause_ns * 2 < most ? ep->pause_ns * 2 : most;
     } else {
