@@ -8,12 +8,12 @@ dist_doc_DATA += \
     docs/reliability.md \
     docs/rehearsing-failures.md \
     docs/running.md \
-    docs/testing.md
+    docs/testing.md \
+    docs/verbs.md
 plotsdir = $(docdir)/plots
 dist_plots_DATA = \
     docs/plots/links-cut.svg \
-    docs/plots/links-throttle.svg \
-    docs/verbs.md
+    docs/plots/links-throttle.svg
 dist_man1_MANS = \
     docs/man/mpic++.1 \
     docs/man/mpicc.1 \

@@ -18,11 +18,11 @@ none() {
 }
 
 # A component includes nothing of another one; a framework's base names none of its components (their table stands
-# in a file beside it, written or generated).
+# in a file beside it, written or generated). What components of one kind share is in "common".
 foreign_components() {
     awk -F: '
         function component(path, parts) {
-            return split(path, parts, "/") > 4 && parts[2] == "mca" && parts[4] != "base" \
+            return split(path, parts, "/") > 4 && parts[2] == "mca" && parts[3] != "common" && parts[4] != "base" \
                 ? parts[1] "/" parts[3] "/" parts[4] : ""
         }
         function is_table(path, parts) { return split(path, parts, "/") == 4 && parts[2] == "mca" }
