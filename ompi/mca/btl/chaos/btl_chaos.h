@@ -78,6 +78,7 @@ typedef struct chaos_entry {
     uint64_t after;              /* late: or when so many have passed */
     uint64_t damage;             /* bit that was turned, + 1 */
     int status;                  /* ended: with this */
+    bool arrives;                /* a link that faded let it through, though it is given back */
     size_t len;
     _Alignas(16) unsigned char bytes[];
 } chaos_entry_t;
@@ -142,6 +143,7 @@ uint64_t mca_btl_chaos_bit(mca_btl_endpoint_t *ep, size_t len);
 void mca_btl_chaos_turn(struct iovec *iov, size_t count, uint64_t bit);
 /* One more of CHAOS_COUNTS. */
 void mca_btl_chaos_count(int what);
+void mca_btl_chaos_count_back(int what); /* it has not happened after all */
 uint64_t mca_btl_chaos_counted(int what);
 int mca_btl_chaos_offer_counts(void);
 void mca_btl_chaos_print_counts(void);

@@ -101,6 +101,11 @@ void mca_btl_chaos_count(int what)
     atomic_fetch_add_explicit(&counts[what], 1, memory_order_relaxed);
 }
 
+void mca_btl_chaos_count_back(int what)
+{
+    atomic_fetch_sub_explicit(&counts[what], 1, memory_order_relaxed);
+}
+
 uint64_t mca_btl_chaos_counted(int what)
 {
     return atomic_load_explicit(&counts[what], memory_order_relaxed);

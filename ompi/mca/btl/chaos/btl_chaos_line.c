@@ -241,7 +241,7 @@ static void append_late(mca_btl_endpoint_t *ep, chaos_entry_t *e, uint64_t now)
 }
 
 /* A link that fades: the first few fragments arrive, though all will be given back. */
-static void arrive_fading(mca_btl_endpoint_t *ep, const chaos_entry_t *e)
+static void arrive_fading(mca_btl_endpoint_t *ep, chaos_entry_t *e)
 {
     chaos_entry_t *copy = NULL;
     if (ep->fading == 0 || e->what > CHAOS_DESC) {
@@ -252,7 +252,7 @@ static void arrive_fading(mca_btl_endpoint_t *ep, const chaos_entry_t *e)
         copy = mca_btl_chaos_entry_copy(e->desc->header, e->desc->header_len, e->desc->iov, e->desc->iov_count);
     }
     if (e->what == CHAOS_BYTES || copy) {
-        send_bytes(ep, copy ? copy->bytes : e->bytes, e->len);
+        e->arrives = send_bytes(ep, copy ? copy->bytes : e->bytes, e->len) == MCA_SUCCESS;
     }
     free(copy);
 }
@@ -314,6 +314,9 @@ static void end_all(mca_btl_endpoint_t *ep)
         if (e->damage > 0) {
             struct iovec all = {e->bytes, e->len};
             mca_btl_chaos_turn(&all, 1, e->damage - 1);
+            if (!e->arrives) { /* nobody can notice */
+                mca_btl_chaos_count_back(CHAOS_DAMAGE);
+            }
         }
         end(ep, e, MCA_ERR_UNREACHABLE);
     }
