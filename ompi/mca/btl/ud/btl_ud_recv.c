@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "ompi/mca/btl/base/btl_base_keep.h"
 #include "opal/util/le.h"
 
 enum {
@@ -19,26 +20,13 @@ int btl_ud_keep(mca_btl_arrival_t *arrival)
     btl_ud_rbuf_t *rbuf = (btl_ud_rbuf_t *) (uintptr_t) arrival->token[0];
     btl_ud_module_t *m = rbuf->chunk->module;
     /* Kept buffers receive nothing: half of them at most. */
-    if (arrival->len >= KEEP_COPY && atomic_load_explicit(&m->posted, memory_order_relaxed) > m->buffers / 2) {
-        atomic_fetch_add_explicit(&rbuf->refs, 1, memory_order_relaxed);
-        arrival->token[1] = 0;
-        return MCA_SUCCESS;
-    }
-    void *copy = malloc(arrival->len);
-    if (!copy) {
-        return MCA_ERR_OUT_OF_RESOURCE;
-    }
-    memcpy(copy, arrival->data, arrival->len);
-    arrival->data = copy;
-    arrival->token[1] = (uintptr_t) copy;
-    return MCA_SUCCESS;
+    bool held = arrival->len >= KEEP_COPY && atomic_load_explicit(&m->posted, memory_order_relaxed) > m->buffers / 2;
+    return mca_btl_base_keep(arrival, held ? &rbuf->refs : NULL);
 }
 
 void btl_ud_release(mca_btl_arrival_t *arrival)
 {
-    if (arrival->token[1]) {
-        free((void *) (uintptr_t) arrival->token[1]);
-    } else {
+    if (!mca_btl_base_release(arrival)) {
         btl_ud_rbuf_unref((btl_ud_rbuf_t *) (uintptr_t) arrival->token[0]);
     }
 }

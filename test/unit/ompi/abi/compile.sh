@@ -23,10 +23,10 @@ int use(MPI_Status *status, int *value)
 C
 cp use.c use.cc
 
-for compiler in ${CC:-cc} gcc clang; do
-    command -v "$compiler" >/dev/null 2>&1 || { tap_skip "$compiler" "not installed"; continue; }
+for compiler in "${CC:-cc}" gcc clang; do # CC may be several words
+    command -v "${compiler%% *}" >/dev/null 2>&1 || { tap_skip "$compiler" "not installed"; continue; }
     for std in c89 gnu89 c99 c11 gnu17; do
-        tap_ok "$compiler -std=$std" "$compiler" -std=$std $warn -Wstrict-prototypes $include use.c
+        tap_ok "$compiler -std=$std" $compiler -std=$std $warn -Wstrict-prototypes $include use.c
     done
 done
 for compiler in ${CXX:-c++} g++ clang++; do
