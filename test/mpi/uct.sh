@@ -11,5 +11,7 @@ p2p --mca btl uct,self --mca btl_uct_transports tcp/lo
 p2p --mca btl uct,tcp,self --mca btl_uct_transports posix --mca pml_base_stripe all
 p2p --mca pml dr --mca btl uct,self --mca btl_uct_transports posix
 coll --mca btl uct,shm,self --mca btl_uct_transports tcp/lo --mca pml_base_stripe all
-lost --mca btl uct,self --mca btl_uct_transports tcp/lo
+# Not "friends": what is said to a process that was not met before waits for its answer, and dies with the killed one.
+lost:strangers --mca btl uct,self --mca btl_uct_transports tcp/lo
+lost:fatal --mca btl uct,self --mca btl_uct_transports tcp/lo
 LIST
