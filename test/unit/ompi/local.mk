@@ -73,7 +73,7 @@ if HAWSER_BUILD_btl_uct
 check_PROGRAMS += unit/ompi/btl_uct/wire_test
 unit_ompi_btl_uct_wire_test_SOURCES = unit/ompi/btl_uct/wire_test.c
 unit_ompi_btl_uct_wire_test_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
-unit_ompi_btl_uct_wire_test_LDADD = $(top_builddir)/ompi/mca/btl/uct/libbtl_uct_core.la $(opal_lib) $(UCX_LIBS) -lpthread
+unit_ompi_btl_uct_wire_test_LDADD = $(top_builddir)/ompi/mca/btl/uct/libbtl_uct_core.la $(opal_lib) -lpthread
 endif
 # btl/chaos over a link that notes what it is given.
 check_PROGRAMS += unit/ompi/btl_chaos/chaos_test

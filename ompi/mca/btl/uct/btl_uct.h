@@ -22,8 +22,8 @@
 #define BTL_UCT_H
 
 #include <pthread.h>
-#include <uct/api/uct.h>
 #include "hawser/btl.h"
+#include "ompi/mca/btl/uct/btl_uct_ucx.h"
 #include "opal/class/list.h"
 
 enum {
@@ -139,7 +139,7 @@ typedef enum {
 } btl_uct_work_t;
 
 struct mca_btl_endpoint {
-    pthread_mutex_t sending;    /* held from reserve() to commit(), and in the other send calls; before the component's */
+    pthread_mutex_t sending;    /* held from reserve() to commit() and in other send calls; before the component's */
     btl_uct_module_t *module;
     void *cookie;
     mca_btl_name_t name;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <ucs/config/global_opts.h>
 #include "opal/util/le.h"
 
 btl_uct_component_t mca_btl_uct = {.timer = NULL};
@@ -54,7 +53,7 @@ static void iface_arm(btl_uct_iface_t *i)
     if (!i->iface) {
         return;
     }
-    if (!i->event || uct_iface_event_arm(i->iface, events) != UCS_OK) {
+    if (!i->event || btl_uct_ucx.uct_iface_event_arm(i->iface, events) != UCS_OK) {
         mca_btl_uct.services->wake(); /* there is something already, or nobody would tell */
     }
     if (i->event) {
@@ -108,20 +107,26 @@ static int publish(btl_uct_component_t *c)
 static void quieten_ucx(void)
 {
     if (!getenv("UCX_LOG_LEVEL")) {
-        ucs_global_opts_set_value("LOG_LEVEL", "fatal");
+        btl_uct_ucx.ucs_global_opts_set_value("LOG_LEVEL", "fatal");
     }
 }
 
 static int component_start(btl_uct_component_t *c)
 {
+    const char *why = btl_uct_ucx_load();
+    if (why) {
+        c->services->base->report("btl-uct:no-ucx", "btl/uct can't be used on host %s: UCX can't be loaded: %s. "
+                                  "(Debian: apt install libucx0)", c->services->job->host, why);
+        return MCA_ERR_NOT_AVAILABLE;
+    }
     static const mca_btl_poller_t poller = {btl_uct_poll, poller_arm, poller_disarm};
     struct stat space;
     quieten_ucx();
     c->pid_space = stat("/proc/self/ns/pid", &space) == 0 ? (uint64_t) space.st_ino : 0;
-    if (ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &c->async) != UCS_OK) {
+    if (btl_uct_ucx.ucs_async_context_create(UCS_ASYNC_MODE_THREAD_SPINLOCK, &c->async) != UCS_OK) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
-    if (uct_worker_create(c->async, UCS_THREAD_MODE_SERIALIZED, &c->worker) != UCS_OK) {
+    if (btl_uct_ucx.uct_worker_create(c->async, UCS_THREAD_MODE_SERIALIZED, &c->worker) != UCS_OK) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
     int rc = btl_uct_make_modules();
@@ -146,10 +151,10 @@ void btl_uct_component_end(void)
     }
     btl_uct_close_modules();
     if (c->worker) {
-        uct_worker_destroy(c->worker);
+        btl_uct_ucx.uct_worker_destroy(c->worker);
     }
     if (c->async) {
-        ucs_async_context_destroy(c->async);
+        btl_uct_ucx.ucs_async_context_destroy(c->async);
     }
     free(c->slots);
     pthread_mutex_destroy(&c->lock);

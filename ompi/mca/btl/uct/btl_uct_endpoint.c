@@ -108,10 +108,10 @@ static void disconnect(mca_btl_endpoint_t *ep)
 {
     unwatch(ep);
     if (ep->ep) {
-        uct_ep_destroy(ep->ep);
+        btl_uct_ucx.uct_ep_destroy(ep->ep);
     }
     if (ep->greeter) {
-        uct_ep_destroy(ep->greeter);
+        btl_uct_ucx.uct_ep_destroy(ep->greeter);
     }
     ep->ep = ep->greeter = NULL;
     ep->id = ep->peer_id = 0;
@@ -156,7 +156,7 @@ static ucs_status_t make_ep(uct_iface_h iface, const btl_uct_address_t *on, cons
         p.dev_addr = (const uct_device_addr_t *) on->bytes;
         p.iface_addr = (const uct_iface_addr_t *) at->bytes;
     }
-    return uct_ep_create(&p, ep);
+    return btl_uct_ucx.uct_ep_create(&p, ep);
 }
 
 void btl_uct_connect(mca_btl_endpoint_t *ep)
@@ -174,7 +174,7 @@ void btl_uct_connect(mca_btl_endpoint_t *ep)
     if (s == UCS_OK) {
         btl_uct_ask(ep, BTL_UCT_GREET);
     } else {
-        btl_uct_fail_soon(ep, ucs_status_string(s));
+        btl_uct_fail_soon(ep, btl_uct_ucx.ucs_status_string(s));
     }
 }
 
@@ -202,7 +202,7 @@ static void greet(mca_btl_endpoint_t *ep)
     }
     if (m->to_endpoint) {
         hello.endpoint.len = (uint16_t) m->data.attr.ep_addr_len;
-        if (uct_ep_get_address(ep->ep, (uct_ep_addr_t *) hello.endpoint.bytes) != UCS_OK) {
+        if (btl_uct_ucx.uct_ep_get_address(ep->ep, (uct_ep_addr_t *) hello.endpoint.bytes) != UCS_OK) {
             btl_uct_fail_soon(ep, "its endpoint has no address");
             return;
         }
@@ -212,7 +212,7 @@ static void greet(mca_btl_endpoint_t *ep)
     if (n == UCS_ERR_NO_RESOURCE) {
         btl_uct_ask(ep, BTL_UCT_GREET);
     } else if (n < 0) {
-        btl_uct_fail_soon(ep, ucs_status_string((ucs_status_t) n));
+        btl_uct_fail_soon(ep, btl_uct_ucx.ucs_status_string((ucs_status_t) n));
     }
 }
 
@@ -267,7 +267,7 @@ ucs_status_t btl_uct_failed(void *module, uct_ep_h failed, ucs_status_t status)
     for (int b = 0; b < BTL_UCT_BUCKETS; b++) {
         for (mca_btl_endpoint_t *ep = m->peers[b]; ep; ep = ep->chain) {
             if (ep->ep == failed || (ep->greeter == failed && ep->state != BTL_UCT_UP)) {
-                btl_uct_fail_soon(ep, ucs_status_string(status));
+                btl_uct_fail_soon(ep, btl_uct_ucx.ucs_status_string(status));
                 return UCS_OK;
             }
         }
@@ -356,11 +356,11 @@ static void meet(mca_btl_endpoint_t *ep, const btl_uct_hello_t *h)
     watch(ep, h);
     if (ep->module->to_endpoint) {
         ucs_status_t s = h->endpoint.len == ep->module->data.attr.ep_addr_len
-                             ? uct_ep_connect_to_ep(ep->ep, (const uct_device_addr_t *) h->place.on.bytes,
+                             ? btl_uct_ucx.uct_ep_connect_to_ep(ep->ep, (const uct_device_addr_t *) h->place.on.bytes,
                                                     (const uct_ep_addr_t *) h->endpoint.bytes)
                              : UCS_ERR_INVALID_ADDR;
         if (s != UCS_OK) {
-            btl_uct_fail_soon(ep, ucs_status_string(s));
+            btl_uct_fail_soon(ep, btl_uct_ucx.ucs_status_string(s));
             return;
         }
     }
@@ -533,7 +533,7 @@ static int add_peer(mca_btl_module_t *module, const mca_btl_peer_t *peer, void *
     }
     btl_uct_lock();
     mca_btl_endpoint_t *ep = find(m, peer->name);
-    if (!ep && !uct_iface_is_reachable(m->data.iface, (const uct_device_addr_t *) place.on.bytes,
+    if (!ep && !btl_uct_ucx.uct_iface_is_reachable(m->data.iface, (const uct_device_addr_t *) place.on.bytes,
                                        (const uct_iface_addr_t *) place.iface.bytes)) {
         *why = "UCX says that it does not lead there";
         btl_uct_unlock();

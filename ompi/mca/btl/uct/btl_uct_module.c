@@ -65,7 +65,7 @@ static const char *unfit(const uct_iface_attr_t *a, bool by_name)
 static ucs_status_t iface_open(btl_uct_module_t *m, const uct_tl_resource_desc_t *r, btl_uct_iface_t *i)
 {
     uct_iface_config_t *config;
-    ucs_status_t s = uct_md_iface_config_read(m->md, r->tl_name, NULL, NULL, &config);
+    ucs_status_t s = btl_uct_ucx.uct_md_iface_config_read(m->md, r->tl_name, NULL, NULL, &config);
     if (s != UCS_OK) {
         return s;
     }
@@ -80,10 +80,10 @@ static ucs_status_t iface_open(btl_uct_module_t *m, const uct_tl_resource_desc_t
         .err_handler_arg = m,
         .features = UCT_IFACE_FEATURE_AM,
     };
-    s = uct_iface_open(m->md, mca_btl_uct.worker, &p, config, &i->iface);
-    uct_config_release(config);
+    s = btl_uct_ucx.uct_iface_open(m->md, mca_btl_uct.worker, &p, config, &i->iface);
+    btl_uct_ucx.uct_config_release(config);
     if (s == UCS_OK) {
-        s = uct_iface_query(i->iface, &i->attr);
+        s = btl_uct_ucx.uct_iface_query(i->iface, &i->attr);
     }
     return s;
 }
@@ -94,7 +94,7 @@ static void iface_close(btl_uct_iface_t *i)
         mca_btl_uct.services->event_del(i->event);
     }
     if (i->iface) {
-        uct_iface_close(i->iface);
+        btl_uct_ucx.uct_iface_close(i->iface);
     }
     *i = (btl_uct_iface_t) {.event = NULL};
 }
@@ -113,7 +113,7 @@ static int iface_start(btl_uct_module_t *m, btl_uct_iface_t *i)
     int fd, rc = btl_uct_set_handlers(m, i->iface);
     uct_iface_progress_enable(i->iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
     if (rc == MCA_SUCCESS && (i->attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_FD) &&
-        uct_iface_event_fd_get(i->iface, &fd) == UCS_OK) {
+        btl_uct_ucx.uct_iface_event_fd_get(i->iface, &fd) == UCS_OK) {
         rc = mca_btl_uct.services->event_add(fd, 0, iface_ready, NULL, &i->event);
     }
     return rc;
@@ -122,7 +122,7 @@ static int iface_start(btl_uct_module_t *m, btl_uct_iface_t *i)
 static bool iface_address(const btl_uct_iface_t *i, btl_uct_address_t *a)
 {
     a->len = (uint16_t) i->attr.iface_addr_len;
-    return uct_iface_get_address(i->iface, (uct_iface_addr_t *) a->bytes) == UCS_OK;
+    return btl_uct_ucx.uct_iface_get_address(i->iface, (uct_iface_addr_t *) a->bytes) == UCS_OK;
 }
 
 /* ---- Modules ---- */
@@ -170,7 +170,7 @@ static const char *module_open(btl_uct_module_t *m, const uct_tl_resource_desc_t
     const uct_tl_resource_desc_t *r = &all[which];
     ucs_status_t s = iface_open(m, r, &m->data);
     if (s != UCS_OK) {
-        return ucs_status_string(s);
+        return btl_uct_ucx.ucs_status_string(s);
     }
     const char *why = unfit(&m->data.attr, by_name);
     if (why) {
@@ -183,7 +183,7 @@ static const char *module_open(btl_uct_module_t *m, const uct_tl_resource_desc_t
     m->place.on.len = (uint16_t) m->data.attr.device_addr_len;
     if (!iface_address(&m->data, &m->place.iface) ||
         (m->to_endpoint && !iface_address(&m->greeter, &m->place.greeter)) ||
-        uct_iface_get_device_address(m->data.iface, (uct_device_addr_t *) m->place.on.bytes) != UCS_OK) {
+        btl_uct_ucx.uct_iface_get_device_address(m->data.iface, (uct_device_addr_t *) m->place.on.bytes) != UCS_OK) {
         return "it does not tell its address";
     }
     if (iface_start(m, &m->data) != MCA_SUCCESS || (m->to_endpoint && iface_start(m, &m->greeter) != MCA_SUCCESS)) {
@@ -257,7 +257,7 @@ static int md_modules(uct_md_h md, bool *used)
     unsigned count;
     size_t before = mca_btl_uct.module_count;
     int rc = MCA_SUCCESS;
-    if (uct_md_query_tl_resources(md, &list, &count) != UCS_OK) {
+    if (btl_uct_ucx.uct_md_query_tl_resources(md, &list, &count) != UCS_OK) {
         return MCA_SUCCESS;
     }
     for (unsigned k = 0; k < count && rc == MCA_SUCCESS; k++) {
@@ -266,7 +266,7 @@ static int md_modules(uct_md_h md, bool *used)
             rc = module_try(md, list, count, k, by_name);
         }
     }
-    uct_release_tl_resource_list(list);
+    btl_uct_ucx.uct_release_tl_resource_list(list);
     *used = mca_btl_uct.module_count > before;
     return rc;
 }
@@ -277,18 +277,18 @@ static int md_open(uct_component_h component, const char *name)
     uct_md_config_t *config;
     uct_md_h md;
     bool used = false;
-    if (uct_md_config_read(component, NULL, NULL, &config) != UCS_OK) {
+    if (btl_uct_ucx.uct_md_config_read(component, NULL, NULL, &config) != UCS_OK) {
         return MCA_SUCCESS;
     }
-    ucs_status_t s = uct_md_open(component, name, config, &md);
-    uct_config_release(config);
+    ucs_status_t s = btl_uct_ucx.uct_md_open(component, name, config, &md);
+    btl_uct_ucx.uct_config_release(config);
     if (s != UCS_OK) {
-        BTL_UCT_LOG(MCA_LOG_INFO, "%s: not used: %s", name, ucs_status_string(s));
+        BTL_UCT_LOG(MCA_LOG_INFO, "%s: not used: %s", name, btl_uct_ucx.ucs_status_string(s));
         return MCA_SUCCESS;
     }
     uct_md_h *more = realloc(c->mds, (c->md_count + 1) * sizeof(*more));
     if (!more) {
-        uct_md_close(md);
+        btl_uct_ucx.uct_md_close(md);
         return MCA_ERR_OUT_OF_RESOURCE;
     }
     c->mds = more;
@@ -296,7 +296,7 @@ static int md_open(uct_component_h component, const char *name)
     if (used) {
         c->mds[c->md_count++] = md;
     } else {
-        uct_md_close(md);
+        btl_uct_ucx.uct_md_close(md);
     }
     return rc;
 }
@@ -306,12 +306,12 @@ static int component_modules(uct_component_h component)
     uct_md_resource_desc_t names[RESOURCES_MAX];
     uct_component_attr_t attr = {.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT};
     int rc = MCA_SUCCESS;
-    if (uct_component_query(component, &attr) != UCS_OK || attr.md_resource_count > RESOURCES_MAX) {
+    if (btl_uct_ucx.uct_component_query(component, &attr) != UCS_OK || attr.md_resource_count > RESOURCES_MAX) {
         return MCA_SUCCESS;
     }
     unsigned count = attr.md_resource_count;
     attr = (uct_component_attr_t) {.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES, .md_resources = names};
-    if (uct_component_query(component, &attr) != UCS_OK) {
+    if (btl_uct_ucx.uct_component_query(component, &attr) != UCS_OK) {
         return MCA_SUCCESS;
     }
     for (unsigned k = 0; k < count && rc == MCA_SUCCESS; k++) {
@@ -325,13 +325,13 @@ int btl_uct_make_modules(void)
     uct_component_h *components;
     unsigned count;
     int rc = MCA_SUCCESS;
-    if (uct_query_components(&components, &count) != UCS_OK) {
+    if (btl_uct_ucx.uct_query_components(&components, &count) != UCS_OK) {
         return MCA_ERR_NOT_AVAILABLE;
     }
     for (unsigned k = 0; k < count && rc == MCA_SUCCESS; k++) {
         rc = component_modules(components[k]);
     }
-    uct_release_component_list(components);
+    btl_uct_ucx.uct_release_component_list(components);
     if (rc == MCA_SUCCESS && mca_btl_uct.module_count == 0) {
         const char *asked = mca_btl_uct.params.transports;
         mca_btl_uct.services->base->report(
@@ -350,7 +350,7 @@ void btl_uct_close_modules(void)
         module_close(c->modules[i]);
     }
     for (unsigned i = 0; i < c->md_count; i++) {
-        uct_md_close(c->mds[i]);
+        btl_uct_ucx.uct_md_close(c->mds[i]);
     }
     free(c->modules);
     free(c->mds);

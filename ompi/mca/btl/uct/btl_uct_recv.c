@@ -92,7 +92,7 @@ int btl_uct_set_handlers(btl_uct_module_t *m, uct_iface_h iface)
         [BTL_UCT_HELLO] = on_hello,
     };
     for (uint8_t type = 0; type < BTL_UCT_TYPES; type++) {
-        if (uct_iface_set_am_handler(iface, type, handlers[type], m, 0) != UCS_OK) {
+        if (btl_uct_ucx.uct_iface_set_am_handler(iface, type, handlers[type], m, 0) != UCS_OK) {
             return MCA_ERR_NOT_AVAILABLE;
         }
     }

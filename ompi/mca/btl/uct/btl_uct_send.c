@@ -55,7 +55,7 @@ static ucs_status_t give(mca_btl_endpoint_t *ep, btl_uct_type_t type, const btl_
     if (s == UCS_OK) {
         ep->told = f.prefix.handed_up;
     } else if (s != UCS_ERR_NO_RESOURCE) {
-        btl_uct_fail_soon(ep, ucs_status_string(s));
+        btl_uct_fail_soon(ep, btl_uct_ucx.ucs_status_string(s));
     }
     return s;
 }
