@@ -224,8 +224,10 @@ static void on_timer(void *context);
 static void start_timer(void)
 {
     btl_uct_component_t *c = &mca_btl_uct;
-    if (!c->timer) {
-        c->services->timer_add((uint64_t) c->params.retry_first_ms * 1000, on_timer, c, &c->timer);
+    if (!c->timer && c->services->timer_add((uint64_t) c->params.retry_first_ms * 1000, on_timer, c, &c->timer) !=
+                         MCA_SUCCESS) {
+        c->timer = NULL; /* the next failure tries again */
+        BTL_UCT_LOG(MCA_LOG_WARN, "no timer: connections that have failed stay so");
     }
 }
 

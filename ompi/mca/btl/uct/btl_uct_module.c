@@ -7,8 +7,6 @@
 #include <string.h>
 #include "opal/util/argv.h"
 
-enum { RESOURCES_MAX = 64 }; /* memory domains of one UCT component */
-
 /* ---- What the user allows ---- */
 
 /* Is "transport" or "transport/device" in the list? */
@@ -303,20 +301,23 @@ static int md_open(uct_component_h component, const char *name)
 
 static int component_modules(uct_component_h component)
 {
-    uct_md_resource_desc_t names[RESOURCES_MAX];
     uct_component_attr_t attr = {.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT};
     int rc = MCA_SUCCESS;
-    if (btl_uct_ucx.uct_component_query(component, &attr) != UCS_OK || attr.md_resource_count > RESOURCES_MAX) {
+    if (btl_uct_ucx.uct_component_query(component, &attr) != UCS_OK || attr.md_resource_count == 0) {
         return MCA_SUCCESS;
     }
     unsigned count = attr.md_resource_count;
+    uct_md_resource_desc_t *names = calloc(count, sizeof(*names));
+    if (!names) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
     attr = (uct_component_attr_t) {.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCES, .md_resources = names};
-    if (btl_uct_ucx.uct_component_query(component, &attr) != UCS_OK) {
-        return MCA_SUCCESS;
+    if (btl_uct_ucx.uct_component_query(component, &attr) == UCS_OK) {
+        for (unsigned k = 0; k < count && rc == MCA_SUCCESS; k++) {
+            rc = md_open(component, names[k].md_name);
+        }
     }
-    for (unsigned k = 0; k < count && rc == MCA_SUCCESS; k++) {
-        rc = md_open(component, names[k].md_name);
-    }
+    free(names);
     return rc;
 }
 

@@ -79,6 +79,10 @@ static ucs_status_t on_hello(void *module, void *frame, size_t len, unsigned fla
         a->len = len;
         memcpy(a->copy, frame, len);
         opal_list_append(&mca_btl_uct.arrivals, &a->item);
+    } else if (len <= BTL_UCT_HELLO_MAX) {
+        mca_btl_uct.services->base->report("btl-uct:memory", "btl/uct on host %s is out of memory for a greeting; a "
+                                           "process will not be connected by %s.", mca_btl_uct.services->job->host,
+                                           ((btl_uct_module_t *) module)->super.name);
     }
     return UCS_OK;
 }

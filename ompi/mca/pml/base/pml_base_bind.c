@@ -93,7 +93,12 @@ int mca_pml_base_bind_names(const char *text, mca_pml_bind_t **bind)
     }
     names->super.may_use = names_may_use;
     names->exclude = text[0] == '^';
-    names->list = opal_argv_split(text + names->exclude, ',');
+    text += names->exclude;
+    names->list = opal_argv_split(text, ',');
+    if (!names->list && text[strspn(text, ",")]) {
+        mca_pml_base_bind_free(&names->super);
+        return MPI_ERR_NO_MEM;
+    }
     bool any = false;
     for (char **name = names->list; name && *name; name++) {
         any |= is_known(*name);
