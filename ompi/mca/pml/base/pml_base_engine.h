@@ -2,7 +2,7 @@
 /*
  * The messaging engine: one source, compiled into every PML, each with its policy.
  *
- * A PML's only file defines, before it includes this header, its policy as static inline functions:
+ * One file of a PML defines, before it includes this header, its policy as static inline functions:
  *
  *   int  policy_short(peer, link, hdr, hdr_len, data, len)    hand a fragment to a link, as send_short
  *   int  policy_reserve(peer, link, min, want, room)          as reserve

@@ -1,0 +1,126 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A lost fragment goes again over whichever link works. If it is longer than that one takes, the engine gets it back
+ * (unconfirmed) and cuts it anew, under new numbers, and its own numbers are made void.
+ */
+#include "ompi/mca/pml/dr/pml_dr_again.h"
+
+#include "ompi/mca/pml/dr/pml_dr_due.h"
+#include "ompi/mca/pml/dr/pml_dr_put.h"
+
+/* How good a link is for a fragment of `len` bytes that failed on `bad` (-1: on none); 0: not at all. */
+static unsigned fitness(const dr_peer_t *d, const mca_pml_link_t *link, size_t len, int bad)
+{
+    int path = (int) dr_path_of(d, link);
+    const dr_path_t *p = d->stream.paths ? &d->stream.paths[path] : NULL;
+    if (!link->up || len > link->module->limits.max_frag || (p && p->state == DR_PATH_DOWN)) {
+        return 0;
+    }
+    bool good = !p || (p->state == DR_PATH_UP && (path != bad || p->vain == 0));
+    return 1u + (good ? 4 : 0) + (dr_is_full(d, link) ? 0 : 2) + (path != bad);
+}
+
+static mca_pml_link_t *choose_link(dr_peer_t *d, size_t len, int bad)
+{
+    mca_pml_link_t *best = NULL;
+    unsigned most = 0;
+    for (int i = 0; i < d->peer->link_count; i++) {
+        mca_pml_link_t *link = &d->peer->links[i];
+        unsigned fit = fitness(d, link, len, bad);
+        if (fit > most || (fit > 0 && fit == most &&
+                           link->module->limits.latency_ns < best->module->limits.latency_ns)) {
+            best = link;
+            most = fit;
+        }
+    }
+    return best;
+}
+
+/* No link that is left takes so long a fragment: the engine has it back, its numbers become void. Only pieces of
+ * matched messages can be so long. */
+static bool recut(dr_peer_t *d, dr_frag_t *f, dr_out_t *out)
+{
+    unsigned char *header = f->bytes + sizeof(dr_prefix_t);
+    if (f->descs || !choose_link(d, 0, -1) || header[0] != MCA_PML_HDR_FRAG || f->what == DR_EMPTY) {
+        return false;
+    }
+    if (f->what == DR_KEPT) {
+        dr_engine_queue_raw(d->peer, header, f->header_len, header + f->header_len, f->payload_len);
+    }
+    dr_make_empty(d, f, out);
+    out->flush = true;
+    return true;
+}
+
+static bool resend(dr_peer_t *d, dr_frag_t *f, dr_out_t *out)
+{
+    size_t len = dr_head_length(f) + f->payload_len;
+    mca_pml_link_t *link = choose_link(d, len, f->record.path);
+    if (!link && recut(d, f, out)) {
+        len = dr_head_length(f);
+        link = choose_link(d, len, f->record.path);
+    }
+    if (!link || dr_is_full(d, link)) {
+        return false;
+    }
+    unsigned path = dr_path_of(d, link);
+    dr_stream_resend(&d->stream, &f->record, path, d->stream.paths[path].reliable ? 0 : opal_now_ns());
+    int rc = dr_put(d, link, f);
+    if (rc != MCA_SUCCESS) {
+        dr_stream_lose(&d->stream, &f->record);
+        return false;
+    }
+    link->retries++;
+    dr_engine_count(link, len);
+    dr_active(d); /* or nobody would look whether this copy arrives, if it is all that is under way */
+    return true;
+}
+
+int dr_send_bare(dr_peer_t *d, const mca_btl_module_t *module, mca_btl_endpoint_t *endpoint, dr_kind_t kind,
+                 uint64_t token, const void *header, size_t len)
+{
+    struct {
+        dr_prefix_t prefix;
+        unsigned char header[sizeof(dr_wire_ack_t)];
+    } bytes;
+    if (len > 0) {
+        memcpy(bytes.header, header, len);
+    }
+    dr_wire_write(&d->out, &bytes.prefix, kind, 0, len, token, (uint32_t) d->stream.rx.next, 0,
+                  sizeof(bytes.prefix) + len);
+    return module->ops->send_short(endpoint, &bytes.prefix, sizeof(bytes.prefix), bytes.header, len);
+}
+
+static void send_ack(dr_peer_t *d)
+{
+    mca_pml_link_t *link = choose_link(d, sizeof(dr_prefix_t) + sizeof(dr_wire_ack_t), -1);
+    if (!link) {
+        return;
+    }
+    dr_ack_t ack;
+    dr_wire_ack_t wire;
+    dr_stream_fill_ack(&d->stream, &ack);
+    int rc = dr_send_bare(d, link->module, link->endpoint, DR_ACK, 0, &wire, dr_wire_write_ack(&wire, &ack));
+    if (rc == MCA_SUCCESS) {
+        dr_stream_ack_sent(&d->stream);
+        dr_engine_count(link, sizeof(dr_prefix_t));
+    } else {
+        dr_note_full(d, link, rc);
+    }
+}
+
+void dr_service(dr_peer_t *d, dr_out_t *out)
+{
+    dr_record_t *r;
+    if (atomic_load_explicit(&d->peer->state, memory_order_acquire) != MCA_PML_PEER_READY) {
+        return;
+    }
+    if (OPAL_UNLIKELY(d->any_recalled)) {
+        dr_end_recalled(d, out);
+    }
+    while ((r = dr_stream_first_lost(&d->stream)) && resend(d, OPAL_CONTAINER_OF(r, dr_frag_t, record), out)) {
+    }
+    if (d->stream.need == DR_ACK_URGENT) {
+        send_ack(d);
+    }
+}

@@ -1,0 +1,198 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Timers of all peers, and the list of those with something to send at once. */
+#include "ompi/mca/pml/dr/pml_dr_due.h"
+
+#include "ompi/mca/pml/base/pml_base_util.h"
+#include "ompi/mca/pml/dr/pml_dr_again.h"
+#include "ompi/mca/pml/dr/pml_dr_done.h"
+#include "ompi/mca/pml/dr/pml_dr_paths.h"
+
+enum {
+    DR_AWAY_NS = 20000000,  /* a timer so late: this process was not in MPI */
+    DR_RETRY_TICKS = 10,    /* when to look again at what no link took */
+};
+
+static pthread_mutex_t due_lock = PTHREAD_MUTEX_INITIALIZER;
+static dr_wheel_t wheel;
+static opal_event_t *tick_timer;
+static uint64_t tick_at;       /* ns: when it is to fire */
+static bool was_away;          /* the last tick judged nothing */
+static opal_list_t urgent = OPAL_LIST_INIT(urgent); /* dr_peer_t with something to send in this round */
+static _Atomic uint32_t urgent_count;
+static opal_poller_t *poller;
+
+static inline void lock_due(void)
+{
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        pthread_mutex_lock(&due_lock);
+    }
+}
+
+static inline void unlock_due(void)
+{
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        pthread_mutex_unlock(&due_lock);
+    }
+}
+
+static void on_tick(void *context);
+
+/* Have the process's timer fire at `at` or earlier. Under due_lock. */
+static void tick_by(uint64_t at, uint64_t now)
+{
+    if (tick_timer && tick_at <= at) {
+        return;
+    }
+    if (tick_timer) {
+        opal_timer_del(tick_timer);
+        tick_timer = NULL;
+    }
+    tick_at = at;
+    if (opal_timer_add(at > now ? (at - now) / 1000 + 1 : 1, on_tick, NULL, &tick_timer) != OPAL_SUCCESS) {
+        mca_pml_base_out_of_memory("a timer");
+    }
+}
+
+void dr_arm(dr_peer_t *d)
+{
+    uint64_t now = opal_now_ns(), at = now + dr_params.tick;
+    lock_due();
+    if (wheel.count == 0) {
+        dr_wheel_advance(&wheel, now);
+    }
+    dr_wheel_set(&wheel, &d->timer, at);
+    tick_by(at, now);
+    unlock_due();
+    d->quiet = false;
+}
+
+void dr_urgent(dr_peer_t *d)
+{
+    lock_due();
+    if (!opal_list_item_is_linked(&d->urgent_item)) {
+        opal_list_append(&urgent, &d->urgent_item);
+        atomic_fetch_add_explicit(&urgent_count, 1, memory_order_relaxed);
+    }
+    unlock_due();
+    if (opal_progress_threads) {
+        opal_progress_wake();
+    }
+}
+
+static dr_peer_t *pop_urgent(void)
+{
+    lock_due();
+    opal_list_item_t *i = opal_list_pop(&urgent);
+    if (i) {
+        atomic_fetch_sub_explicit(&urgent_count, 1, memory_order_relaxed);
+    }
+    unlock_due();
+    return i ? OPAL_CONTAINER_OF(i, dr_peer_t, urgent_item) : NULL;
+}
+
+static int dr_poll(void *context)
+{
+    (void) context;
+    uint32_t n = atomic_load_explicit(&urgent_count, memory_order_relaxed);
+    if (OPAL_LIKELY(n == 0)) {
+        return 0;
+    }
+    dr_peer_t *d;
+    for (uint32_t i = 0; i < n && (d = pop_urgent()); i++) {
+        dr_out_t out = {0};
+        mca_pml_peer_lock(d->peer);
+        dr_service(d, &out);
+        dr_leave(d, &out);
+    }
+    return (int) n;
+}
+
+/* When is this peer to be looked at again? 0: not before something happens. */
+static uint64_t next_look(dr_peer_t *d, uint64_t next, uint64_t now)
+{
+    bool waits = !opal_list_is_empty(&d->stream.lost) || d->stream.need == DR_ACK_URGENT;
+    uint64_t soon = d->active ? now + dr_params.tick : waits ? now + DR_RETRY_TICKS * dr_params.tick : 0;
+    return soon > 0 && (next == 0 || soon < next) ? soon : next;
+}
+
+static void judge(dr_peer_t *d, uint64_t now)
+{
+    dr_out_t out = {0};
+    mca_pml_peer_lock(d->peer);
+    if (atomic_load_explicit(&d->peer->state, memory_order_acquire) == MCA_PML_PEER_FAILED) {
+        d->quiet = true;
+        mca_pml_peer_unlock(d->peer);
+        return;
+    }
+    uint64_t next = dr_stream_tick(&d->stream, now);
+    bool dead = d->stream.dead;
+    dr_sync_paths(d, &out);
+    dr_send_probes(d, now);
+    dr_service(d, &out);
+    next = next_look(d, next, now);
+    d->active = false;
+    d->quiet = next == 0 || next > now + 2 * dr_params.tick;
+    if (next > 0) {
+        lock_due();
+        dr_wheel_set(&wheel, &d->timer, next);
+        unlock_due();
+    }
+    dr_leave(d, &out);
+    if (OPAL_UNLIKELY(dead)) {
+        dr_give_up(d->peer);
+    }
+}
+
+static dr_peer_t *pop_due(void)
+{
+    lock_due();
+    dr_timer_t *timer = dr_wheel_pop(&wheel);
+    unlock_due();
+    return timer ? OPAL_CONTAINER_OF(timer, dr_peer_t, timer) : NULL;
+}
+
+static void on_tick(void *context)
+{
+    (void) context;
+    uint64_t now = opal_now_ns();
+    lock_due();
+    opal_timer_del(tick_timer);
+    tick_timer = NULL;
+    bool away = now > tick_at + DR_AWAY_NS && !was_away;
+    was_away = away;
+    if (away) { /* first see what has come meanwhile */
+        tick_by(now + dr_params.tick, now);
+        unlock_due();
+        return;
+    }
+    dr_wheel_advance(&wheel, now);
+    unlock_due();
+    dr_peer_t *d;
+    while ((d = pop_due())) {
+        judge(d, now);
+    }
+    lock_due();
+    uint64_t next = dr_wheel_next(&wheel);
+    if (next > 0) {
+        tick_by(next, now);
+    }
+    unlock_due();
+}
+
+static const opal_poller_ops_t poller_ops = {.poll = dr_poll};
+
+int dr_due_init(void)
+{
+    dr_wheel_init(&wheel, dr_params.tick, opal_now_ns());
+    return opal_progress_poller_add(&poller_ops, NULL, &poller);
+}
+
+void dr_due_fini(void)
+{
+    opal_progress_poller_del(poller);
+    opal_timer_del(tick_timer);
+    tick_timer = NULL;
+    while (opal_list_pop(&urgent)) {
+    }
+    atomic_store_explicit(&urgent_count, 0, memory_order_relaxed);
+}

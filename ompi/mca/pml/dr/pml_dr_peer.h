@@ -1,0 +1,82 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What dr knows of a peer: the stream between the two (pml_dr_stream.h), and what of it is due. Made when the first
+ * fragment goes or comes.
+ *
+ * Locks: the peer's is held where its state is touched, except `urgent_item` and `timer` (pml_dr_due.h).
+ */
+#ifndef MCA_PML_DR_PEER_H
+#define MCA_PML_DR_PEER_H
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/mca/pml/base/pml_base_request.h"
+#include "ompi/mca/pml/dr/pml_dr_params.h"
+#include "ompi/mca/pml/dr/pml_dr_stream.h"
+#include "ompi/mca/pml/dr/pml_dr_wheel.h"
+#include "ompi/mca/pml/dr/pml_dr_wire.h"
+
+enum { DR_SAMPLE = 64 }; /* on a reliable link each so many-th fragment is timed */
+
+typedef struct dr_peer {
+    dr_stream_t stream;
+    mca_pml_peer_t *peer;
+    dr_seal_t out, in;
+    dr_timer_t timer;
+    opal_list_item_t urgent_item; /* in `urgent` */
+    bool quiet;                   /* the timer is not set, or set for later than the next tick */
+    bool active;                  /* something was sent or came since the last tick */
+    bool refused;                 /* the engine waits for room */
+    bool any_recalled;            /* the engine wants fragments back that no link holds */
+    uint8_t full;                 /* links by number: they said "try again" */
+    uint8_t btl_down, suspects;   /* ... are down by their own word; are suspect by ours */
+    uint8_t sample;
+    uint32_t damaged;             /* headers that nothing can be said of */
+} dr_peer_t;
+
+/* Never NULL. */
+OPAL_COLD dr_peer_t *dr_peer_new(mca_pml_peer_t *peer);
+void dr_peer_free(dr_peer_t *d);
+/* Before anything is sent: links have been found. */
+OPAL_COLD void dr_add_paths(dr_peer_t *d);
+
+/* The caller holds the peer's lock. */
+static inline dr_peer_t *dr_of(mca_pml_peer_t *peer)
+{
+    return OPAL_LIKELY(peer->policy != NULL) ? peer->policy : dr_peer_new(peer);
+}
+
+static inline unsigned dr_path_of(const dr_peer_t *d, const mca_pml_link_t *link)
+{
+    return (unsigned) (link - d->peer->links);
+}
+
+/* The time, where it is wanted: a clock costs as much as all the rest. */
+static inline uint64_t dr_send_time(dr_peer_t *d, unsigned path)
+{
+    bool wanted = !d->stream.paths[path].reliable || ++d->sample % DR_SAMPLE == 0;
+    return OPAL_UNLIKELY(wanted) ? opal_now_ns() : 0;
+}
+
+static inline uint64_t dr_ack_time(const dr_peer_t *d)
+{
+    return OPAL_UNLIKELY(d->stream.timed > 0) ? opal_now_ns() : 0;
+}
+
+/* A link that said "try again" is full until it says otherwise. */
+static inline int dr_note_full(dr_peer_t *d, const mca_pml_link_t *link, int rc)
+{
+    if (OPAL_UNLIKELY(rc == MCA_ERR_AGAIN)) {
+        d->full |= (uint8_t) (1u << dr_path_of(d, link));
+    }
+    return rc;
+}
+
+static inline bool dr_is_full(const dr_peer_t *d, const mca_pml_link_t *link)
+{
+    return d->full & 1u << dr_path_of(d, link);
+}
+
+#endif

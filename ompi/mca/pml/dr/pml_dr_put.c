@@ -1,0 +1,95 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The three ways in which a link takes a fragment; what is not summed yet is summed on the way. */
+#include "ompi/mca/pml/dr/pml_dr_put.h"
+
+#include "ompi/mca/pml/dr/pml_dr_done.h"
+
+static void sum_payload(dr_peer_t *d, dr_frag_t *f)
+{
+    uint64_t sum = dr_wire_begin(&d->out);
+    if (f->what == DR_IN_PLACE) {
+        for (uint32_t i = 0; i < f->user->iov_count; i++) {
+            const struct iovec *v = &f->user->iov[i];
+            sum = opal_checksum_update(d->out.kind, sum, v->iov_base, v->iov_len);
+        }
+    } else {
+        sum = opal_checksum_update(d->out.kind, sum, f->bytes + dr_head_length(f), f->payload_len);
+    }
+    f->payload_sum = opal_checksum_finish(d->out.kind, sum);
+    f->summed = true;
+}
+
+/* Into room that the link lends; the first time the payload is summed on the way. */
+static int put_room(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
+{
+    size_t head = dr_head_length(f), len = head + f->payload_len;
+    mca_btl_room_t room;
+    int rc = link->module->ops->reserve(link->endpoint, len, len, &room);
+    if (rc != MCA_SUCCESS) {
+        return rc;
+    }
+    const opal_checksum_kind_t kind = f->summed ? OPAL_CHECKSUM_NONE : d->out.kind;
+    char *to = (char *) room.ptr + head;
+    uint64_t sum = dr_wire_begin(&d->out);
+    struct iovec kept = {f->bytes + head, f->payload_len};
+    const struct iovec *iov = f->what == DR_IN_PLACE ? f->user->iov : &kept;
+    uint32_t count = f->what == DR_IN_PLACE ? f->user->iov_count : 1;
+    for (uint32_t i = 0; i < count; i++) {
+        sum = opal_checksum_copy(kind, sum, to, iov[i].iov_base, iov[i].iov_len);
+        to += iov[i].iov_len;
+    }
+    if (!f->summed) {
+        f->payload_sum = opal_checksum_finish(kind, sum);
+        f->summed = true;
+    }
+    dr_seal_frag(d, f);
+    memcpy(room.ptr, f->bytes, head);
+    link->module->ops->commit(link->endpoint, &room, len);
+    return MCA_SUCCESS;
+}
+
+/* From where it lies. */
+static int put_desc(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
+{
+    dr_desc_t *own = malloc(sizeof(*own));
+    if (!own) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    if (!f->summed) {
+        sum_payload(d, f);
+    }
+    dr_seal_frag(d, f);
+    *own = (dr_desc_t){.desc = {.header = f->bytes, .header_len = (uint32_t) dr_head_length(f), .event = dr_on_desc},
+                       .frag = f, .next = f->descs, .number = f->record.number, .path = f->record.path};
+    if (f->what == DR_IN_PLACE) {
+        own->desc.iov_count = f->user->iov_count;
+        memcpy(own->desc.iov, f->user->iov, f->user->iov_count * sizeof(struct iovec));
+    } else {
+        own->desc.iov_count = 1;
+        own->desc.iov[0] = (struct iovec){f->bytes + dr_head_length(f), f->payload_len};
+    }
+    int rc = link->module->ops->send(link->endpoint, &own->desc);
+    if (rc == 0) {
+        f->descs = own;
+    } else {
+        free(own);
+    }
+    return rc == 1 ? MCA_SUCCESS : rc;
+}
+
+int dr_put(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
+{
+    const mca_btl_limits_t *limits = &link->module->limits;
+    size_t head = dr_head_length(f);
+    int rc;
+    if (f->what != DR_IN_PLACE && head + f->payload_len <= limits->short_max) {
+        if (!f->summed) {
+            sum_payload(d, f);
+        }
+        dr_seal_frag(d, f);
+        rc = dr_send_kept(link, f);
+    } else {
+        rc = f->payload_len >= limits->send_min ? put_desc(d, link, f) : put_room(d, link, f);
+    }
+    return dr_note_full(d, link, rc);
+}

@@ -1,0 +1,33 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Handing fragments to links: in one call if they are short, into room that the link lends, or from where they lie. The
+ * caller holds the peer's lock.
+ */
+#ifndef MCA_PML_DR_PUT_H
+#define MCA_PML_DR_PUT_H
+
+#include "ompi/mca/pml/dr/pml_dr_frag.h"
+
+/* Fill in the prefix; the payload's sum is known. While a link holds the fragment it stays as it was, which is right. */
+static inline void dr_seal_frag(dr_peer_t *d, dr_frag_t *f)
+{
+    if (OPAL_UNLIKELY(f->descs != NULL)) {
+        return;
+    }
+    bool now = f->what == DR_IN_PLACE || f->record.tries > 1 || d->stream.kept > d->stream.params->window / 2;
+    dr_wire_write(&d->out, (dr_prefix_t *) f->bytes, f->what == DR_EMPTY ? DR_VOID : DR_DATA,
+                  now ? DR_FLAG_ACK_NOW : 0, f->header_len, f->record.seq, dr_stream_ride(&d->stream), f->payload_sum,
+                  dr_head_length(f) + f->payload_len);
+}
+
+/* The prefix is the link's header: as long as a header of the engine's, for which links have their shortest way. */
+static inline int dr_send_kept(mca_pml_link_t *link, const dr_frag_t *f)
+{
+    return link->send_short(link->endpoint, f->bytes, sizeof(dr_prefix_t), f->bytes + sizeof(dr_prefix_t),
+                            (size_t) f->header_len + f->payload_len);
+}
+
+/* Hand a fragment, of which the stream knows that it is on its way, to a link. */
+int dr_put(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f);
+
+#endif

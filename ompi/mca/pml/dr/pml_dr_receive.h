@@ -1,0 +1,148 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The policy's receive side: what arrives is checked, judged, verified and noted before the engine sees it. What links
+ * write into receives is verified where it lies. Compiled into pml_dr.c, behind the engine.
+ */
+#ifndef MCA_PML_DR_RECEIVE_H
+#define MCA_PML_DR_RECEIVE_H
+
+#include "ompi/mca/pml/dr/pml_dr_control.h"
+#include "ompi/mca/pml/dr/pml_dr_done.h"
+#include "ompi/mca/pml/dr/pml_dr_due.h"
+
+/* Verified: note it. False: it must not be handed up. */
+static inline bool note_delivered(dr_peer_t *d, const dr_prefix_t *prefix, uint64_t seq, uint32_t span)
+{
+    mca_pml_peer_lock(d->peer);
+    bool noted = dr_stream_deliver(&d->stream, seq, span, prefix->flags & DR_FLAG_ACK_NOW);
+    bool is_urgent = d->stream.need == DR_ACK_URGENT;
+    dr_active(d);
+    mca_pml_peer_unlock(d->peer);
+    if (OPAL_UNLIKELY(is_urgent)) {
+        dr_urgent(d);
+    }
+    return noted;
+}
+
+/* Behind the header, or where the link has put it. */
+static inline bool payload_is_good(dr_peer_t *d, const mca_btl_arrival_t *arrival, const dr_prefix_t *prefix, size_t len)
+{
+    const mca_pml_placing_t *placing = arrival->place_token;
+    const void *payload = OPAL_UNLIKELY(placing != NULL) ? (const void *) (placing->recv->ptr + placing->offset)
+                                                         : (const char *) (prefix + 1) + prefix->header_len;
+    return dr_wire_payload_is_good(&d->in, prefix, payload, len);
+}
+
+/* A link is still writing what is here whole, maybe for ever: this copy goes on in its stead. */
+static OPAL_COLD dr_verdict_t overtake(dr_peer_t *d, uint64_t seq, uint32_t span)
+{
+    engine_overtaken(d->peer, seq, span);
+    mca_pml_peer_lock(d->peer);
+    dr_verdict_t verdict = dr_stream_judge(&d->stream, seq, span);
+    mca_pml_peer_unlock(d->peer);
+    return verdict;
+}
+
+static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
+{
+    const dr_prefix_t *prefix = arrival->data;
+    if (OPAL_UNLIKELY(!peer->policy)) {
+        mca_pml_peer_lock(peer);
+        dr_of(peer);
+        mca_pml_peer_unlock(peer);
+    }
+    dr_peer_t *d = peer->policy;
+    size_t len = arrival->len + arrival->placed_len;
+    if (OPAL_UNLIKELY(!dr_wire_open(&d->in, prefix, len))) {
+        dr_on_damaged_header(d, arrival);
+        return false;
+    }
+    if (OPAL_UNLIKELY(prefix->kind != DR_DATA)) {
+        dr_on_control(d, arrival, prefix);
+        return false;
+    }
+    dr_out_t out = {0};
+    opal_list_t done = OPAL_LIST_INIT(done);
+    uint64_t seq = le64toh(prefix->seq);
+    uint32_t span = (uint32_t) (len - sizeof(*prefix));
+    mca_pml_peer_lock(peer);
+    dr_stream_take_prefix(&d->stream, le32toh(prefix->ack), dr_ack_time(d), &done);
+    dr_end_frags(d, &done, &out, false);
+    if (OPAL_UNLIKELY(arrival->place_token != NULL)) {
+        dr_stream_unhold(&d->stream, seq, span); /* it was nobody else's to deliver */
+    }
+    dr_verdict_t verdict = dr_stream_judge(&d->stream, seq, span);
+    dr_leave(d, &out);
+    if (OPAL_UNLIKELY(verdict == DR_BUSY)) {
+        verdict = overtake(d, seq, span);
+    }
+    bool good = payload_is_good(d, arrival, prefix, span - prefix->header_len);
+    if (OPAL_UNLIKELY(verdict != DR_NEW)) {
+        if (verdict == DR_REPEAT) {
+            dr_urgent(d);
+        }
+        atomic_fetch_add_explicit(&dr_damaged, !good, memory_order_relaxed); /* nobody misses it; it counts */
+        return false;
+    }
+    if (OPAL_UNLIKELY(!good)) {
+        dr_on_damaged_payload(d, arrival, seq, span);
+        return false;
+    }
+    return note_delivered(d, prefix, seq, span);
+}
+
+/* ---- What links write into receives before it is verified ---- */
+
+/* The fragment's numbers are held: a copy that comes meanwhile is known to be one. */
+static bool policy_place(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,
+                         mca_pml_placing_t *placing)
+{
+    dr_peer_t *d = peer->policy;
+    dr_prefix_t prefix;
+    if (!d || head_len < sizeof(prefix) + sizeof(mca_pml_hdr_frag_t)) {
+        return false;
+    }
+    memcpy(&prefix, head, sizeof(prefix));
+    if (prefix.kind != DR_DATA || prefix.header_len != sizeof(mca_pml_hdr_frag_t) ||
+        !dr_wire_open(&d->in, head, len)) {
+        return false;
+    }
+    placing->seq = le64toh(prefix.seq);
+    placing->span = (uint32_t) (len - sizeof(prefix));
+    mca_pml_peer_lock(peer);
+    bool held = dr_stream_judge(&d->stream, placing->seq, placing->span) == DR_NEW &&
+                dr_stream_hold(&d->stream, placing->seq, placing->span);
+    mca_pml_peer_unlock(peer);
+    return held;
+}
+
+static void policy_unplace(mca_pml_peer_t *peer, const mca_pml_placing_t *placing)
+{
+    dr_peer_t *d = peer->policy;
+    mca_pml_peer_lock(peer);
+    dr_stream_unhold(&d->stream, placing->seq, placing->span);
+    mca_pml_peer_unlock(peer);
+}
+
+/* ---- What a link fetches by itself ---- */
+
+static inline bool policy_checks(void)
+{
+    return dr_params.checksum != OPAL_CHECKSUM_NONE;
+}
+
+/* Fetches are announced, so the state is there. */
+static uint32_t policy_sum(const mca_pml_peer_t *peer, bool incoming, const void *data, size_t len)
+{
+    const dr_peer_t *d = peer->policy;
+    return dr_wire_payload_sum(incoming ? &d->in : &d->out, data, len);
+}
+
+static OPAL_COLD void policy_spoilt(mca_pml_peer_t *peer, const mca_pml_link_t *link, size_t len)
+{
+    atomic_fetch_add_explicit(&dr_damaged, 1, memory_order_relaxed);
+    mca_base_log("pml", "dr", MCA_LOG_DEBUG, "rank %u: %zu bytes fetched over %s are not what was sent",
+                 peer->proc->rank, len, link->module->name);
+}
+
+#endif

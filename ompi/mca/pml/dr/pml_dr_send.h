@@ -1,0 +1,166 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The policy's send side: a fragment of the engine gets a prefix and a range, and goes to a link. Short, in the engine's
+ * descriptor or in lent room; what the engine would let go of when a link took it is copied. Compiled into pml_dr.c.
+ */
+#ifndef MCA_PML_DR_SEND_H
+#define MCA_PML_DR_SEND_H
+
+#include "ompi/mca/pml/dr/pml_dr_done.h"
+#include "ompi/mca/pml/dr/pml_dr_due.h"
+#include "ompi/mca/pml/dr/pml_dr_put.h"
+#include "opal/util/copy.h"
+
+/* The engine has to wait; dr_leave() calls it back. */
+static OPAL_COLD int refuse(dr_peer_t *d)
+{
+    d->refused = true;
+    return MCA_ERR_AGAIN;
+}
+
+/* A link did not take what was about to go. */
+static OPAL_COLD int unsend(dr_peer_t *d, dr_frag_t *f, int rc)
+{
+    dr_stream_undo(&d->stream, &f->record);
+    dr_frag_free(f);
+    if (d->stream.rx.next > 0) {
+        dr_stream_want_ack(&d->stream, false); /* one may have been riding on it */
+    }
+    dr_active(d);
+    return rc;
+}
+
+static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len,
+                               const void *data, size_t len)
+{
+    dr_peer_t *d = dr_of(peer);
+    size_t span = hdr_len + len, cost = sizeof(dr_frag_t) + sizeof(dr_prefix_t) + span;
+    if (OPAL_UNLIKELY(!d->stream.paths)) {
+        dr_add_paths(d);
+    }
+    unsigned path = dr_path_of(d, link);
+    if (OPAL_UNLIKELY(!dr_stream_has_room(&d->stream, path, cost, span))) {
+        return refuse(d);
+    }
+    dr_frag_t *f = dr_frag_new(d, DR_KEPT, sizeof(dr_prefix_t) + span);
+    if (OPAL_UNLIKELY(!f)) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    f->header_len = (uint8_t) hdr_len;
+    f->payload_len = (uint32_t) len;
+    f->summed = true;
+    unsigned char *payload = f->bytes + sizeof(dr_prefix_t) + hdr_len;
+    if (OPAL_LIKELY(hdr_len == sizeof(mca_pml_hdr_match_t))) {
+        opal_copy_words3(f->bytes + sizeof(dr_prefix_t), hdr);
+    } else {
+        memcpy(f->bytes + sizeof(dr_prefix_t), hdr, hdr_len);
+    }
+    f->payload_sum = opal_checksum_finish(
+        d->out.kind, opal_checksum_copy(d->out.kind, dr_wire_begin(&d->out), payload, data, len));
+    dr_stream_send(&d->stream, &f->record, path, (uint32_t) span, (uint32_t) cost, dr_send_time(d, path));
+    dr_seal_frag(d, f);
+    int rc = dr_send_kept(link, f);
+    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
+        return unsend(d, f, dr_note_full(d, link, rc));
+    }
+    dr_active(d);
+    return MCA_SUCCESS;
+}
+
+/* Lend a fragment's own memory: it will be kept. */
+static int policy_reserve(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t min, size_t want, mca_btl_room_t *room)
+{
+    dr_peer_t *d = dr_of(peer);
+    size_t max = link->module->limits.max_frag - sizeof(dr_prefix_t);
+    size_t len = want < max ? want : max;
+    if (!d->stream.paths) {
+        dr_add_paths(d);
+    }
+    if (len < min) {
+        return MCA_ERR_BAD_PARAM;
+    }
+    size_t cost = sizeof(dr_frag_t) + sizeof(dr_prefix_t) + len;
+    if (dr_is_full(d, link)) {
+        return MCA_ERR_AGAIN;
+    }
+    if (!dr_stream_has_room(&d->stream, dr_path_of(d, link), cost, len)) {
+        return refuse(d);
+    }
+    dr_frag_t *f = dr_frag_new(d, DR_KEPT, sizeof(dr_prefix_t) + len);
+    if (!f) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    *room = (mca_btl_room_t){.ptr = f->bytes + sizeof(dr_prefix_t), .len = len, .token = {(uintptr_t) f}};
+    return MCA_SUCCESS;
+}
+
+/* Committed is committed: what the link does not take now counts as lost, and goes soon. */
+static void policy_commit(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_room_t *room, size_t len)
+{
+    dr_peer_t *d = peer->policy;
+    dr_frag_t *f = (dr_frag_t *) (uintptr_t) room->token[0];
+    if (len == 0) {
+        dr_frag_free(f);
+        return;
+    }
+    unsigned path = dr_path_of(d, link);
+    f->header_len = (uint8_t) mca_pml_hdr_length(room->ptr, len);
+    f->payload_len = (uint32_t) len - f->header_len;
+    dr_stream_send(&d->stream, &f->record, path, (uint32_t) len, dr_frag_cost(f), dr_send_time(d, path));
+    int rc = dr_put(d, link, f);
+    if (rc != MCA_SUCCESS) {
+        link->blocked |= rc == MCA_ERR_AGAIN;
+        dr_stream_lose(&d->stream, &f->record);
+        dr_urgent(d);
+    }
+    dr_active(d);
+}
+
+static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc)
+{
+    dr_peer_t *d = dr_of(peer);
+    if (!d->stream.paths) {
+        dr_add_paths(d);
+    }
+    size_t payload = 0;
+    for (uint32_t i = 0; i < desc->iov_count; i++) {
+        payload += desc->iov[i].iov_len;
+    }
+    size_t span = desc->header_len + payload, cost = sizeof(dr_frag_t) + sizeof(dr_prefix_t) + desc->header_len;
+    unsigned path = dr_path_of(d, link);
+    if (!dr_stream_has_room(&d->stream, path, cost, span)) {
+        return refuse(d);
+    }
+    dr_frag_t *f = dr_frag_new(d, DR_IN_PLACE, sizeof(dr_prefix_t) + desc->header_len);
+    if (!f) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    f->user = desc;
+    desc->btl_private[1] = f;
+    f->header_len = (uint8_t) desc->header_len;
+    f->payload_len = (uint32_t) payload;
+    memcpy(f->bytes + sizeof(dr_prefix_t), desc->header, desc->header_len);
+    dr_stream_send(&d->stream, &f->record, path, (uint32_t) span, (uint32_t) cost, dr_send_time(d, path));
+    int rc = dr_put(d, link, f);
+    if (rc != MCA_SUCCESS) {
+        return unsend(d, f, rc);
+    }
+    dr_active(d);
+    return 0;
+}
+
+/* The engine wants it back: its bytes have arrived another way. */
+static int policy_recall(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc)
+{
+    (void) link;
+    dr_frag_t *f = desc->btl_private[1];
+    dr_peer_t *d = peer->policy;
+    int rc = dr_recall(d, f, false);
+    if (rc == MCA_SUCCESS && !f->over) {
+        f->recalled = d->any_recalled = true; /* the event comes from progress */
+        dr_urgent(d);
+    }
+    return rc;
+}
+
+#endif
