@@ -10,7 +10,6 @@ _Atomic uint64_t dr_damaged;
 
 void dr_on_damaged_header(dr_peer_t *d, const mca_btl_arrival_t *arrival)
 {
-    d->damaged++;
     atomic_fetch_add_explicit(&dr_damaged, 1, memory_order_relaxed);
     mca_base_log("pml", "dr", MCA_LOG_DEBUG, "rank %u: %zu bytes over %s with a damaged header", d->peer->proc->rank,
                  arrival->len, arrival->module->name);

@@ -9,6 +9,7 @@
 
 enum {
     DR_AWAY_NS = 20000000,  /* a timer so late: this process was not in MPI */
+    DR_REST_NS = 1000000000, /* ... and so long nothing happened: memory is given back */
     DR_RETRY_TICKS = 10,    /* when to look again at what no link took */
 };
 
@@ -115,6 +116,16 @@ static uint64_t next_look(dr_peer_t *d, uint64_t next, uint64_t now)
     return soon > 0 && (next == 0 || soon < next) ? soon : next;
 }
 
+/* Nothing is due: after a while without anything the peer's state shrinks. When to look whether it is so; 0: never. */
+static uint64_t rest_or_wait(dr_peer_t *d, uint64_t now)
+{
+    if (d->quiet) {
+        dr_stream_rest(&d->stream);
+    }
+    const dr_stream_t *s = &d->stream;
+    return s->paths || s->held || s->nack || s->rx.extra ? now + DR_REST_NS : 0;
+}
+
 static void judge(dr_peer_t *d, uint64_t now)
 {
     dr_out_t out = {0};
@@ -130,6 +141,9 @@ static void judge(dr_peer_t *d, uint64_t now)
     dr_send_probes(d, now);
     dr_service(d, &out);
     next = next_look(d, next, now);
+    if (next == 0) {
+        next = rest_or_wait(d, now);
+    }
     d->active = false;
     d->quiet = next == 0 || next > now + 2 * dr_params.tick;
     if (next > 0) {

@@ -81,11 +81,11 @@ void dr_params_derive(void)
     const uint64_t us = 1000, ms = 1000000, s = 1000000000;
     dr_params.checksum = (opal_checksum_kind_t) raw.checksum;
     dr_params.tick = (uint64_t) raw.tick_us * us;
-    dr_params.rto_min = (uint64_t) raw.rto_min_us * us;
-    dr_params.rto_reliable = (uint64_t) raw.rto_reliable_ms * ms;
     dr_params.stream = (dr_stream_params_t){
         .rto_initial = (uint64_t) raw.rto_initial_ms * ms,
         .rto_max = (uint64_t) raw.rto_max_ms * ms,
+        .rto_min = (uint64_t) raw.rto_min_us * us,
+        .rto_reliable = (uint64_t) raw.rto_reliable_ms * ms,
         .ack_delay = (uint64_t) raw.ack_delay_us * us,
         .ack_bytes = raw.window / 16,
         .tick = dr_params.tick,

@@ -11,8 +11,6 @@ typedef struct dr_params {
     opal_checksum_kind_t checksum;
     dr_stream_params_t stream;
     uint64_t tick;          /* ns */
-    uint64_t rto_min;       /* ns, on a link that may lose */
-    uint64_t rto_reliable;  /* ns, least on one that doesn't */
 } dr_params_t;
 
 extern dr_params_t dr_params;

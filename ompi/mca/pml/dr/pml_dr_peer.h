@@ -33,13 +33,12 @@ typedef struct dr_peer {
     uint8_t full;                 /* links by number: they said "try again" */
     uint8_t btl_down, suspects;   /* ... are down by their own word; are suspect by ours */
     uint8_t sample;
-    uint32_t damaged;             /* headers that nothing can be said of */
 } dr_peer_t;
 
 /* Never NULL. */
 OPAL_COLD dr_peer_t *dr_peer_new(mca_pml_peer_t *peer);
 void dr_peer_free(dr_peer_t *d);
-/* Before anything is sent: links have been found. */
+/* Before anything is sent, after dr_stream_rest() once more. */
 OPAL_COLD void dr_add_paths(dr_peer_t *d);
 
 /* The caller holds the peer's lock. */

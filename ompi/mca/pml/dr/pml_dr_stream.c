@@ -19,10 +19,37 @@ bool dr_stream_add_paths(dr_stream_t *s, unsigned count)
     return s->paths != NULL;
 }
 
-void dr_stream_init_path(dr_stream_t *s, unsigned path, bool reliable, uint64_t window, uint64_t rto_min)
+void dr_stream_init_path(dr_stream_t *s, unsigned path, bool reliable, uint64_t window)
 {
     s->paths[path] = (dr_path_t){.reliable = reliable, .cwnd_max = reliable ? UINT64_MAX : window,
-                                 .cwnd = reliable ? UINT64_MAX : window, .rto_min = rto_min};
+                                 .cwnd = reliable ? UINT64_MAX : window, .srtt = s->rtt_was, .rttvar = s->rtt_was / 2};
+}
+
+static bool is_resting(const dr_stream_t *s)
+{
+    bool rests = opal_list_is_empty(&s->unacked) && s->need == DR_ACK_NONE && s->rx.count == 0 && s->held_count == 0 &&
+                 s->nack_count == 0;
+    for (unsigned i = 0; i < s->path_count && rests; i++) {
+        rests = s->paths[i].state == DR_PATH_UP;
+    }
+    return rests;
+}
+
+void dr_stream_rest(dr_stream_t *s)
+{
+    if (!is_resting(s)) {
+        return;
+    }
+    uint64_t rtt = 0;
+    for (unsigned i = 0; i < s->path_count; i++) {
+        rtt = s->paths[i].srtt > rtt ? s->paths[i].srtt : rtt;
+    }
+    if (rtt > 0) {
+        s->rtt_was = rtt < UINT32_MAX ? (uint32_t) rtt : UINT32_MAX;
+    }
+    uint64_t next = s->rx.next;
+    dr_stream_fini(s);
+    mca_pml_ranges_init(&s->rx, next);
 }
 
 void dr_stream_fini(dr_stream_t *s)
@@ -81,7 +108,6 @@ void dr_stream_lose(dr_stream_t *s, dr_record_t *r)
         return;
     }
     off_path(s, r);
-    s->paths[r->path].lost++;
     r->state = DR_LOST;
     opal_list_item_t *after = opal_list_last(&s->lost);
     while (after && after != &s->lost.head && OPAL_CONTAINER_OF(after, dr_record_t, lost_item)->seq > r->seq) {
@@ -142,7 +168,8 @@ uint64_t dr_stream_rto(const dr_stream_t *s, const dr_path_t *p)
 {
     uint64_t late = s->params->ack_delay + 2 * s->params->tick; /* it runs from one tick, and is over at another */
     uint64_t rto = p->srtt > 0 ? p->srtt + 4 * p->rttvar + late : s->params->rto_initial;
-    rto = rto < p->rto_min ? p->rto_min : rto;
+    uint64_t least = p->reliable ? s->params->rto_reliable : s->params->rto_min;
+    rto = rto < least ? least : rto;
     for (unsigned i = 0; i < p->vain && rto < s->params->rto_max; i++) {
         rto *= 2;
     }
@@ -263,7 +290,6 @@ static void take_nack(dr_stream_t *s, dr_range_t range)
 {
     dr_record_t *r = dr_stream_find(s, range.from);
     if (r && r->state == DR_FLIGHT && r->seq + r->span == range.to) {
-        s->paths[r->path].damaged++;
         dr_stream_lose(s, r);
     }
 }
@@ -305,11 +331,9 @@ dr_verdict_t dr_stream_judge_slow(dr_stream_t *s, uint64_t seq, uint32_t span)
 {
     uint64_t end = seq + span;
     if (span == 0 || end < seq || end > s->rx.next + DR_REACH) {
-        s->refused++;
         return DR_BEYOND;
     }
     if (end <= s->rx.next) {
-        s->repeats++;
         dr_stream_want_ack(s, true);
         return DR_REPEAT;
     }
@@ -328,12 +352,10 @@ dr_verdict_t dr_stream_judge_slow(dr_stream_t *s, uint64_t seq, uint32_t span)
     }
     bool touches = lo < s->rx.count && s->rx.extra[lo].from <= end;
     if (touches && s->rx.extra[lo].from <= seq && end <= s->rx.extra[lo].to) {
-        s->repeats++;
         dr_stream_want_ack(s, true);
         return DR_REPEAT;
     }
     if (!touches && seq != s->rx.next && s->rx.count >= DR_GAPS_MAX) {
-        s->refused++;
         return DR_BEYOND;
     }
     return DR_NEW;
@@ -341,7 +363,6 @@ dr_verdict_t dr_stream_judge_slow(dr_stream_t *s, uint64_t seq, uint32_t span)
 
 void dr_stream_damaged(dr_stream_t *s, uint64_t seq, uint32_t span)
 {
-    s->seen = seq + span > s->seen ? seq + span : s->seen;
     s->nack = s->nack ? s->nack : malloc(DR_ACK_NACKS * sizeof(*s->nack));
     if (s->nack && s->nack_count < DR_ACK_NACKS && !overlaps(s->nack, s->nack_count, seq, seq + span)) {
         unsigned at = s->nack_count++;
@@ -471,7 +492,6 @@ static bool another_works(const dr_stream_t *s, unsigned path)
 static void timed_out(dr_stream_t *s, unsigned path, uint64_t now)
 {
     dr_path_t *p = &s->paths[path];
-    p->timeouts++;
     p->vain += p->vain < UINT8_MAX;
     p->stale = p->number;
     p->since = now;

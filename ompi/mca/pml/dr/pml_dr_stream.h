@@ -54,6 +54,7 @@ enum {
 
 typedef struct dr_stream_params {
     uint64_t rto_initial, rto_max; /* ns */
+    uint64_t rto_min, rto_reliable; /* ns: least time on a path that may lose, on one that does not while it is up */
     uint64_t ack_delay;            /* ns that an acknowledgment waits for a fragment to ride on */
     uint64_t ack_bytes;            /* ... at most so many delivered bytes */
     uint64_t tick;                 /* ns between the calls of dr_stream_tick() while something is under way */
@@ -97,9 +98,8 @@ typedef struct dr_path {
     uint64_t flight_bytes, cwnd, cwnd_max;
     uint64_t since;             /* ns: the timer runs from here; 0: from the next tick */
     uint64_t progress;          /* ns: the last tick at which `delivered` was set */
-    uint64_t srtt, rttvar, rto_min; /* ns; srtt 0: not measured */
+    uint64_t srtt, rttvar;      /* ns; srtt 0: not measured */
     uint64_t probe_next, probe_wait; /* ns */
-    uint64_t timeouts, lost, damaged; /* statistics */
 } dr_path_t;
 
 typedef enum { DR_ACK_NONE, DR_ACK_LATER, DR_ACK_URGENT } dr_ack_need_t;
@@ -108,30 +108,32 @@ typedef struct dr_stream {
     const dr_stream_params_t *params;
     uint64_t next, acked;       /* what follows goes at `next`; all below `acked` is acknowledged */
     uint64_t kept;              /* bytes: sum of `cost` */
-    uint32_t timed;             /* records in flight with a time: what is acknowledged needs one, too */
     opal_list_t unacked, lost;
     uint64_t random;
     /* Receiving. */
     mca_pml_ranges_t rx;
-    uint64_t seen;              /* upper end of what came with a good header */
     uint64_t unacked_bytes;     /* delivered since the last acknowledgment */
     uint64_t ack_at;            /* ns: when DR_ACK_LATER is over; 0: from the next tick */
     uint8_t need;               /* dr_ack_need_t */
     uint8_t held_count, nack_count, path_count;
     bool heard;                 /* something valid came since the last tick */
     bool dead;                  /* silence_max is over; found by tick */
+    uint32_t timed;             /* records in flight with a time: what is acknowledged needs one, too */
+    uint32_t rtt_was;           /* ns: the longest of the paths that dr_stream_rest() gave up; 0: not known */
     uint64_t heard_at;          /* ns; 0: nothing was expected at the last tick */
-    uint64_t repeats, refused;  /* statistics: arrivals that were here already; beyond what can be noted */
     dr_range_t *held, *nack;    /* DR_HELD_MAX, DR_ACK_NACKS of them; NULL until needed */
-    dr_path_t *paths;           /* path_count of them; NULL until something is to be sent */
+    dr_path_t *paths;           /* path_count of them; NULL until something is to be sent, and at rest */
 } dr_stream_t;
 
 /* `params` stay the caller's. */
 void dr_stream_init(dr_stream_t *stream, const dr_stream_params_t *params, uint64_t seed);
 /* Before anything is sent. False: out of memory. */
 bool dr_stream_add_paths(dr_stream_t *stream, unsigned count);
-/* `window`: bytes that the path takes at once; `rto_min`: ns. */
-void dr_stream_init_path(dr_stream_t *stream, unsigned path, bool reliable, uint64_t window, uint64_t rto_min);
+/* `window`: bytes that the path takes at once. */
+void dr_stream_init_path(dr_stream_t *stream, unsigned path, bool reliable, uint64_t window);
+/* Nothing has happened for long: give back what is needed only while something does, if all paths are up and nothing is
+ * under way in either direction. Then `paths` is NULL. */
+void dr_stream_rest(dr_stream_t *stream);
 /* All records are gone already (dr_stream_abandon()). */
 void dr_stream_fini(dr_stream_t *stream);
 
@@ -245,7 +247,6 @@ static inline bool dr_stream_deliver(dr_stream_t *s, uint64_t seq, uint32_t span
     if (!mca_pml_ranges_add(&s->rx, seq, seq + span, &fresh)) {
         return false;
     }
-    s->seen = seq + span > s->seen ? seq + span : s->seen;
     s->unacked_bytes += span;
     dr_stream_want_ack(s, ack_now || s->rx.count > 0 || s->unacked_bytes >= s->params->ack_bytes);
     return true;

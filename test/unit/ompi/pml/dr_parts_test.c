@@ -14,9 +14,11 @@
  *   acknowledgments go over some links only                               mpi/matrix.sh, each link alone
  *   pointers and lengths from the wire are believed                       test_seal, test_ack_wire, test_strange_acks
  *   memory without bound                                                  test_receiver_limits; dr_sim.c
+ *   memory for peers that nothing is said to                              test_rest
  *   an injector of faults that nobody builds                              mpi/rehearsal.sh
  *   no spawned processes, cancelling, matched probes, threads             mpi/dr_suite.sh; mpi/matrix.sh
  */
+#include <malloc.h>
 #include <string.h>
 
 #include "ompi/mca/pml/dr/pml_dr_stream.h"
@@ -30,12 +32,14 @@ static dr_stream_params_t params;
 static void make(dr_stream_t *s, unsigned paths, bool reliable)
 {
     params = (dr_stream_params_t){
-        .rto_initial = 100 * MS, .rto_max = 1000 * MS, .ack_delay = MS, .ack_bytes = 1000, .window = 10000,
+        .rto_initial = 100 * MS, .rto_min = 2 * MS, .rto_reliable = 2 * MS, .rto_max = 1000 * MS, .ack_delay = MS, .ack_bytes = 1000, .window = 10000,
         .probe_first = 10 * MS, .probe_max = 100 * MS, .silence_max = 60000 * MS, .suspect_after = 2, .down_after = 4};
     dr_stream_init(s, &params, 1);
-    TAP_REQUIRE(dr_stream_add_paths(s, paths), "paths");
+    if (!dr_stream_add_paths(s, paths)) {
+        TAP_REQUIRE(false, "memory");
+    }
     for (unsigned i = 0; i < paths; i++) {
-        dr_stream_init_path(s, i, reliable, 1000000, 2 * MS);
+        dr_stream_init_path(s, i, reliable, 1000000);
     }
 }
 
@@ -494,6 +498,58 @@ static void test_strange_acks(void)
     dr_stream_fini(&s);
 }
 
+/* A fragment to the peer, and two from it of which the first comes damaged: all that memory is needed for. False: it was
+ * given back too early. */
+static bool talk(dr_stream_t *s)
+{
+    dr_record_t r;
+    opal_list_t done = OPAL_LIST_INIT(done);
+    dr_stream_send(s, &r, 1, 10, 100, 1000);
+    dr_stream_rest(s);
+    bool kept = s->paths != NULL; /* something is under way */
+    dr_stream_take_cumulative(s, 10, 6000, &done);
+    kept &= dr_stream_deliver(s, 10, 10, true) && dr_stream_hold(s, 0, 5);
+    dr_stream_unhold(s, 0, 5);
+    dr_stream_damaged(s, 0, 10);
+    dr_stream_ack_sent(s);
+    dr_stream_rest(s);
+    kept &= s->paths && s->rx.count == 1; /* there is a gap */
+    kept &= dr_stream_deliver(s, 0, 10, false);
+    dr_stream_rest(s);
+    kept &= s->paths != NULL; /* an acknowledgment is owed */
+    dr_stream_ack_sent(s);
+    return kept;
+}
+
+/* A peer with which nothing happens costs what its stream is, whatever happened before; and goes on where it was. */
+static void test_rest(void)
+{
+    enum { PEERS = 100 };
+    static dr_stream_t s[PEERS];
+    size_t before = mallinfo2().uordblks;
+    bool kept = true;
+    for (int i = 0; i < PEERS; i++) {
+        make(&s[i], 2, false);
+        kept &= talk(&s[i]);
+        dr_stream_rest(&s[i]);
+    }
+    size_t each = (mallinfo2().uordblks - before) / PEERS + sizeof(dr_stream_t);
+    TAP_OK(kept, "what is still needed is not given back");
+    TAP_OK(each <= 192, "a peer at rest takes %zu bytes besides what pml_dr_peer.c bounds", each);
+    dr_verdict_t last = dr_stream_judge(&s[0], 10, 10), next = dr_stream_judge(&s[0], 20, 10);
+    TAP_OK(!s[0].paths && s[0].next == 10 && last == DR_REPEAT && next == DR_NEW, "its numbers go on");
+    TAP_REQUIRE(dr_stream_add_paths(&s[0], 2), "paths");
+    dr_stream_init_path(&s[0], 0, false, 1000000);
+    TAP_OK(s[0].paths[0].srtt == 5000, "... with the round trip that it had measured");
+    dr_stream_set_down(&s[0], 1, 7000);
+    s[0].need = DR_ACK_NONE;
+    dr_stream_rest(&s[0]);
+    TAP_OK(s[0].paths, "a link that is down is probed on");
+    for (int i = 0; i < PEERS; i++) {
+        dr_stream_fini(&s[i]);
+    }
+}
+
 int main(void)
 {
     tap_start(30);
@@ -507,6 +563,7 @@ int main(void)
     test_paths();
     test_receiver_limits();
     test_hold();
+    test_rest();
     test_nack();
     test_damaged();
     test_retries();

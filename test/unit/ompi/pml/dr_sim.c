@@ -2,9 +2,15 @@
 /*
  * dr's reliability over a pretended network: two ends, up to four links between them that lose, damage, repeat, reorder
  * and delay, and that die and return with or without saying so, on a pretended clock. What is random comes from a
- * seed: each *world* has its own number of links, rates, window and traffic. Checked at every arrival: intact, handed up
- * once, everything bounded; at the end of each world: all arrived, every damaged fragment caught; and when both ends have
- * drained once, each leaves at a time of its own, as out of MPI_Finalize, and the other needs nothing of it any more.
+ * seed: each *world* has its own number of links, rates, window and traffic. Checked at every arrival: handed up once,
+ * everything bounded; when its turn in the application's order comes: intact, where it was put; at the end of each world:
+ * all arrived, every damaged fragment caught; and when both ends have drained once, each leaves at a time of its own, as
+ * out of MPI_Finalize, and the other needs nothing of it any more.
+ *
+ * Payload comes in three ways, as in the engine (pml_base_engine_recv.h, _fetch.h): with its fragment; *placed*, when a link
+ * asks, with the header alone, where the payload goes, and writes it there piece by piece, maybe damaged, maybe never to the
+ * end; and *fetched*, when the fragment only says that there is something and the receiver copies it by itself, maybe
+ * damaged, and compares sums with the sender.
  *
  *   dr_sim [--seed N] [--worlds N] [--fragments N]      fragments of each direction and world
  *   dr_sim --seed N --worlds 1                          one world again, e.g. that of a failure
@@ -26,6 +32,7 @@ enum {
     PACKET_MAX = sizeof(dr_prefix_t) + sizeof(dr_wire_ack_t) + PAYLOAD_MAX + HEADER,
     TICK_NS = 500000,
     PARKED_MAX = 1 << 16,
+    WORDS_MAX = 1 << 14,
 };
 
 static const uint64_t MS = 1000000, SECOND = 1000000000;
@@ -60,6 +67,7 @@ typedef struct packet {
     uint8_t to, path;
     bool damaged;
     uint32_t life;    /* of the link, when it was sent: what was under way dies with it */
+    bool placed;      /* its link is writing the payload */
     size_t len;
     _Alignas(8) unsigned char bytes[PACKET_MAX];
 } packet_t;
@@ -73,6 +81,8 @@ typedef struct link {
     faults_t faults;
     bool reliable;     /* nothing happens to what it carries, unless it dies, which it says */
     bool alive, says;  /* does it say when it dies? */
+    bool places;       /* it reads payload to its place */
+    uint64_t window;   /* bytes that it takes at once */
     uint64_t change;   /* ns: dies or returns; 0: never */
     uint64_t free[2];  /* ns, each direction: keeps the order of a reliable link */
     uint32_t life;
@@ -86,6 +96,24 @@ typedef struct kept {
     _Alignas(8) unsigned char bytes[PACKET_MAX];
 } kept_t;
 
+/* What the application says by itself. */
+typedef enum { PLAIN, FETCH, ASK_SUM, TELL_SUM, FETCHED } what_t;
+
+typedef struct word {
+    uint64_t number;
+    uint32_t sum;
+    uint32_t what;
+} word_t;
+
+static_assert(sizeof(word_t) == HEADER, "a fragment's header");
+
+/* A link writes a fragment's payload. */
+typedef struct placing {
+    uint64_t seq, number;
+    uint32_t span;
+    packet_t *packet; /* NULL: not used */
+} placing_t;
+
 typedef struct end {
     dr_stream_t *stream;
     dr_seal_t out, in;
@@ -93,6 +121,10 @@ typedef struct end {
     uint64_t arrived;           /* in the application's order */
     unsigned char *parked;      /* by number modulo PARKED_MAX: came before its turn */
     uint64_t parked_count;
+    placing_t placing[DR_HELD_MAX];
+    word_t words[WORDS_MAX];    /* to be sent, a ring */
+    uint64_t words_in, words_out;
+    uint64_t offered;           /* the other one is to fetch them */
     dr_wheel_t wheel;
     dr_timer_t timer;           /* not set: nothing is due before something happens */
     bool fenced, left;          /* it has drained, and waits for the other one; it is gone */
@@ -102,6 +134,7 @@ typedef struct end {
 
 typedef struct counts {
     uint64_t packets, lost, damaged, repeated, caught, unread, voided, deaths, retransmitted, delivered;
+    uint64_t placed, displaced, fetched, spoilt, rests;
     uint64_t gaps_most, parked_most, kept_most;
     uint64_t slowest, slowest_seed; /* ns of its time that a world took, and which */
 } counts_t;
@@ -111,10 +144,13 @@ static struct world {
     unsigned paths;
     uint64_t window;
     uint32_t payload_max, burst;
-    bool computes, voids;
+    bool computes, voids, fetches, rests;
     link_t links[PATHS_MAX];
     end_t ends[2];
 } world;
+
+/* Where payload goes, of either end. */
+static unsigned char memory[2][PARKED_MAX][PAYLOAD_MAX];
 
 static packet_t **heap;
 static size_t heap_count, heap_room;
@@ -203,7 +239,7 @@ static void put_on_link(unsigned from, unsigned path, const void *bytes, size_t 
     p->path = (uint8_t) path;
     p->life = link->life;
     p->len = len;
-    p->damaged = false;
+    p->damaged = p->placed = false;
     p->order = world.order++;
     p->at = world.now + f->delay + (f->jitter > 0 ? draw() % f->jitter : 0);
     memcpy(p->bytes, bytes, len);
@@ -288,6 +324,24 @@ static size_t payload_length(uint64_t number)
     return number * 0xda942042e4dd58b5u >> 40 & 0xffff ? (number * 0xda942042e4dd58b5u >> 33) % (world.payload_max + 1) : 0;
 }
 
+static void make_paths(end_t *end)
+{
+    CHECK(dr_stream_add_paths(end->stream, world.paths));
+    for (unsigned i = 0; i < world.paths; i++) {
+        const link_t *link = &world.links[i];
+        dr_stream_init_path(end->stream, i, link->reliable, link->window);
+        if (link->says && !link->alive) {
+            dr_stream_set_down(end->stream, i, world.now);
+        }
+    }
+}
+
+/* Some of the long ones are fetched. */
+static bool is_fetched(uint64_t number)
+{
+    return world.fetches && payload_length(number) >= 16 && (number * 0x9e3779b97f4a7c15u >> 40) % 8 == 0;
+}
+
 static void seal(end_t *end, kept_t *k, bool ack_now)
 {
     dr_prefix_t *prefix = (dr_prefix_t *) k->bytes;
@@ -307,8 +361,11 @@ static void active(end_t *end)
 }
 
 /* The best path for the next fragment: up, else suspect; -1: none. */
-static int choose(const end_t *end)
+static int choose(end_t *end)
 {
+    if (!end->stream->paths) {
+        make_paths(end);
+    }
     unsigned start = below(world.paths);
     for (int state = DR_PATH_UP; state <= DR_PATH_SUSPECT; state++) {
         for (unsigned i = 0; i < world.paths; i++) {
@@ -322,20 +379,18 @@ static int choose(const end_t *end)
 }
 
 /* A fragment of the application. */
-static bool send_number(unsigned who, uint64_t number)
+static bool send_word(unsigned who, word_t word, size_t payload)
 {
     end_t *end = &world.ends[who];
-    size_t payload = payload_length(number);
     int path = choose(end);
     if (path < 0 || !dr_stream_has_room(end->stream, (unsigned) path, sizeof(kept_t), HEADER + payload)) {
         return false;
     }
     kept_t *k = kept_new();
     k->len = sizeof(dr_prefix_t) + HEADER + payload;
-    uint64_t words[2] = {number, ~number};
-    memcpy(k->bytes + sizeof(dr_prefix_t), words, HEADER);
+    memcpy(k->bytes + sizeof(dr_prefix_t), &word, HEADER);
     for (size_t i = 0; i < payload; i++) {
-        k->bytes[sizeof(dr_prefix_t) + HEADER + i] = content(number, i);
+        k->bytes[sizeof(dr_prefix_t) + HEADER + i] = content(word.number, i);
     }
     bool exact = !world.links[path].reliable;
     dr_stream_send(end->stream, &k->record, (unsigned) path, (uint32_t) (HEADER + payload), sizeof(kept_t),
@@ -351,15 +406,35 @@ static bool send_number(unsigned who, uint64_t number)
     return true;
 }
 
+static bool send_number(unsigned who, uint64_t number)
+{
+    if (!is_fetched(number)) {
+        return send_word(who, (word_t){.number = number, .what = PLAIN}, payload_length(number));
+    }
+    bool sent = send_word(who, (word_t){.number = number, .what = FETCH}, 0);
+    world.ends[who].offered += sent;
+    return sent;
+}
+
+/* To be sent in this end's next turn. */
+static void say(end_t *end, what_t what, uint64_t number, uint32_t sum)
+{
+    CHECK(end->words_in - end->words_out < WORDS_MAX);
+    end->words[end->words_in++ % WORDS_MAX] = (word_t){.number = number, .sum = sum, .what = what};
+}
+
 /* Now and then the bytes of a lost fragment go under a new range, and its own carries nothing any more. */
 static bool make_void(unsigned who, kept_t *k)
 {
-    uint64_t number;
-    memcpy(&number, k->bytes + sizeof(dr_prefix_t), sizeof(number));
+    word_t word;
+    memcpy(&word, k->bytes + sizeof(dr_prefix_t), sizeof(word));
+    if (word.what != PLAIN) {
+        return false;
+    }
     opal_list_t *lost = &world.ends[who].stream->lost;
     opal_list_t others = OPAL_LIST_INIT(others);
     opal_list_splice(&others, lost); /* has_room() wants it empty: here the new one goes first */
-    bool sent = send_number(who, number);
+    bool sent = send_number(who, word.number);
     opal_list_splice(lost, &others);
     if (!sent) {
         return false;
@@ -422,32 +497,185 @@ static void send_ack(unsigned who)
     dr_stream_ack_sent(end->stream);
 }
 
-/* To the application: intact? once? In what order it comes is for the engine to put right: so here. */
-static void deliver(end_t *end, const unsigned char *header, const unsigned char *payload, size_t len)
+static unsigned char *memory_of(const end_t *end, uint64_t number)
 {
-    uint64_t words[2];
-    memcpy(words, header, sizeof(words));
-    uint64_t number = words[0];
-    CHECK(words[1] == ~number && number < end->wanted && len == payload_length(number));
-    for (size_t i = 0; i < len; i++) {
-        CHECK(payload[i] == content(number, i));
-    }
-    if (number < end->arrived || end->parked[number % PARKED_MAX]) { /* as the engine, which drops pieces that it has */
-        CHECK(world.voids);
-        return;
-    }
+    return memory[end - world.ends][number % PARKED_MAX];
+}
+
+/* Is it known to be there already? */
+static bool is_here(const end_t *end, uint64_t number)
+{
+    return number < end->arrived || end->parked[number % PARKED_MAX];
+}
+
+/* It is verified, where it belongs: once? In what order that comes is for the engine to put right: so here. Nothing may
+ * have been written over it when its turn comes. */
+static void deliver(end_t *end, uint64_t number)
+{
     CHECK(number - end->arrived < PARKED_MAX);
     end->parked[number % PARKED_MAX] = 1;
     end->parked_count++;
     counts.delivered++;
     counts.parked_most = end->parked_count > counts.parked_most ? end->parked_count : counts.parked_most;
     while (end->parked[end->arrived % PARKED_MAX]) {
+        const unsigned char *payload = memory_of(end, end->arrived);
+        for (size_t i = 0, len = payload_length(end->arrived); i < len; i++) {
+            CHECK(payload[i] == content(end->arrived, i));
+        }
         end->parked[end->arrived++ % PARKED_MAX] = 0;
         end->parked_count--;
     }
 }
 
-static void on_sequenced(end_t *end, const packet_t *p, const dr_prefix_t *prefix)
+/* ---- Payload that a link writes before it is verified ---- */
+
+static placing_t *placing_of(end_t *end, const packet_t *p)
+{
+    for (unsigned i = 0; i < DR_HELD_MAX; i++) {
+        if (end->placing[i].packet == p) {
+            return &end->placing[i];
+        }
+    }
+    return NULL;
+}
+
+static void unplace(end_t *end, placing_t *placing)
+{
+    dr_stream_unhold(end->stream, placing->seq, placing->span);
+    placing->packet->placed = false;
+    placing->packet = NULL;
+}
+
+/* Links let go of what is here whole by another way: the range, or the payload. What they had is lost. */
+static void take_places(end_t *end, uint64_t seq, uint32_t span, uint64_t number)
+{
+    for (unsigned i = 0; i < DR_HELD_MAX; i++) {
+        placing_t *p = &end->placing[i];
+        if (p->packet && ((p->seq < seq + span && seq < p->seq + p->span) || p->number == number)) {
+            p->packet->life = UINT32_MAX;
+            unplace(end, p);
+            counts.displaced++;
+        }
+    }
+}
+
+/* A link asks, with the header alone, where the payload goes. False: it is to come as it is. Nothing is placed over what is
+ * here, or is being written. */
+static bool place(end_t *end, packet_t *p)
+{
+    const dr_prefix_t *prefix = (const dr_prefix_t *) p->bytes;
+    placing_t *unused = placing_of(end, NULL);
+    word_t word;
+    memcpy(&word, prefix + 1, sizeof(word));
+    if (!unused || !dr_wire_open(&end->in, p->bytes, p->len) || prefix->kind != DR_DATA || word.what != PLAIN ||
+        p->len <= sizeof(*prefix) + HEADER || is_here(end, word.number)) {
+        return false;
+    }
+    for (unsigned i = 0; i < DR_HELD_MAX; i++) {
+        if (end->placing[i].packet && end->placing[i].number == word.number) {
+            return false;
+        }
+    }
+    placing_t placing = {.seq = le64toh(prefix->seq), .number = word.number,
+                         .span = (uint32_t) (p->len - sizeof(*prefix)), .packet = p};
+    if (dr_stream_judge(end->stream, placing.seq, placing.span) != DR_NEW ||
+        !dr_stream_hold(end->stream, placing.seq, placing.span)) {
+        return false;
+    }
+    *unused = placing;
+    p->placed = true;
+    counts.placed++;
+    size_t len = p->len - sizeof(*prefix) - HEADER;
+    memcpy(memory_of(end, word.number), p->bytes + sizeof(*prefix) + HEADER, len / 2);
+    p->at = world.now + (chance(5000) ? draw() % (50 * MS) : draw() % 50000);
+    return true;
+}
+
+/* The rest of it. */
+static void write_placed(end_t *end, packet_t *p)
+{
+    placing_t *placing = placing_of(end, p);
+    size_t head = sizeof(dr_prefix_t) + HEADER, len = p->len - head;
+    memcpy(memory_of(end, placing->number) + len / 2, p->bytes + head + len / 2, len - len / 2);
+    dr_stream_unhold(end->stream, placing->seq, placing->span);
+    placing->packet = NULL;
+}
+
+/* ---- Payload that the receiver fetches ---- */
+
+/* Copy it, as single copy or a get does: what comes may be damaged, and nobody says so. Then ask for the sum. */
+static void fetch(end_t *end, uint64_t number)
+{
+    unsigned char *to = memory_of(end, number);
+    size_t len = payload_length(number);
+    for (size_t i = 0; i < len; i++) {
+        to[i] = content(number, i);
+    }
+    if (chance(20000)) {
+        to[below((uint32_t) len)] ^= (unsigned char) (1 + below(255));
+        counts.spoilt++;
+    }
+    say(end, ASK_SUM, number, 0);
+}
+
+static void tell_sum(end_t *end, uint64_t number)
+{
+    unsigned char bytes[PAYLOAD_MAX];
+    size_t len = payload_length(number);
+    for (size_t i = 0; i < len; i++) {
+        bytes[i] = content(number, i);
+    }
+    say(end, TELL_SUM, number, dr_wire_payload_sum(&end->out, bytes, len));
+}
+
+static void compare(end_t *end, const word_t *word)
+{
+    if (dr_wire_payload_sum(&end->in, memory_of(end, word->number), payload_length(word->number)) != word->sum) {
+        counts.fetched++; /* once more */
+        fetch(end, word->number);
+        return;
+    }
+    deliver(end, word->number);
+    say(end, FETCHED, word->number, 0);
+}
+
+/* ---- Arrivals ---- */
+
+/* The application has a verified fragment. */
+static void take_word(end_t *end, const word_t *word, const unsigned char *payload, size_t len)
+{
+    switch (word->what) {
+    case PLAIN:
+        CHECK(word->number < end->wanted && len == payload_length(word->number));
+        if (is_here(end, word->number)) { /* as the engine, which drops pieces that it has */
+            CHECK(world.voids);
+        } else {
+            if (payload != memory_of(end, word->number)) {
+                take_places(end, 0, 0, word->number);
+                memcpy(memory_of(end, word->number), payload, len);
+            }
+            deliver(end, word->number);
+        }
+        break;
+    case FETCH:
+        CHECK(word->number < end->wanted && len == 0);
+        counts.fetched++;
+        fetch(end, word->number);
+        break;
+    case ASK_SUM:
+        tell_sum(end, word->number);
+        break;
+    case TELL_SUM:
+        compare(end, word);
+        break;
+    default:
+        CHECK(word->what == FETCHED && end->offered > 0);
+        end->offered--;
+        break;
+    }
+}
+
+static void on_sequenced(end_t *end, packet_t *p, const dr_prefix_t *prefix)
 {
     dr_stream_t *s = end->stream;
     const unsigned char *header = p->bytes + sizeof(*prefix);
@@ -455,12 +683,24 @@ static void on_sequenced(end_t *end, const packet_t *p, const dr_prefix_t *prefi
     size_t len = p->len - sizeof(*prefix) - prefix->header_len;
     uint64_t seq = le64toh(prefix->seq);
     uint32_t span = (uint32_t) (prefix->header_len + len);
+    word_t word = {0};
     if (prefix->kind == DR_VOID) {
         dr_wire_void_t body;
         memcpy(&body, header, sizeof(body));
         span = le32toh(body.span);
+    } else {
+        memcpy(&word, header, sizeof(word));
     }
-    if (dr_stream_judge(s, seq, span) != DR_NEW) {
+    if (p->placed) {
+        write_placed(end, p);
+        payload = memory_of(end, word.number);
+    }
+    dr_verdict_t verdict = dr_stream_judge(s, seq, span);
+    if (verdict == DR_BUSY && prefix->kind == DR_DATA) {
+        take_places(end, seq, span, UINT64_MAX);
+        verdict = dr_stream_judge(s, seq, span);
+    }
+    if (verdict != DR_NEW) {
         counts.unread += p->damaged;
         return;
     }
@@ -474,7 +714,7 @@ static void on_sequenced(end_t *end, const packet_t *p, const dr_prefix_t *prefi
     CHECK(s->rx.count <= DR_GAPS_MAX);
     counts.gaps_most = s->rx.count > counts.gaps_most ? s->rx.count : counts.gaps_most;
     if (prefix->kind == DR_DATA) {
-        deliver(end, header, payload, len);
+        take_word(end, &word, payload, len);
     }
 }
 
@@ -527,11 +767,14 @@ static void run_end(unsigned who)
         CHECK(!s->dead);
         if (next > 0) {
             dr_wheel_set(&end->wheel, &end->timer, next > world.now + TICK_NS ? next : world.now + TICK_NS);
+        } else if (world.rests) {
+            dr_stream_rest(s);
+            counts.rests += !s->paths;
         }
         if (dr_stream_first_lost(s) || s->need == DR_ACK_URGENT) {
             active(end);
         }
-        for (unsigned i = 0; i < world.paths; i++) {
+        for (unsigned i = 0; i < s->path_count; i++) {
             if (s->paths[i].probe_due) {
                 s->paths[i].probe_due = false;
                 send_bare(who, i, DR_PROBE, world.now, NULL, 0);
@@ -543,7 +786,10 @@ static void run_end(unsigned who)
         }
     }
     send_lost(who);
-    uint32_t n = below(world.burst + 1);
+    while (end->words_out < end->words_in && send_word(who, end->words[end->words_out % WORDS_MAX], 0)) {
+        end->words_out++;
+    }
+    uint32_t n = end->words_out < end->words_in ? 0 : below(world.burst + 1);
     while (n-- > 0 && end->sent < world.ends[!who].wanted && send_number(who, end->sent)) {
         end->sent++;
     }
@@ -571,6 +817,9 @@ static void change_link(unsigned path)
     link->change = world.now + 2 * MS + draw() % ((link->alive ? 40 : 100) * MS);
     for (unsigned who = 0; who < 2 && link->says; who++) {
         active(&world.ends[who]);
+        if (!world.ends[who].stream->paths) {
+            continue;
+        }
         if (link->alive) {
             dr_stream_set_up(world.ends[who].stream, path, world.now);
         } else {
@@ -581,7 +830,8 @@ static void change_link(unsigned path)
 
 static bool is_drained(const end_t *end)
 {
-    return opal_list_is_empty(&end->stream->unacked) && end->stream->need == DR_ACK_NONE;
+    return opal_list_is_empty(&end->stream->unacked) && end->stream->need == DR_ACK_NONE && end->offered == 0 &&
+           end->words_in == end->words_out;
 }
 
 /* MPI_Finalize: drain, tell the other one, and leave when its word has come. Its program is over when what it wants of
@@ -609,6 +859,27 @@ static bool is_over(void)
     return world.ends[0].left && world.ends[1].left;
 }
 
+/* A packet's time has come: unless its link has died it is here, or its payload has begun to come. */
+static void on_time(packet_t *p)
+{
+    end_t *end = &world.ends[p->to];
+    const link_t *link = &world.links[p->path];
+    if (p->life == link->life && link->alive && !end->left) {
+        if (link->places && !p->placed && place(end, p)) {
+            p->order = world.order++;
+            heap_push(p);
+            return;
+        }
+        arrive(p);
+    } else {
+        if (p->placed) {
+            unplace(end, placing_of(end, p));
+        }
+        counts.unread += p->damaged;
+    }
+    packet_free(p);
+}
+
 static void step(uint64_t step_ns)
 {
     world.now += step_ns;
@@ -626,12 +897,7 @@ static void step(uint64_t step_ns)
             heap_push(p);
             continue;
         }
-        if (p->life == link->life && link->alive && !world.ends[p->to].left) {
-            arrive(p);
-        } else {
-            counts.unread += p->damaged;
-        }
-        packet_free(p);
+        on_time(p);
     }
     for (unsigned who = 0; who < 2; who++) {
         run_end(who);
@@ -652,6 +918,8 @@ static void make_links(void)
             .repeat = below(most[below(4)] + 1), .reorder = below(most[below(4)] + 1),
             .delay = 5000 + draw() % 200000, .jitter = below(2) ? 20000 : 0}};
         link->says = link->reliable || below(2);
+        link->places = !below(3);
+        link->window = 4096 + below(1 << 18);
         link->change = dying && below(3) ? draw() % (20 * MS) : 0;
     }
 }
@@ -663,10 +931,6 @@ static void make_end(unsigned who, uint64_t fragments)
     end->parked = calloc(PARKED_MAX, 1);
     CHECK(end->stream && end->parked);
     dr_stream_init(end->stream, &params, draw());
-    CHECK(dr_stream_add_paths(end->stream, world.paths));
-    for (unsigned i = 0; i < world.paths; i++) {
-        dr_stream_init_path(end->stream, i, world.links[i].reliable, 4096 + below(1 << 18), 2 * MS);
-    }
     end->out = (dr_seal_t){OPAL_CHECKSUM_CRC32C, dr_wire_key(1 + who, 2 - who)};
     end->in = (dr_seal_t){OPAL_CHECKSUM_CRC32C, dr_wire_key(2 - who, 1 + who)};
     end->wanted = fragments;
@@ -687,8 +951,10 @@ static void make_world(uint64_t seed, uint64_t fragments)
     world.burst = 1 + below(64);
     world.computes = !below(3);
     world.voids = below(2);
+    world.fetches = below(2);
+    world.rests = below(2);
     params = (dr_stream_params_t){
-        .rto_initial = 50 * MS, .rto_max = SECOND, .ack_delay = MS, .ack_bytes = world.window / 64,
+        .rto_initial = 50 * MS, .rto_min = 2 * MS, .rto_reliable = 2 * MS, .rto_max = SECOND, .ack_delay = MS, .ack_bytes = world.window / 64,
         .window = world.window, .probe_first = 10 * MS, .probe_max = 500 * MS, .silence_max = 300 * SECOND,
         .suspect_after = 2, .down_after = 5};
     make_links();
@@ -706,7 +972,8 @@ static void end_world(void)
     for (unsigned who = 0; who < 2; who++) {
         end_t *end = &world.ends[who];
         CHECK(end->stream->kept == 0 && end->parked_count == 0 && end->stream->timed == 0);
-        for (unsigned i = 0; i < world.paths; i++) {
+        CHECK(end->stream->held_count == 0 && end->arrived == end->wanted);
+        for (unsigned i = 0; i < end->stream->path_count; i++) {
             CHECK(end->stream->paths[i].flight == 0 && end->stream->paths[i].flight_bytes == 0);
         }
         dr_stream_fini(end->stream);
@@ -765,6 +1032,8 @@ int main(int argc, char **argv)
            " repeated, %" PRIu64 " sent again, %" PRIu64 " made void, %" PRIu64 " deaths of links\n",
            counts.delivered, counts.packets, counts.lost, counts.damaged, counts.repeated, counts.retransmitted,
            counts.voided, counts.deaths);
+    printf("# %" PRIu64 " placed, of %" PRIu64 " the place was taken; %" PRIu64 " fetched, %" PRIu64 " damaged; %" PRIu64
+           " times at rest\n", counts.placed, counts.displaced, counts.fetched, counts.spoilt, counts.rests);
     printf("# the slowest world, %" PRIu64 ", took %.1f s of its time\n", counts.slowest_seed,
            (double) counts.slowest / 1e9);
     printf("# at most %" PRIu64 " gaps, %" PRIu64 " out of order, %" PRIu64 " bytes kept; %.1f s\n", counts.gaps_most,
