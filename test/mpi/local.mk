@@ -19,9 +19,11 @@ check_PROGRAMS += mpi/datatype
 mpi_datatype_SOURCES = mpi/datatype.c
 mpi_datatype_LDADD = $(ompi_lib)
 
-check_PROGRAMS += mpi/tools
+check_PROGRAMS += mpi/tools mpi/events
 mpi_tools_SOURCES = mpi/tools.c
 mpi_tools_LDADD = $(ompi_lib)
+mpi_events_SOURCES = mpi/events.c
+mpi_events_LDADD = $(ompi_lib)
 
 # Messages, over every point-to-point layer and set of links.
 check_PROGRAMS += mpi/p2p

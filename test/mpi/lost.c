@@ -4,6 +4,7 @@
  * with an error, be it that they have talked before or not; what it had sent arrives; the others go on.
  */
 #include <signal.h>
+#include <stdint.h>
 #include <time.h>
 #include <mpi.h>
 
@@ -12,6 +13,7 @@
 enum { VICTIM = 1, LONG = 4 << 20, WORDS = 9 };
 
 static int rank, size;
+static int losses_told, wrongly_told; /* to a tool, by events */
 
 static void pause_ms(long ms)
 {
@@ -19,8 +21,29 @@ static void pause_ms(long ms)
     nanosleep(&t, NULL);
 }
 
+static void on_loss(MPI_T_event_instance event, MPI_T_event_registration registration, MPI_T_cb_safety level, void *data)
+{
+    int64_t who = -1;
+    (void) registration;
+    (void) level;
+    (void) data;
+    losses_told++;
+    wrongly_told += MPI_T_event_read(event, 0, &who) != MPI_SUCCESS || who != VICTIM;
+}
+
+static void listen_for_losses(void)
+{
+    MPI_T_event_registration handle;
+    int provided, index;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_CHECK(MPI_T_event_get_index("pml_base_peer_lost", &index) == MPI_SUCCESS);
+    MPI_T_event_handle_alloc(index, NULL, MPI_INFO_NULL, &handle);
+    MPI_T_event_register_callback(handle, MPI_T_CB_REQUIRE_MPI_RESTRICTED, MPI_INFO_NULL, NULL, on_loss);
+}
+
 static void start(void)
 {
+    listen_for_losses();
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -83,6 +106,7 @@ static void outlive(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     wait_in_vain();
     ask_again();
+    MPI_CHECK(losses_told == 1 && wrongly_told == 0);
     go_on();
     MPI_Finalize();
 }

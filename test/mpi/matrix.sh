@@ -45,6 +45,9 @@ topo --mca btl tcp,self
 lost --mca btl tcp,self
 lost --mca pml dr
 foreign --mca btl tcp,self
+events:unexpected --mca btl tcp,self
+events:dropped --mca btl tcp,self
+events:handles --mca pml dr --mca btl shm,tcp,self
 bind --mca pml dr --mca btl shm,tcp,self
 bind --mca btl shm,tcp,self --mca pml_base_stripe all --mca opal_progress_thread 1
 # chaos holds the last words of the killed process, which die with it.

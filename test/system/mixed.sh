@@ -40,7 +40,6 @@ if [ ! -f "$store/fetched" ]; then
     fetch >"$store/fetch.log" 2>&1 || skip "the libraries of s390x can't be fetched: $(tail -n 1 "$store/fetch.log")"
     : >"$store/fetched"
 fi
-(build) >"$store/build.log" 2>&1
 if ! (build) >"$store/build.log" 2>&1; then
     tail -n 20 "$store/build.log" | sed 's/^/# /'
     echo "Bail out! no build for s390x; see $store/build.log"

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Categories: one per framework, with one below it per component. They follow from the names of the
- * variables, so the table is brought up to date before each look; categories are only ever added.
+ * variables and events, so the table is brought up to date before each look; categories are only ever added.
  *
  *      btl                     variables of the framework itself ("btl", "btl_base_verbose")
  *      +-- btl_tcp             variables of a component
@@ -24,7 +24,7 @@ static struct {
     category_t *list;
     int count;
     int changes;                /* what MPI_T_category_changed() returns */
-    int cvars_seen, pvars_seen;
+    int cvars_seen, pvars_seen, events_seen;
 } table;
 
 static const char *framework_name(const char *framework)
@@ -93,9 +93,9 @@ static bool add(const char *framework, const char *component)
 
 static bool update(void)
 {
-    const int cvars = mca_base_var_count(), pvars = ompi_pvar_count();
+    const int cvars = mca_base_var_count(), pvars = ompi_pvar_count(), events = ompi_event_type_count();
     bool ok = true;
-    if (cvars == table.cvars_seen && pvars == table.pvars_seen) {
+    if (cvars == table.cvars_seen && pvars == table.pvars_seen && events == table.events_seen) {
         return true;
     }
     for (int i = table.cvars_seen < cvars ? table.cvars_seen : 0; i < cvars && ok; i++) {
@@ -106,10 +106,15 @@ static bool update(void)
         const ompi_pvar_desc_t *d = &ompi_pvar_get(i)->desc;
         ok = add(d->framework, d->component);
     }
+    for (int i = table.events_seen; i < events && ok; i++) {
+        const ompi_event_desc_t *d = &ompi_event_type_get(i)->desc;
+        ok = add(d->framework, d->component);
+    }
     if (ok) {
         table.changes++; /* its members changed */
         table.cvars_seen = cvars;
         table.pvars_seen = pvars;
+        table.events_seen = events;
     }
     return ok;
 }
@@ -120,24 +125,37 @@ static bool has(const category_t *c, const char *framework, const char *componen
         && same(c->component, component_name(component));
 }
 
-typedef enum { CVARS, PVARS, CATEGORIES } member_kind_t;
+typedef enum { CVARS, PVARS, EVENTS, CATEGORIES } member_kind_t;
+
+static int count_all(member_kind_t kind)
+{
+    switch (kind) {
+    case CVARS: return mca_base_var_count();
+    case PVARS: return ompi_pvar_count();
+    case EVENTS: return ompi_event_type_count();
+    default: return table.count;
+    }
+}
+
+/* Is number i of a kind in the category? */
+static bool is_member(int category, member_kind_t kind, int i)
+{
+    const category_t *c = &table.list[category];
+    switch (kind) {
+    case CVARS: return has(c, mca_base_var_get(i)->desc->framework, mca_base_var_get(i)->desc->component);
+    case PVARS: return has(c, ompi_pvar_get(i)->desc.framework, ompi_pvar_get(i)->desc.component);
+    case EVENTS: return has(c, ompi_event_type_get(i)->desc.framework, ompi_event_type_get(i)->desc.component);
+    default: return table.list[i].parent == category;
+    }
+}
 
 /* Store the first `len` members of a kind; how many there are. */
 static int members(int category, member_kind_t kind, int len, int indices[])
 {
-    const category_t *c = &table.list[category];
-    const int all = CVARS == kind ? mca_base_var_count() : PVARS == kind ? ompi_pvar_count()
-        : table.count;
+    const int all = count_all(kind);
     int n = 0;
     for (int i = 0; i < all; i++) {
-        bool in;
-        if (CVARS == kind) {
-            in = has(c, mca_base_var_get(i)->desc->framework, mca_base_var_get(i)->desc->component);
-        } else if (PVARS == kind) {
-            in = has(c, ompi_pvar_get(i)->desc.framework, ompi_pvar_get(i)->desc.component);
-        } else {
-            in = table.list[i].parent == category;
-        }
+        const bool in = is_member(category, kind, i);
         if (in && n < len) {
             indices[n] = i;
         }
@@ -279,15 +297,12 @@ int ompi_mpi_t_category_get_num_events(int cat_index, int *num_events)
         return rc;
     }
     if (num_events) {
-        *num_events = 0;
+        *num_events = members(cat_index, EVENTS, 0, NULL);
     }
     return ompi_tool_leave(num_events ? MPI_SUCCESS : MPI_T_ERR_INVALID);
 }
 
 int ompi_mpi_t_category_get_events(int cat_index, int len, int indices[])
 {
-    (void) len;
-    (void) indices;
-    const int rc = enter(cat_index);
-    return MPI_SUCCESS == rc ? ompi_tool_leave(MPI_SUCCESS) : rc;
+    return get_members(cat_index, EVENTS, len, indices);
 }

@@ -86,8 +86,11 @@ int ompi_mpi_t_finalize(void)
     if (MPI_SUCCESS != rc) {
         return rc;
     }
-    if (0 == --uses) {
+    const bool last = 0 == --uses;
+    ompi_tool_leave(MPI_SUCCESS);
+    if (last) {
+        ompi_tool_events_end();
         opal_finalize();
     }
-    return ompi_tool_leave(MPI_SUCCESS);
+    return MPI_SUCCESS;
 }

@@ -4,6 +4,7 @@
 #define OMPI_MPI_TOOL_TOOL_H
 
 #include "ompi/mpi/c/bodies.h"
+#include "ompi/runtime/event.h"
 #include "ompi/runtime/pvar.h"
 #include "opal/mca/base/var.h"
 
@@ -20,9 +21,16 @@ void ompi_tool_put_text(const char *from, char *to, int *len);
 /* MPI_T_VERBOSITY_* of a level. */
 int ompi_tool_verbosity(mca_base_var_level_t level);
 
-/* ---- Enumerations: a parameter with named values, or the two values of a bool ---- */
+/* ---- Enumerations: a parameter with named values, the two values of a bool, or the elements of an
+ * event ---- */
 
 /* MPI_T_ENUM_NULL if the parameter has none. */
 MPI_T_enum ompi_tool_enum_of(const mca_base_var_t *var);
+MPI_T_enum ompi_tool_enum_of_event(const ompi_event_type_t *type);
+
+/* ---- Events ---- */
+
+/* The tools interface ends: nobody listens any more. The lock is not held. */
+void ompi_tool_events_end(void);
 
 #endif

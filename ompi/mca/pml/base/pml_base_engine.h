@@ -41,6 +41,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
+#include "ompi/mca/pml/base/pml_base_events.h"
 #include "ompi/mca/pml/base/pml_base_request.h"
 #include "ompi/mca/pml/base/pml_base_report.h"
 #include "ompi/mca/pml/base/pml_base_util.h"

@@ -288,7 +288,10 @@ static void engine_path_timeout(void *context)
                 atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_FAILED;
     if (lost) {
         static uint32_t losses;
-        peer->loss = peer->loss ? peer->loss : ++losses;
+        if (peer->loss == 0) {
+            peer->loss = ++losses;
+            mca_pml_base_event_of_link(MCA_PML_EVENT_PEER_LOST, peer, NULL);
+        }
         mca_pml_peer_set_state(peer, MCA_PML_PEER_FAILED);
         mca_pml_base_path_watch(peer, ENGINE_FAILED_US, engine_path_timeout);
     }

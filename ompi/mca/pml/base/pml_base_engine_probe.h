@@ -35,6 +35,7 @@ static mca_pml_message_t *engine_probe_find(ompi_communicator_t *comm, int src, 
         engine_probe_status(message, status);
         if (take) {
             mca_pml_match_remove_unexpected(&pc->match, found);
+            mca_pml_event_message(MCA_PML_EVENT_FETCHED, comm, message);
         }
     }
     mca_pml_comm_unlock(pc);

@@ -324,6 +324,7 @@ static void engine_add_unexpected(mca_pml_comm_t *pc, mca_pml_message_t *message
     if (mca_pml_match_add_unexpected(&pc->match, &message->match, src, tag) != OPAL_SUCCESS) {
         mca_pml_base_out_of_memory("an unexpected message");
     }
+    mca_pml_event_message(MCA_PML_EVENT_UNEXPECTED, pc->comm, message);
 }
 
 static uint32_t engine_parked_seq(const opal_list_item_t *i)
@@ -927,7 +928,9 @@ static inline void engine_recv_begin(mca_pml_recv_t *recv)
     }
     mca_pml_comm_unlock(pc);
     if (found) {
-        engine_deliver_message(recv, OPAL_CONTAINER_OF(found, mca_pml_message_t, match));
+        mca_pml_message_t *message = OPAL_CONTAINER_OF(found, mca_pml_message_t, match);
+        mca_pml_event_message(MCA_PML_EVENT_FETCHED, pc->comm, message);
+        engine_deliver_message(recv, message);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ompi/mca/btl/base/btl_base.h"
+#include "ompi/mca/pml/base/pml_base_events.h"
 #include "ompi/mca/pml/base/pml_base_report.h"
 #include "ompi/mca/pml/base/pml_base_request.h"
 #include "ompi/mca/pml/base/pml_base_util.h"
@@ -66,6 +67,7 @@ int mca_pml_base_register_params(void)
         .help = "How long sends wait for a link to come back when none leads to a peer", .def.i = 10, .min = 0,
         .max = 86400, .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP};
     rc = rc ? rc : mca_base_var_register(&timeout, &mca_pml_base_params.path_timeout);
+    rc = rc ? rc : mca_pml_base_events_register();
     rc = rc ? rc : mca_pml_base_report_register_params();
     return rc ? rc : mca_pml_base_trace_register_params();
 }
@@ -214,7 +216,10 @@ static void set_why(mca_pml_link_t *link, const char *why)
 
 void mca_pml_base_link_down(mca_pml_peer_t *peer, mca_pml_link_t *link, const char *why)
 {
-    link->failures += link->up;
+    if (link->up) {
+        link->failures++;
+        mca_pml_base_event_of_link(MCA_PML_EVENT_LINK_DOWN, peer, link);
+    }
     link->up = link->blocked = link->suspect = false;
     set_why(link, why);
     mca_pml_base_peer_relist(peer);
@@ -228,6 +233,7 @@ void mca_pml_base_link_up(mca_pml_peer_t *peer, mca_pml_link_t *link)
         size_t outstanding = link->flow.outstanding;
         link->up = true;
         link->recoveries++;
+        mca_pml_base_event_of_link(MCA_PML_EVENT_LINK_UP, peer, link);
         mca_pml_flow_init(&link->flow, &link->module->limits, mca_pml_base_frag_room,
                           !mca_pml_base_params.adapt, mca_pml_base_params.adapt ? 0.1 : 1);
         link->flow.outstanding = outstanding;
@@ -566,6 +572,7 @@ void mca_pml_base_peers_fini(void)
     opal_list_item_t *i;
     opal_timer_del(watch.timer);
     watch.timer = NULL;
+    ompi_event_flush();
     mca_pml_base_trace_end();
     mca_pml_base_pvars_close();
     while ((i = opal_list_pop(&mca_pml_base_peers))) {

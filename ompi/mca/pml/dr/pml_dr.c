@@ -181,6 +181,12 @@ static int dr_query(int *out)
     return MCA_SUCCESS;
 }
 
+static int dr_register(const mca_base_services_t *services)
+{
+    int rc = dr_params_register(services);
+    return rc == MCA_SUCCESS ? dr_control_register() : rc;
+}
+
 static int dr_init(mca_pml_t *pml)
 {
     dr_params_derive();
@@ -230,6 +236,6 @@ const mca_base_component_t mca_pml_dr_component = {
     .contract_minor = MCA_PML_CONTRACT_MINOR,
     .name = "dr",
     .version = {1, 0, 0},
-    .register_params = dr_params_register,
+    .register_params = dr_register,
     .ops = &dr_ops,
 };

@@ -5,19 +5,36 @@
 #include "ompi/mca/pml/dr/pml_dr_again.h"
 #include "ompi/mca/pml/dr/pml_dr_due.h"
 #include "ompi/mca/pml/dr/pml_dr_paths.h"
+#include "ompi/runtime/event.h"
 
 _Atomic uint64_t dr_damaged;
+static ompi_event_type_t *damage_event;
+
+int dr_control_register(void)
+{
+    static const ompi_event_desc_t desc = {
+        .framework = "pml", .component = "dr", .name = "damaged_fragment", .level = MCA_VAR_LEVEL_USER,
+        .help = "A fragment came damaged; it will be sent again", .values = {"rank of the peer in its job", "bytes"}};
+    return ompi_event_register(&desc, &damage_event);
+}
+
+void dr_note_damage(const mca_pml_peer_t *peer, size_t bytes)
+{
+    const int64_t values[] = {peer->proc->rank, (int64_t) bytes};
+    atomic_fetch_add_explicit(&dr_damaged, 1, memory_order_relaxed);
+    ompi_event_raise(damage_event, values);
+}
 
 void dr_on_damaged_header(dr_peer_t *d, const mca_btl_arrival_t *arrival)
 {
-    atomic_fetch_add_explicit(&dr_damaged, 1, memory_order_relaxed);
+    dr_note_damage(d->peer, arrival->len);
     mca_base_log("pml", "dr", MCA_LOG_DEBUG, "rank %u: %zu bytes over %s with a damaged header", d->peer->proc->rank,
                  arrival->len, arrival->module->name);
 }
 
 void dr_on_damaged_payload(dr_peer_t *d, const mca_btl_arrival_t *arrival, uint64_t seq, uint32_t span)
 {
-    atomic_fetch_add_explicit(&dr_damaged, 1, memory_order_relaxed);
+    dr_note_damage(d->peer, arrival->len);
     mca_base_log("pml", "dr", MCA_LOG_DEBUG, "rank %u: [%" PRIu64 ", +%u) came damaged over %s", d->peer->proc->rank,
                  seq, span, arrival->module->name);
     mca_pml_peer_lock(d->peer);

@@ -81,7 +81,9 @@ static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arriva
         if (verdict == DR_REPEAT) {
             dr_urgent(d);
         }
-        atomic_fetch_add_explicit(&dr_damaged, !good, memory_order_relaxed); /* nobody misses it; it counts */
+        if (!good) {
+            dr_note_damage(d->peer, arrival->len); /* nobody misses it; it counts */
+        }
         return false;
     }
     if (OPAL_UNLIKELY(!good)) {
@@ -140,7 +142,7 @@ static uint32_t policy_sum(const mca_pml_peer_t *peer, bool incoming, const void
 
 static OPAL_COLD void policy_spoilt(mca_pml_peer_t *peer, const mca_pml_link_t *link, size_t len)
 {
-    atomic_fetch_add_explicit(&dr_damaged, 1, memory_order_relaxed);
+    dr_note_damage(peer, len);
     mca_base_log("pml", "dr", MCA_LOG_DEBUG, "rank %u: %zu bytes fetched over %s are not what was sent",
                  peer->proc->rank, len, link->module->name);
 }
