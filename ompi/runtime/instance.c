@@ -113,6 +113,7 @@ static const struct {
     {"collectives", mca_coll_base_open, mca_coll_base_close},
     {"communicators", ompi_comm_init, ompi_comm_finalize},
     {"the publication of addresses", ompi_rte_commit, NULL},
+    {"the exchange of addresses", ompi_rte_begin, NULL},
     {"the watch over other processes", watch_procs, NULL},
     {"parameters", check_parameters, NULL},
     {"traffic", NULL, quiesce},

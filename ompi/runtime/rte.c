@@ -821,7 +821,12 @@ int ompi_rte_commit(void)
                        PMIx_Error_string(prc));
         return OPAL_ERROR;
     }
-    return start_fence(collect_cards, start_done, &start);
+    return OPAL_SUCCESS;
+}
+
+int ompi_rte_begin(void)
+{
+    return ompi_rte.singleton ? OPAL_SUCCESS : start_fence(collect_cards, start_done, &start);
 }
 
 /* ---- Processes that are lost ---- */

@@ -57,9 +57,11 @@ typedef struct ompi_rte_id {
 } ompi_rte_id_t;
 int ompi_rte_part(const ompi_rte_id_t *ids, size_t count);
 
-/* Publish this process's value under a key; to be followed by ompi_rte_commit(). */
+/* Publish this process's value under a key; to be followed by ompi_rte_commit(). Others find what was committed before
+ * a fence, of which ompi_rte_begin() starts the first, once and in the background: look-ups and fences wait for it. */
 int ompi_rte_put(const char *key, const void *data, size_t len);
 int ompi_rte_commit(void);
+int ompi_rte_begin(void);
 
 /* Look up what a process published: of this job (nspace NULL), or of another one that has been met.
  * fn runs from progress (or from inside the call, if the answer is known), with status OPAL_SUCCESS
