@@ -47,7 +47,7 @@ static int shm_register_params(const mca_base_services_t *services)
          &mca_btl_shm_params.piece},
         {{.name = "eager_limit", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
           .help = "Longest message sent before its receiver is known, header included",
-          .def.size = (8 << 10) + MCA_BTL_HEADER_MAX, .min = 256, .max = 8 << 20},
+          .def.size = (32 << 10) + MCA_BTL_HEADER_MAX, .min = 256, .max = 8 << 20},
          &mca_btl_shm_params.eager_limit},
         {{.name = "exclusivity", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_DEVELOPER,
           .help = "Preference over other links to the same peer", .def.i = 500, .min = 0, .max = 65536},

@@ -16,58 +16,21 @@
  * Part of pml_base_engine.h.
  */
 
-/*
- * Fetch, or have it sent in pieces? On a link where that is not known beforehand (limits.get_try) both are
- * measured on the first messages of each size class, and the slower one again now and then.
- */
-enum { ENGINE_TRIALS = 4, ENGINE_RETRY = 1024, ENGINE_RETRY_CLOSE = 64, ENGINE_RETRY_FIRST = 8 };
-
-static mca_pml_pace_t *engine_pace(mca_pml_link_t *link, size_t bytes)
-{
-    int class = bytes < 4096 ? 0 : 63 - __builtin_clzll(bytes) - 12;
-    return &link->paces[class < MCA_PML_PACES ? class : MCA_PML_PACES - 1];
-}
-
-/* The best of the trials, whose buffers may be new to the system; then a moving average, in which a stall of the other side
- * counts for little, as it says nothing of the link. */
-static void engine_note_pace(float *average, uint16_t *count, uint64_t ns, size_t bytes)
-{
-    float pace = (float) ns / (float) bytes;
-    if (*count == 0 || pace < *average / 2 || (*count < ENGINE_TRIALS && pace < *average)) {
-        *average = pace;
-    } else if (*count >= ENGINE_TRIALS) {
-        *average += ((pace < 2 * *average ? pace : 2 * *average) - *average) / 8;
-    }
-    *count += *count < UINT16_MAX;
-}
-
-/* Is it time to try the slower one again? Soon after the trials, then more and more rarely; more often if both are close, as
- * a try costs little then. */
-static bool engine_tries_again(mca_pml_pace_t *pace)
-{
-    float ratio = pace->fetch_ns / pace->frags_ns;
-    bool close = ratio > 0.6f && ratio < 1.7f;
-    uint32_t n = ++pace->chosen;
-    return n % (close ? ENGINE_RETRY_CLOSE : ENGINE_RETRY) == 0 || (n >= ENGINE_RETRY_FIRST && (n & (n - 1)) == 0);
-}
-
 static void engine_note_frags(const mca_pml_recv_t *recv)
 {
-    mca_pml_pace_t *pace = engine_pace(recv->timed, recv->expected);
-    engine_note_pace(&pace->frags_ns, &pace->frags, opal_now_ns() - recv->started_ns, recv->expected);
+    mca_pml_pace_note(recv->timed->pace, recv->expected, false, recv->started_ns, opal_now_ns());
 }
 
+/* Fetch, or have it sent in pieces? Where the link does not know (limits.get_try), by measurement. */
 static bool engine_prefers_fetch(mca_pml_link_t *link, size_t bytes)
 {
     if (bytes >= link->module->limits.get_min) {
         return true;
     }
-    mca_pml_pace_t *pace = engine_pace(link, bytes);
-    if (pace->fetches < ENGINE_TRIALS || pace->frags < ENGINE_TRIALS) {
-        return pace->fetches <= pace->frags;
+    if (OPAL_UNLIKELY(!link->pace) && !(link->pace = calloc(1, sizeof(*link->pace)))) {
+        return false;
     }
-    bool fetch = pace->fetch_ns * 0.85f < pace->frags_ns; /* one copy leaves more of the machine to others */
-    return engine_tries_again(pace) ? !fetch : fetch;
+    return mca_pml_pace_choose(link->pace, bytes);
 }
 
 /* The link over which the message is to be fetched from the sender's memory; NULL: fragments must come. */
@@ -79,7 +42,7 @@ static mca_pml_link_t *engine_choose_fetch(mca_pml_recv_t *recv, mca_pml_peer_t 
         link = NULL;
     }
     if (link && !engine_prefers_fetch(link, recv->expected)) {
-        recv->timed = link;
+        recv->timed = link->pace ? link : NULL;
         recv->started_ns = opal_now_ns();
         link = NULL;
     }
@@ -128,8 +91,9 @@ static void engine_fetched(mca_pml_fetch_t *fetch)
     mca_pml_peer_t *peer = recv->peer;
     mca_pml_hdr_fin_t fin = {.sreq = fetch->sreq, .bytes = htole64(fetch->len)};
     mca_pml_peer_lock(peer);
-    mca_pml_pace_t *pace = engine_pace(fetch->link, fetch->len);
-    engine_note_pace(&pace->fetch_ns, &pace->fetches, opal_now_ns() - fetch->started_ns, fetch->len);
+    if (fetch->link->pace) {
+        mca_pml_pace_note(fetch->link->pace, fetch->len, true, fetch->started_ns, opal_now_ns());
+    }
     engine_send_control(peer, &fin, sizeof(fin), MCA_PML_HDR_FIN);
     mca_pml_peer_unlock(peer);
     engine_fetch_free(fetch, fetch->len);
@@ -159,12 +123,10 @@ static int engine_fetch_get(mca_pml_fetch_t *fetch)
     fetch->desc.iov[0] = (struct iovec){fetch->recv->ptr + fetch->offset, len};
     int rc = link->module->ops->get(link->endpoint, &fetch->desc, fetch->address + fetch->offset, NULL);
     mca_pml_peer_lock(peer);
-    if (rc < 0) {
-        mca_pml_pace_t *pace = engine_pace(link, fetch->len);
-        pace->fetch_ns = 1e9f; /* don't try again soon */
-        pace->fetches = ENGINE_TRIALS;
-    } else {
+    if (rc >= 0) {
         engine_count(link, len);
+    } else if (link->pace) {
+        mca_pml_pace_failed(link->pace, fetch->len);
     }
     mca_pml_peer_unlock(peer);
     return rc;

@@ -580,6 +580,7 @@ void mca_pml_base_peers_fini(void)
         for (int l = 0; l < peer->link_count; l++) {
             peer->links[l].module->ops->del_peer(peer->links[l].module, peer->links[l].endpoint);
             free(peer->links[l].why);
+            free(peer->links[l].pace);
         }
         opal_timer_del(peer->path_timer);
         opal_timer_del(peer->bulk_timer);

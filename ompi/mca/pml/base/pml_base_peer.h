@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 #include "hawser/btl.h"
 #include "ompi/mca/btl/base/btl_base.h"
+#include "ompi/mca/pml/base/pml_base_pace.h"
 #include "ompi/mca/pml/base/pml_base_sched.h"
 #include "ompi/proc/proc.h"
 #include "opal/class/list.h"
@@ -36,15 +37,6 @@ typedef enum {
     MCA_PML_PEER_READY,
     MCA_PML_PEER_FAILED,  /* no link leads there; `why` says it */
 } mca_pml_peer_state_t;
-
-/* How long messages of about 2^(12 + i) bytes took over a link, either way; see pml_base_engine_recv.h. */
-typedef struct mca_pml_pace {
-    float fetch_ns, frags_ns;     /* per byte, moving averages */
-    uint16_t fetches, frags;      /* measured */
-    uint16_t chosen;
-} mca_pml_pace_t;
-
-enum { MCA_PML_PACES = 16 };
 
 typedef struct mca_pml_link {
     mca_btl_endpoint_t *endpoint;
@@ -63,7 +55,7 @@ typedef struct mca_pml_link {
     uint32_t failures, recoveries; /* went down, came up again */
     uint32_t resumes;             /* connections made again with nothing lost */
     char *why;                    /* it is down; or the last failure's reason */
-    mca_pml_pace_t paces[MCA_PML_PACES];
+    mca_pml_pace_t *pace;         /* fetch or fragments; NULL until the first message that may go either way */
 } mca_pml_link_t;
 
 typedef struct mca_pml_peer {

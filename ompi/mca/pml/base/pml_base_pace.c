@@ -1,0 +1,75 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Fetch or fragments: the slower way is tried again now and then; a few messages in a row, since fragments of a stream say
+ * something of it only when the message before went the same way. */
+#include "ompi/mca/pml/base/pml_base_pace.h"
+
+/* Messages that go either way at first; then, how often the slower way is tried again, and with how many: where both are close
+ * a trial costs little. Besides after 16, 64, 256, ... messages, as the first buffers may not have been typical. */
+enum { PACE_TRIALS = 4, PACE_RETRY = 4096, PACE_AGAIN = 1, PACE_RETRY_CLOSE = 256, PACE_AGAIN_CLOSE = 4, PACE_RETRY_FIRST = 16 };
+
+static mca_pml_pace_class_t *pace_class(mca_pml_pace_t *pace, size_t bytes)
+{
+    int class = bytes < 4096 ? 0 : 63 - __builtin_clzll(bytes) - 12;
+    return &pace->classes[class < MCA_PML_PACE_CLASSES ? class : MCA_PML_PACE_CLASSES - 1];
+}
+
+/* Messages that are to go the slower way now. */
+static uint16_t pace_trial(mca_pml_pace_class_t *class)
+{
+    float ratio = class->ns[1] / class->ns[0];
+    bool close = ratio > 0.6f && ratio < 1.7f;
+    uint32_t n = ++class->chosen;
+    bool power_of_4 = (n & (n - 1)) == 0 && (n & 0x55555555) != 0;
+    bool again = n % (close ? PACE_RETRY_CLOSE : PACE_RETRY) == 0 || (n >= PACE_RETRY_FIRST && power_of_4);
+    return again ? close ? PACE_AGAIN_CLOSE : PACE_AGAIN : 0;
+}
+
+bool mca_pml_pace_choose(mca_pml_pace_t *pace, size_t bytes)
+{
+    mca_pml_pace_class_t *class = pace_class(pace, bytes);
+    if (class->count[1] < PACE_TRIALS || class->count[0] < PACE_TRIALS) {
+        return class->count[1] < PACE_TRIALS;
+    }
+    bool fetch = class->ns[1] < class->ns[0];
+    if (class->trial == 0) {
+        class->trial = pace_trial(class);
+    }
+    if (class->trial == 0) {
+        return fetch;
+    }
+    class->trial--;
+    return !fetch;
+}
+
+/* The best of the trials, whose buffers may be new to the system; then a moving average, in which a stall of the other side
+ * counts for little, as it says nothing of the link. */
+static void pace_average(mca_pml_pace_class_t *class, bool fetched, float ns)
+{
+    float *average = &class->ns[fetched];
+    uint16_t *count = &class->count[fetched];
+    if (*count == 0 || ns < *average / 2 || (*count < PACE_TRIALS && ns < *average)) {
+        *average = ns;
+    } else if (*count >= PACE_TRIALS) {
+        *average += ((ns < 2 * *average ? ns : 2 * *average) - *average) / 8;
+    }
+    *count += *count < UINT16_MAX;
+}
+
+void mca_pml_pace_note(mca_pml_pace_t *pace, size_t bytes, bool fetched, uint64_t started_ns, uint64_t now_ns)
+{
+    bool overlapped = started_ns < pace->done_ns;
+    bool says_something = !overlapped || pace->done_fetched == fetched;
+    uint64_t from = overlapped ? pace->done_ns : started_ns;
+    pace->done_ns = now_ns;
+    pace->done_fetched = fetched;
+    if (says_something) {
+        pace_average(pace_class(pace, bytes), fetched, (float) (now_ns - from) / (float) bytes);
+    }
+}
+
+void mca_pml_pace_failed(mca_pml_pace_t *pace, size_t bytes)
+{
+    mca_pml_pace_class_t *class = pace_class(pace, bytes);
+    class->ns[1] = 1e9f;
+    class->count[1] = PACE_TRIALS;
+}

@@ -1,0 +1,44 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Whether long messages over a link are better fetched from the sender's memory or sent in fragments, for links where
+ * that is not known beforehand (limits.get_try): measured on the messages themselves, by size class.
+ *
+ * What is measured is the time that a message adds to those before it: from its start, or from the end of the message
+ * before if that was later, to its end. So one message at a time is judged by its duration, and a stream of overlapping
+ * ones by its rate: the fragments of one message are filled in while those of another are emptied, which a fetch is not.
+ *
+ * An object is one link's, of one peer; the caller serialises its use (the peer's lock).
+ */
+#ifndef MCA_PML_BASE_PACE_H
+#define MCA_PML_BASE_PACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct mca_pml_pace_class {
+    float ns[2];        /* per byte, moving averages; [1]: fetched */
+    uint16_t count[2];  /* measurements, up to UINT16_MAX */
+    uint16_t chosen;    /* messages since the first trials */
+    uint16_t trial;     /* messages that still go the slower way, to see whether it has become the faster one */
+} mca_pml_pace_class_t;
+
+enum { MCA_PML_PACE_CLASSES = 16 };
+
+/* All zero at first. */
+typedef struct mca_pml_pace {
+    uint64_t done_ns;   /* end of the last message, either way */
+    bool done_fetched;
+    mca_pml_pace_class_t classes[MCA_PML_PACE_CLASSES]; /* of messages of about 2^(12 + i) bytes */
+} mca_pml_pace_t;
+
+#pragma GCC visibility push(default)
+/* A message of so many bytes is about to start: fetch it? */
+bool mca_pml_pace_choose(mca_pml_pace_t *pace, size_t bytes);
+/* It has ended. `started_ns`, `now_ns`: of one monotonic clock. */
+void mca_pml_pace_note(mca_pml_pace_t *pace, size_t bytes, bool fetched, uint64_t started_ns, uint64_t now_ns);
+/* Fetching a message of that size failed: not again soon. */
+void mca_pml_pace_failed(mca_pml_pace_t *pace, size_t bytes);
+#pragma GCC visibility pop
+
+#endif

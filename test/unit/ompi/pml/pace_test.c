@@ -1,0 +1,115 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The choice between fetching and fragments, against a model of two processors that copy: a fetch occupies the receiver for
+ * as long as the copy takes; fragments occupy the sender, then the receiver, each for a part. */
+#include "ompi/mca/pml/base/pml_base_pace.h"
+
+#include "support/tap.h"
+
+/* ns per message; `trip`: there and back, before the first fragment comes. */
+typedef struct costs {
+    uint64_t fetch, fill, empty, trip;
+} costs_t;
+
+enum { BYTES = 65536, WINDOW = 64, MESSAGES = 8192 };
+
+static mca_pml_pace_t pace;
+static uint64_t now = 1000;
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* One message, alone. */
+static bool one(costs_t c)
+{
+    bool fetched = mca_pml_pace_choose(&pace, BYTES);
+    uint64_t started = now;
+    now += fetched ? c.fetch : c.trip + c.fill + c.empty;
+    mca_pml_pace_note(&pace, BYTES, fetched, started, now);
+    now += c.trip;
+    return fetched;
+}
+
+/* A window of messages that are announced at once. Fetched ones are done when they are chosen, the others when their fragments
+ * come in, which is after all announcements. Returns how many were fetched. */
+static int window(costs_t c)
+{
+    uint64_t started[WINDOW], filled = 0;
+    int waiting = 0;
+    for (int i = 0; i < WINDOW; i++) {
+        uint64_t start = now;
+        if (mca_pml_pace_choose(&pace, BYTES)) {
+            now += c.fetch;
+            mca_pml_pace_note(&pace, BYTES, true, start, now);
+        } else {
+            started[waiting++] = start;
+        }
+    }
+    for (int i = 0; i < waiting; i++) {
+        filled = later(filled, started[i] + c.trip) + c.fill;
+        now = later(now, filled) + c.empty;
+        mca_pml_pace_note(&pace, BYTES, false, started[i], now);
+    }
+    now += c.trip;
+    return WINDOW - waiting;
+}
+
+static int fetched_alone(costs_t c)
+{
+    int fetched = 0;
+    for (int i = 0; i < MESSAGES; i++) {
+        fetched += one(c);
+    }
+    return fetched;
+}
+
+static int fetched_in_windows(costs_t c)
+{
+    int fetched = 0;
+    for (int i = 0; i < MESSAGES / WINDOW; i++) {
+        fetched += window(c);
+    }
+    return fetched;
+}
+
+static void begin(void)
+{
+    pace = (mca_pml_pace_t){0};
+}
+
+int main(void)
+{
+    const int few = MESSAGES / 25, most = MESSAGES - few;
+    const costs_t slow_copy = {.fetch = 5000, .fill = 1100, .empty = 1200, .trip = 500};  /* fragments win both ways */
+    const costs_t fast_copy = {.fetch = 3000, .fill = 4000, .empty = 3500, .trip = 500};  /* fetching wins both ways */
+    const costs_t between = {.fetch = 3000, .fill = 2000, .empty = 2000, .trip = 500};    /* alone 3000 : 4500, else 3000 : 2000 */
+
+    tap_start(30);
+    begin();
+    TAP_OK(fetched_alone(slow_copy) <= few, "one by one: fragments where the system copies slowly");
+    begin();
+    TAP_OK(fetched_in_windows(slow_copy) <= few, "in windows: likewise");
+    begin();
+    TAP_OK(fetched_alone(fast_copy) >= most, "one by one: fetched where the system copies fast");
+    begin();
+    TAP_OK(fetched_in_windows(fast_copy) >= most, "in windows: likewise");
+    begin();
+    TAP_OK(fetched_alone(between) >= most, "one by one a fetch is judged by its duration");
+    TAP_OK(fetched_in_windows(between) <= MESSAGES / 4, "in windows then by the rate: the choice changes");
+    TAP_OK(fetched_alone(between) >= MESSAGES / 2, "and back again");
+
+    begin();
+    fetched_alone(fast_copy);
+    mca_pml_pace_failed(&pace, BYTES);
+    TAP_OK(fetched_alone((costs_t){.fetch = 1000000, .fill = 4000, .empty = 3500, .trip = 500}) <= few,
+           "a fetch that failed is not tried again soon");
+    TAP_OK(mca_pml_pace_choose(&pace, 4 * BYTES), "which says nothing of other sizes");
+
+    begin();
+    fetched_alone(fast_copy);
+    mca_pml_pace_note(&pace, BYTES, true, now, now + 1000000000);
+    now += 1000000000;
+    TAP_OK(fetched_alone(fast_copy) >= most, "a stall of the other side changes nothing");
+    return tap_end();
+}
