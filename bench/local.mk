@@ -24,6 +24,7 @@ EXTRA_DIST += \
     bench/src/memory.c \
     bench/src/mpi_support.h \
     bench/src/overlap.c \
+    bench/src/raw_checked.c \
     bench/src/raw_pmix.c \
     bench/src/raw_shm.c \
     bench/src/raw_support.h \

@@ -42,7 +42,8 @@ def throughput(name, link, title, *arguments, raw=()):
 SHM_RAW = (("two copies", "raw_shm", "ring", "ring", "us"), ("one copy", "raw_shm", "cma", "cma",
                                                               "us"))
 SHM_STREAM = (("two copies", "raw_shm", "ring", "stream", "gbs"),
-              ("memcpy", "raw_shm", "memcpy", "memcpy", "gbs"))
+              ("memcpy", "raw_shm", "memcpy", "memcpy", "gbs"),
+              *((f"summed, {way}", "raw_checked", way, "checked", "gbs") for way in ("ring", "cma", "both")))
 
 CHECKSUMS = tuple((mode, "checksum", mode, "checksum", "gbs") for mode in (
     "memcpy", "crc32c", "crc32c+copy", "avx512+after", "avx2", "avx2+copy", "3-way", "3-way+copy",

@@ -392,7 +392,7 @@ static bool send_word(unsigned who, word_t word, size_t payload)
     for (size_t i = 0; i < payload; i++) {
         k->bytes[sizeof(dr_prefix_t) + HEADER + i] = content(word.number, i);
     }
-    bool exact = !world.links[path].reliable;
+    bool exact = world.order % (world.links[path].reliable ? 16 : 4) == 0; /* not each is timed */
     dr_stream_send(end->stream, &k->record, (unsigned) path, (uint32_t) (HEADER + payload), sizeof(kept_t),
                    exact ? world.now : 0);
     seal(end, k, false);
