@@ -9,6 +9,7 @@
 #include <string.h>
 
 ompi_job_t ompi_job_own;
+_Atomic uint32_t ompi_procs_lost;
 
 /* Others, the last one first. Only added to, so that readers need no lock. */
 static _Atomic(ompi_job_t *) others;

@@ -23,7 +23,11 @@ typedef struct ompi_proc {
     uint32_t rank;             /* in its job */
     const struct ompi_job *job;
     _Atomic(void *) pml;       /* the PML's peer; NULL until talked to */
+    _Atomic bool lost;         /* it has ended without a farewell, says the launcher */
 } ompi_proc_t;
+
+/* How many have been lost so far: whoever waits for several processes looks at one word. */
+extern _Atomic uint32_t ompi_procs_lost;
 
 typedef struct ompi_job {
     struct ompi_job *next;     /* the one met before it */

@@ -64,6 +64,9 @@ static void proc_lost(const char *nspace, uint32_t rank)
 {
     ompi_proc_t *proc = ompi_proc_of_name((mca_btl_name_t) ompi_rte_hash(nspace) << 32 | rank);
     if (proc && proc != ompi_proc_self()) {
+        if (!atomic_exchange(&proc->lost, true)) {
+            atomic_fetch_add(&ompi_procs_lost, 1);
+        }
         mca_pml.lost(proc);
     }
 }

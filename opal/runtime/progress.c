@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "opal/mca/base/var.h"
+#include "opal/runtime/door.h"
 
 enum { POLLERS_MAX = 64, CLOCK_ROUNDS = 64, WAITER_SPINS = 2000 };
 
@@ -631,6 +632,7 @@ void opal_progress_finalize(void)
         free(pollers[--poller_count]);
     }
     active_count = 0;
+    opal_door_close();
     opal_event_del(doorbell);
     doorbell = NULL;
     opal_event_base_close();

@@ -35,6 +35,9 @@ EXTRA_DIST += mpi/matrix.sh mpi/matrix_threads.sh mpi/udp_loss.sh mpi/uct.sh sup
 check_PROGRAMS += mpi/coll
 mpi_coll_SOURCES = mpi/coll.c
 mpi_coll_LDADD = $(ompi_lib) -lpthread
+# Collectives through shared memory; the ways in which processes meet there in matrix.sh.
+check_PROGRAMS += mpi/coll_shm
+mpi_coll_shm_LDADD = $(ompi_lib) -lpthread
 # More than 2 GiB in a message.
 check_PROGRAMS += mpi/huge
 mpi_huge_SOURCES = mpi/huge.c

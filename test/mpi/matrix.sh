@@ -25,6 +25,13 @@ coll --mca btl shm,self
 coll --mca btl tcp,self
 coll --mca pml chaos --mca btl shm,tcp,self --mca pml_base_stripe all --mca pml_chaos_seed 4 --mca opal_progress_thread 1
 coll --mca pml dr --mca btl shm,tcp,self
+coll --mca coll ^shm
+coll --mca coll_shm_after 0 --mca coll_shm_meet direct
+coll --mca coll_shm_after 0 --mca coll_shm_block 256 --mca coll_shm_reduce_max 1g --mca coll_shm_bcast_max 1g
+coll_shm --mca coll_shm_after 0 --mca coll_shm_meet direct
+coll_shm --mca coll_shm_after 0 --mca coll_shm_meet tree --mca coll_shm_reduce_max 1g --mca btl tcp,self
+coll_shm:mixed-5 --mca coll ^shm
+coll_shm:threads-2 --mca coll_shm_after 0 --mca opal_progress_thread 1
 coll_requests:moves-5 --mca btl tcp,self
 coll_requests:reductions-5 --mca btl tcp,self
 coll_requests:inter-5 --mca btl tcp,self

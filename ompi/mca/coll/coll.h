@@ -3,6 +3,7 @@
  * The collectives contract. At the creation of a communicator every component is asked which operations it offers
  * on it and how gladly; each slot of the communicator's table is taken from the highest bidder. A component's state
  * for the communicator travels in the slot's `module`. Arguments are checked by the caller; MPI_IN_PLACE reaches the component.
+ * A component may hand single calls down to those that bid less: mca_coll_base_below(); all processes must then do so.
  * Counts and displacements of the v/w forms come as views (ompi_counts_t).
  */
 #ifndef OMPI_MCA_COLL_COLL_H
@@ -18,7 +19,7 @@
 #pragma GCC visibility push(default) /* components use these */
 
 #define MCA_COLL_CONTRACT_MAJOR 1
-#define MCA_COLL_CONTRACT_MINOR 1
+#define MCA_COLL_CONTRACT_MINOR 2
 
 #define MCA_COLL_ARGS ompi_communicator_t *comm, void *module
 /*
@@ -104,12 +105,15 @@ void mca_coll_base_close(void);
 /* Build or tear down comm->coll. Local calls. Every slot is filled, or it fails. */
 int mca_coll_base_comm_select(ompi_communicator_t *comm);
 void mca_coll_base_comm_unselect(ompi_communicator_t *comm);
+/* Once the communicator's table is built: what the slots would hold without the component that has `module`. Fills
+ * *below, which then may be used as long as the communicator lives. */
+void mca_coll_base_below(const ompi_communicator_t *comm, const void *module, mca_coll_table_t *below);
 
 /* Internal tags, one per operation, all negative; never matched by MPI_ANY_TAG. */
 enum {
     MCA_COLL_TAG_BARRIER = -10, MCA_COLL_TAG_BCAST = -11, MCA_COLL_TAG_REDUCE = -12, MCA_COLL_TAG_ALLREDUCE = -13,
     MCA_COLL_TAG_SCAN = -14, MCA_COLL_TAG_EXSCAN = -15, MCA_COLL_TAG_REDUCE_SCATTER = -16, MCA_COLL_TAG_GATHER = -17,
-    MCA_COLL_TAG_SCATTER = -18, MCA_COLL_TAG_ALLGATHER = -19, MCA_COLL_TAG_ALLTOALL = -20,
+    MCA_COLL_TAG_SCATTER = -18, MCA_COLL_TAG_ALLGATHER = -19, MCA_COLL_TAG_ALLTOALL = -20, MCA_COLL_TAG_SHM = -21,
     MCA_COLL_TAG_NONBLOCKING = -64, /* and downwards */
 };
 

@@ -17,11 +17,13 @@ mca_base_framework_t mca_coll_base_framework = {
     .static_components = mca_coll_static_components,
 };
 
-/* Modules that a communicator's table may call. */
+/* Modules that a communicator's table may call, and what they offered. */
 typedef struct used_module {
     struct used_module *next;
     const mca_coll_component_ops_t *ops;
     void *module;
+    int priority;
+    mca_coll_table_t offer;
 } used_module_t;
 
 /* A slot is {function, module}: the table is an array of them up to private_state. */
@@ -37,36 +39,46 @@ typedef struct bids {
     int priority[SLOTS];
 } bids_t;
 
-static void take_slots(mca_coll_table_t *table, mca_coll_table_t *offer, bids_t *bids, int priority, void *module)
+static void take_slots(mca_coll_table_t *table, bids_t *bids, const used_module_t *used)
 {
-    slot_t *to = (slot_t *) table, *from = (slot_t *) offer;
+    slot_t *to = (slot_t *) table;
+    const slot_t *from = (const slot_t *) &used->offer;
     for (size_t i = 0; i < SLOTS; i++) {
-        if (from[i].fn && (!to[i].fn || priority > bids->priority[i])) {
+        if (from[i].fn && (!to[i].fn || used->priority > bids->priority[i])) {
             to[i].fn = from[i].fn;
-            to[i].module = module;
-            bids->priority[i] = priority;
+            to[i].module = used->module;
+            bids->priority[i] = used->priority;
         }
     }
 }
 
 static int ask(const mca_coll_component_ops_t *ops, ompi_communicator_t *comm, mca_coll_table_t *table, bids_t *bids)
 {
-    mca_coll_table_t offer;
-    int priority = -1;
-    void *module = NULL;
-    memset(&offer, 0, sizeof(offer));
-    if (ops->comm_query(comm, &priority, &offer, &module) != MCA_SUCCESS || priority < 0) {
-        return OPAL_SUCCESS;
-    }
-    used_module_t *used = malloc(sizeof(*used));
+    used_module_t *used = calloc(1, sizeof(*used));
     if (!used) {
-        ops->comm_release(comm, module);
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
-    *used = (used_module_t){table->private_state, ops, module};
+    used->priority = -1;
+    if (ops->comm_query(comm, &used->priority, &used->offer, &used->module) != MCA_SUCCESS || used->priority < 0) {
+        free(used);
+        return OPAL_SUCCESS;
+    }
+    used->ops = ops;
+    used->next = table->private_state;
     table->private_state = used;
-    take_slots(table, &offer, bids, priority, module);
+    take_slots(table, bids, used);
     return OPAL_SUCCESS;
+}
+
+void mca_coll_base_below(const ompi_communicator_t *comm, const void *module, mca_coll_table_t *below)
+{
+    bids_t bids;
+    memset(below, 0, sizeof(*below));
+    for (const used_module_t *used = comm->coll->private_state; used; used = used->next) {
+        if (used->module != module) {
+            take_slots(below, &bids, used);
+        }
+    }
 }
 
 int mca_coll_base_comm_select(ompi_communicator_t *comm)
