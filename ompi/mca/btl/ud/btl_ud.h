@@ -25,6 +25,7 @@
 #include "hawser/btl.h"
 #include "ompi/mca/btl/ud/btl_ud_wire.h"
 #include "ompi/mca/common/verbs/common_verbs.h"
+#include "ompi/mca/common/verbs/common_verbs_pool.h"
 #include "opal/class/hash.h"
 #include "opal/class/list.h"
 #include "opal/include/opal/declspec.h"
@@ -32,29 +33,9 @@
 enum {
     BTL_UD_GRH = 40,            /* in front of each datagram that has come */
     BTL_UD_QPS_MAX = 16,
-    BTL_UD_CHUNK = 64,          /* receive buffers made at once */
-    BTL_UD_BATCH = 16,          /* completions of one look; receives posted at once */
+    BTL_UD_BATCH = 16,          /* completions of one look */
     BTL_UD_WHY_MAX = 160,
 };
-
-/* ---- Receive buffers ---- */
-
-typedef struct btl_ud_rbuf {
-    struct btl_ud_rbuf *next;   /* to be posted */
-    struct btl_ud_chunk *chunk;
-    _Atomic uint32_t refs;      /* the arrival, and who keeps it; 0: posted, or at home */
-    uint8_t *data;              /* GRH, header, data */
-} btl_ud_rbuf_t;
-
-typedef struct btl_ud_chunk {
-    opal_list_item_t item;
-    struct btl_ud_module *module;
-    struct ibv_mr *mr;
-    uint8_t *memory;
-    unsigned home;              /* buffers back; all of them: it can go */
-    bool retiring;              /* what comes back is not posted again */
-    btl_ud_rbuf_t rbuf[BTL_UD_CHUNK];
-} btl_ud_chunk_t;
 
 /* ---- Modules and endpoints ---- */
 
@@ -76,17 +57,11 @@ typedef struct btl_ud_module {
     btl_ud_qp_t qp[BTL_UD_QPS_MAX]; /* the first one receives */
     unsigned qps, next_qp;
     uint32_t inline_max;
-    size_t datagram, stride;    /* the largest one, header included; bytes from buffer to buffer */
+    size_t datagram, stride;    /* the largest one, header included; bytes from entry to entry */
     bool closed, port_down;
-    pthread_mutex_t lock;       /* of the queue pairs, the free buffers and the table */
+    pthread_mutex_t lock;       /* of the queue pairs and the table */
 
-    _Atomic uint32_t posted;    /* receives */
-    uint32_t buffers;           /* that there are, those retiring not counted */
-    uint32_t lowest;            /* posted receives, since the last look at the pool */
-    opal_list_t chunks;
-    btl_ud_rbuf_t *idle;        /* to be posted again; under the lock */
-    unsigned idle_count;
-
+    common_verbs_pool_t pool;   /* of receive buffers: GRH, header, data */
     _Atomic uint16_t room;      /* granted to each peer now */
     uint32_t round;             /* of counting who sends */
     uint64_t round_ns;
@@ -203,16 +178,6 @@ void btl_ud_qp_repair(btl_ud_module_t *module, btl_ud_qp_t *qp);
 /* A look makes the next completion ring. */
 void btl_ud_module_arm(btl_ud_module_t *module);
 
-/* btl_ud_pool.c: receive buffers */
-bool btl_ud_pool_grow(btl_ud_module_t *module, uint32_t wanted);
-/* A datagram has been dealt with. */
-void btl_ud_rbuf_unref(btl_ud_rbuf_t *rbuf);
-/* Post what is back; `all`: also a few. */
-void btl_ud_pool_post(btl_ud_module_t *module, bool all);
-/* From time to time: surplus goes. */
-void btl_ud_pool_look(btl_ud_module_t *module);
-void btl_ud_pool_end(btl_ud_module_t *module);
-
 /* btl_ud_endpoint.c */
 extern const mca_btl_module_ops_t btl_ud_ops;
 mca_btl_endpoint_t *btl_ud_endpoint_find(btl_ud_module_t *module, mca_btl_name_t name);
@@ -247,6 +212,8 @@ int btl_ud_send_poll(btl_ud_module_t *module);
 /* btl_ud_recv.c */
 int btl_ud_receive(btl_ud_module_t *module);
 void btl_ud_grant(btl_ud_module_t *module, unsigned senders);
+/* From time to time: surplus buffers go. */
+void btl_ud_look(btl_ud_module_t *module);
 int btl_ud_keep(mca_btl_arrival_t *arrival);
 void btl_ud_release(mca_btl_arrival_t *arrival);
 

@@ -111,8 +111,7 @@ static OPAL_COLD void look_at_pools(btl_ud_component_t *c)
     if (now - c->pool_ns >= POOL_NS) {
         c->pool_ns = now;
         for (size_t i = 0; i < c->module_count; i++) {
-            btl_ud_pool_post(&c->modules[i], true);
-            btl_ud_pool_look(&c->modules[i]);
+            btl_ud_look(&c->modules[i]);
         }
     }
 }
@@ -154,7 +153,7 @@ static void poller_arm(void *context)
 {
     btl_ud_component_t *c = context;
     for (size_t i = 0; i < c->module_count; i++) {
-        btl_ud_pool_post(&c->modules[i], true);
+        common_verbs_pool_post(&c->modules[i].pool, true);
         btl_ud_module_arm(&c->modules[i]);
     }
 }

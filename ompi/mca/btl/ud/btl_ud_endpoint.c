@@ -137,7 +137,7 @@ void btl_ud_endpoint_free(mca_btl_endpoint_t *ep)
     opal_list_remove(&ep->care_item);
     opal_list_remove(&ep->full_item);
     if (ep->ah) {
-        ibv_destroy_ah(ep->ah);
+        common_verbs_lib.destroy_ah(ep->ah);
     }
     pthread_mutex_destroy(&ep->lock);
     free(ep);
@@ -154,7 +154,7 @@ static void finalize(mca_btl_module_t *super)
         del_peer(super, ep);
         cursor = 0;
     }
-    BTL_UD_LOG(MCA_LOG_DEBUG, "%s: ends; %u receive buffers, %llu datagrams were nobody's", super->name, m->buffers,
+    BTL_UD_LOG(MCA_LOG_DEBUG, "%s: ends; %u receive buffers, %llu datagrams were nobody's", super->name, m->pool.buffers,
                (unsigned long long) m->strangers);
     if (--mca_btl_ud.modules_open == 0) {
         btl_ud_component_end();
@@ -268,8 +268,8 @@ static void timer_set(uint64_t when_ns)
 static void make_handle(mca_btl_endpoint_t *ep)
 {
     struct ibv_ah_attr attr;
-    common_verbs_route(ep->module->port, &ep->addr, &attr);
-    struct ibv_ah *ah = ibv_create_ah(ep->module->port->device->pd, &attr);
+    common_verbs_route(ep->module->port, &ep->addr, (uint32_t) (ep->name ^ mca_btl_ud.services->job->self), &attr);
+    struct ibv_ah *ah = common_verbs_lib.create_ah(ep->module->port->device->pd, &attr);
     if (!ah) {
         BTL_UD_LOG(MCA_LOG_DEBUG, "%s: rank %u: no way to its address yet", ep->module->super.name,
                    (uint32_t) ep->name);

@@ -15,23 +15,25 @@ enum { PAGE = 4096, ALIGN = 64 };
 static int qp_ready(btl_ud_module_t *m, struct ibv_qp *qp)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = m->port->number, .qkey = mca_btl_ud.qkey};
-    if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) != 0) {
+    if (common_verbs_lib.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) != 0) {
         return MCA_ERR_NOT_AVAILABLE;
     }
     attr.qp_state = IBV_QPS_RTR;
-    if (ibv_modify_qp(qp, &attr, IBV_QP_STATE) != 0) {
+    if (common_verbs_lib.modify_qp(qp, &attr, IBV_QP_STATE) != 0) {
         return MCA_ERR_NOT_AVAILABLE;
     }
     attr.qp_state = IBV_QPS_RTS;
     attr.sq_psn = 0;
-    return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0 ? MCA_SUCCESS : MCA_ERR_NOT_AVAILABLE;
+    return common_verbs_lib.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0 ? MCA_SUCCESS
+                                                                                   : MCA_ERR_NOT_AVAILABLE;
 }
 
 void btl_ud_qp_repair(btl_ud_module_t *m, btl_ud_qp_t *q)
 {
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_SQE};
     (void) m;
-    ibv_modify_qp(q->qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE); /* if it was no error of the sending half: no harm */
+    /* If it was no error of the sending half: no harm. */
+    common_verbs_lib.modify_qp(q->qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE);
 }
 
 static int qp_open(btl_ud_module_t *m, btl_ud_qp_t *q, bool receives)
@@ -42,27 +44,27 @@ static int qp_open(btl_ud_module_t *m, btl_ud_qp_t *q, bool receives)
         .send_cq = m->send_cq, .recv_cq = m->recv_cq, .qp_type = IBV_QPT_UD,
         .cap = {.max_send_wr = (uint32_t) p->send_depth, .max_recv_wr = receives ? (uint32_t) p->recv_max : 1,
                 .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = (uint32_t) p->inline_max}};
-    q->qp = ibv_create_qp(m->port->device->pd, &attr);
+    q->qp = common_verbs_lib.create_qp(m->port->device->pd, &attr);
     if (!q->qp && attr.cap.max_inline_data > 0) {
         attr.cap.max_inline_data = 0;
-        q->qp = ibv_create_qp(m->port->device->pd, &attr);
+        q->qp = common_verbs_lib.create_qp(m->port->device->pd, &attr);
     }
     if (!q->qp) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
     m->inline_max = attr.cap.max_inline_data < m->inline_max ? attr.cap.max_inline_data : m->inline_max;
     q->memory = aligned_alloc(PAGE, bytes);
-    q->mr = q->memory ? ibv_reg_mr(m->port->device->pd, q->memory, bytes, IBV_ACCESS_LOCAL_WRITE) : NULL;
+    q->mr = q->memory ? common_verbs_lib.reg_mr(m->port->device->pd, q->memory, bytes, IBV_ACCESS_LOCAL_WRITE) : NULL;
     return q->mr ? qp_ready(m, q->qp) : MCA_ERR_OUT_OF_RESOURCE;
 }
 
 static void qp_close(btl_ud_qp_t *q)
 {
     if (q->qp) {
-        ibv_destroy_qp(q->qp);
+        common_verbs_lib.destroy_qp(q->qp);
     }
     if (q->mr) {
-        ibv_dereg_mr(q->mr);
+        common_verbs_lib.dereg_mr(q->mr);
     }
     free(q->memory);
     *q = (btl_ud_qp_t){.qp = NULL};
@@ -83,8 +85,8 @@ static void channel_ready(int fd, unsigned what, void *context)
     void *cq_context;
     (void) fd;
     (void) what;
-    while (ibv_get_cq_event(m->channel, &cq, &cq_context) == 0) {
-        ibv_ack_cq_events(cq, 1);
+    while (common_verbs_lib.get_cq_event(m->channel, &cq, &cq_context) == 0) {
+        common_verbs_lib.ack_cq_events(cq, 1);
     }
     btl_ud_heat();
     if (btl_ud_receive(m) + btl_ud_send_poll(m) == 0) {
@@ -96,12 +98,12 @@ static int queues_open(btl_ud_module_t *m)
 {
     const btl_ud_params_t *p = &mca_btl_ud.params;
     struct ibv_context *context = m->port->device->context;
-    m->channel = ibv_create_comp_channel(context);
+    m->channel = common_verbs_lib.create_comp_channel(context);
     if (!m->channel || fcntl(m->channel->fd, F_SETFL, fcntl(m->channel->fd, F_GETFL) | O_NONBLOCK) != 0) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
-    m->recv_cq = ibv_create_cq(context, (int) p->recv_max + 1, NULL, m->channel, 0);
-    m->send_cq = ibv_create_cq(context, (int) (p->qps * p->send_depth) + 1, NULL, m->channel, 0);
+    m->recv_cq = common_verbs_lib.create_cq(context, (int) p->recv_max + 1, NULL, m->channel, 0);
+    m->send_cq = common_verbs_lib.create_cq(context, (int) (p->qps * p->send_depth) + 1, NULL, m->channel, 0);
     if (!m->recv_cq || !m->send_cq) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
@@ -142,7 +144,6 @@ int btl_ud_module_open(btl_ud_module_t *m, unsigned index)
     m->stride = (BTL_UD_GRH + m->datagram + ALIGN - 1) / ALIGN * ALIGN;
     m->inline_max = (uint32_t) p->inline_max;
     pthread_mutex_init(&m->lock, NULL);
-    opal_list_init(&m->chunks);
     opal_list_init(&m->full);
     int rc = queues_open(m);
     for (; rc == MCA_SUCCESS && m->qps < p->qps; m->qps++) {
@@ -158,13 +159,16 @@ int btl_ud_module_open(btl_ud_module_t *m, unsigned index)
     limits(m, &m->super.limits);
     m->port->addr.qpn = m->qp[0].qp->qp_num;
     m->round = 1;
-    if (!btl_ud_pool_grow(m, (uint32_t) p->recv_num)) {
+    common_verbs_pool_init(&m->pool, m->port->device->pd, mca_btl_ud.threads, (uint32_t) (BTL_UD_GRH + m->datagram),
+                           (uint32_t) p->recv_max);
+    m->pool.qp = m->qp[0].qp;
+    if (!common_verbs_pool_grow(&m->pool, (uint32_t) p->recv_num)) {
         mca_btl_ud.services->rejected(m->super.name, "no memory can be registered for its receives; is the limit of "
                                                      "locked memory (ulimit -l) too small?");
         return MCA_ERR_OUT_OF_RESOURCE;
     }
     btl_ud_grant(m, 1);
-    m->lowest = m->buffers;
+    m->pool.lowest = m->pool.buffers;
     btl_ud_module_arm(m);
     return MCA_SUCCESS;
 }
@@ -178,16 +182,16 @@ void btl_ud_module_close(btl_ud_module_t *m)
         qp_close(&m->qp[i]);
     }
     if (m->send_cq) {
-        ibv_destroy_cq(m->send_cq);
+        common_verbs_lib.destroy_cq(m->send_cq);
     }
     if (m->recv_cq) {
-        ibv_destroy_cq(m->recv_cq);
+        common_verbs_lib.destroy_cq(m->recv_cq);
     }
     if (m->channel) {
-        ibv_destroy_comp_channel(m->channel);
+        common_verbs_lib.destroy_comp_channel(m->channel);
     }
     if (m->port) {
-        btl_ud_pool_end(m);
+        common_verbs_pool_fini(&m->pool);
         opal_hash_free(&m->peers);
         pthread_mutex_destroy(&m->lock);
     }

@@ -17,17 +17,17 @@ enum {
 
 int btl_ud_keep(mca_btl_arrival_t *arrival)
 {
-    btl_ud_rbuf_t *rbuf = (btl_ud_rbuf_t *) (uintptr_t) arrival->token[0];
-    btl_ud_module_t *m = rbuf->chunk->module;
+    common_verbs_buffer_t *rbuf = (common_verbs_buffer_t *) (uintptr_t) arrival->token[0];
+    common_verbs_pool_t *p = rbuf->chunk->pool;
     /* Kept buffers receive nothing: half of them at most. */
-    bool held = arrival->len >= KEEP_COPY && atomic_load_explicit(&m->posted, memory_order_relaxed) > m->buffers / 2;
+    bool held = arrival->len >= KEEP_COPY && atomic_load_explicit(&p->posted, memory_order_relaxed) > p->buffers / 2;
     return mca_btl_base_keep(arrival, held ? &rbuf->refs : NULL);
 }
 
 void btl_ud_release(mca_btl_arrival_t *arrival)
 {
     if (!mca_btl_base_release(arrival)) {
-        btl_ud_rbuf_unref((btl_ud_rbuf_t *) (uintptr_t) arrival->token[0]);
+        common_verbs_buffer_unref((common_verbs_buffer_t *) (uintptr_t) arrival->token[0]);
     }
 }
 
@@ -37,12 +37,20 @@ void btl_ud_grant(btl_ud_module_t *m, unsigned senders)
 {
     uint32_t most = (uint32_t) mca_btl_ud.params.window;
     uint32_t n = senders > 0 ? senders : 1;
-    if (n * most > m->buffers && m->buffers < (uint32_t) mca_btl_ud.params.recv_max) {
-        btl_ud_pool_grow(m, n * most);
+    if (n * most > m->pool.buffers && m->pool.buffers < m->pool.max) {
+        common_verbs_pool_grow(&m->pool, n * most);
     }
-    uint32_t room = m->buffers / n;
+    uint32_t room = m->pool.buffers / n;
     room = room < most ? room : most;
     atomic_store_explicit(&m->room, (uint16_t) (room > ROOM_MIN ? room : ROOM_MIN), memory_order_relaxed);
+}
+
+void btl_ud_look(btl_ud_module_t *m)
+{
+    uint32_t senders = m->senders > m->senders_before ? m->senders : m->senders_before;
+    uint32_t least = senders * (uint32_t) mca_btl_ud.params.window + 1, quiet = (uint32_t) mca_btl_ud.params.recv_num;
+    common_verbs_pool_post(&m->pool, true);
+    common_verbs_pool_look(&m->pool, least > quiet ? least : quiet);
 }
 
 static void report(mca_btl_endpoint_t *ep)
@@ -129,7 +137,7 @@ static bool epoch_check(mca_btl_endpoint_t *ep, const btl_ud_header_t *h)
     return true;
 }
 
-static void data_arrived(mca_btl_endpoint_t *ep, const btl_ud_header_t *h, btl_ud_rbuf_t *rbuf)
+static void data_arrived(mca_btl_endpoint_t *ep, const btl_ud_header_t *h, common_verbs_buffer_t *rbuf)
 {
     btl_ud_module_t *m = ep->module;
     if (!btl_ud_seen_add(&ep->numbers, h->at)) {
@@ -145,7 +153,7 @@ static void data_arrived(mca_btl_endpoint_t *ep, const btl_ud_header_t *h, btl_u
     m->super.upcalls->arrive(ep->cookie, &arrival);
 }
 
-static void datagram_arrived(btl_ud_module_t *m, btl_ud_rbuf_t *rbuf, const struct ibv_wc *wc)
+static void datagram_arrived(btl_ud_module_t *m, common_verbs_buffer_t *rbuf, const struct ibv_wc *wc)
 {
     const uint8_t *datagram = rbuf->data + BTL_UD_GRH;
     size_t len = wc->byte_len - BTL_UD_GRH;
@@ -202,20 +210,13 @@ int btl_ud_receive(btl_ud_module_t *m)
     if (OPAL_LIKELY(n <= 0)) {
         return 0;
     }
-    uint32_t posted = atomic_fetch_sub_explicit(&m->posted, (uint32_t) n, memory_order_relaxed) - (uint32_t) n;
-    m->lowest = posted < m->lowest ? posted : m->lowest;
     for (int i = 0; i < n; i++) {
-        btl_ud_rbuf_t *rbuf = (btl_ud_rbuf_t *) (uintptr_t) wc[i].wr_id;
-        atomic_store_explicit(&rbuf->refs, 1, memory_order_relaxed);
+        common_verbs_buffer_t *rbuf = common_verbs_pool_filled(&m->pool, wc[i].wr_id);
         if (OPAL_LIKELY(wc[i].status == IBV_WC_SUCCESS && !m->closed)) {
             datagram_arrived(m, rbuf, &wc[i]);
         }
-        btl_ud_rbuf_unref(rbuf);
+        common_verbs_buffer_unref(rbuf);
     }
-    btl_ud_pool_post(m, m->idle_count > m->buffers / 4);
-    if (OPAL_UNLIKELY(posted < m->buffers / 4)) {
-        btl_ud_pool_post(m, true);
-        btl_ud_pool_grow(m, m->buffers + BTL_UD_CHUNK);
-    }
+    common_verbs_pool_refill(&m->pool);
     return n;
 }

@@ -25,7 +25,8 @@ static int poll_locked(btl_ud_module_t *m)
             q->freed = freed;
         }
         if (OPAL_UNLIKELY(wc[i].status != IBV_WC_SUCCESS)) {
-            BTL_UD_LOG(MCA_LOG_DEBUG, "%s: a send failed: %s", m->super.name, ibv_wc_status_str(wc[i].status));
+            BTL_UD_LOG(MCA_LOG_DEBUG, "%s: a send failed: %s", m->super.name,
+                       common_verbs_lib.wc_status_str(wc[i].status));
             if (q->freed == q->posted) {
                 btl_ud_qp_repair(m, q);
             }

@@ -12,8 +12,8 @@
 #ifndef COMMON_VERBS_H
 #define COMMON_VERBS_H
 
-#include <infiniband/verbs.h>
 #include "hawser/btl.h"
+#include "ompi/mca/common/verbs/common_verbs_lib.h"
 
 enum {
     COMMON_VERBS_PORTS_MAX = 16,
@@ -29,6 +29,7 @@ typedef struct common_verbs_addr {
     uint16_t lid;          /* 0: Ethernet */
     uint8_t prefix;        /* bits of the GID that are the subnet's; 0: not known */
     uint8_t mtu;           /* enum ibv_mtu */
+    uint8_t lmc;           /* InfiniBand: the port has 2^lmc addresses from lid on, each another path */
     uint32_t qpn;          /* the queue pair that others write to first; the component's */
 } common_verbs_addr_t;
 
@@ -59,10 +60,14 @@ typedef struct common_verbs_card {
 /* A port has gone down or come up, or (`port` NULL for all of a device: `device`) the device has failed. */
 typedef void (*common_verbs_changed_fn_t)(common_verbs_port_t *port, bool up, const char *why);
 
+/* What else happened to a queue or a device; it has been acknowledged. */
+typedef void (*common_verbs_event_fn_t)(common_verbs_device_t *device, const struct ibv_async_event *event);
+
 typedef struct common_verbs_wanted {
     const char *include, *exclude; /* devices or ports, "mlx5_0,mlx5_1:2"; may be NULL */
     int gid_index;                 /* -1: choose */
     common_verbs_changed_fn_t changed; /* called from progress */
+    common_verbs_event_fn_t event;     /* the same; may be NULL */
 } common_verbs_wanted_t;
 
 /* A component's ports. */
@@ -90,8 +95,9 @@ int common_verbs_card_read(const void *data, size_t len, common_verbs_card_t *ca
 int common_verbs_pair(const common_verbs_t *verbs, mca_btl_name_t our_name, const common_verbs_card_t *card,
                       mca_btl_name_t peer_name, unsigned ours, const char **why);
 
-/* How to reach an address from a port. */
-void common_verbs_route(const common_verbs_port_t *port, const common_verbs_addr_t *to, struct ibv_ah_attr *attr);
+/* How to reach an address from a port. `spread` chooses among the paths, where there are several. */
+void common_verbs_route(const common_verbs_port_t *port, const common_verbs_addr_t *to, unsigned spread,
+                        struct ibv_ah_attr *attr);
 
 unsigned common_verbs_mtu_bytes(unsigned mtu);
 

@@ -4,14 +4,14 @@
  * card's own; no input is trusted. All numbers are little-endian:
  *
  *   "HVB1" | ports u16 | 0 u16
- *   per port: GID 16 | LID u16 | prefix u8 | MTU u8 | QPN u32 | 0 u64
+ *   per port: GID 16 | LID u16 | prefix u8 | MTU u8 | QPN u32 | LMC u8 | 0 56 bits
  */
 #include "ompi/mca/common/verbs/common_verbs.h"
 
 #include <string.h>
 #include "opal/util/le.h"
 
-enum { HOPS = 64 };
+enum { HOPS = 64, LMC_MAX = 7 };
 
 static const uint8_t magic[4] = {'H', 'V', 'B', '1'};
 
@@ -28,7 +28,7 @@ size_t common_verbs_card_write(const common_verbs_t *v, uint8_t *out)
         at[18] = a->prefix;
         at[19] = a->mtu;
         opal_le_put32(at + 20, a->qpn);
-        opal_le_put64(at + 24, 0);
+        opal_le_put64(at + 24, a->lmc);
     }
     return COMMON_VERBS_CARD_HEAD + (size_t) v->count * COMMON_VERBS_CARD_PORT;
 }
@@ -52,7 +52,8 @@ int common_verbs_card_read(const void *data, size_t len, common_verbs_card_t *ca
         a->prefix = at[18];
         a->mtu = at[19];
         a->qpn = opal_le_get32(at + 20);
-        if (a->prefix > 128 || common_verbs_mtu_bytes(a->mtu) == 0 || a->qpn > 0xffffff) {
+        a->lmc = at[24];
+        if (a->prefix > 128 || common_verbs_mtu_bytes(a->mtu) == 0 || a->qpn > 0xffffff || a->lmc > LMC_MAX) {
             return MCA_ERR_BAD_PARAM;
         }
     }
@@ -118,9 +119,14 @@ int common_verbs_pair(const common_verbs_t *v, mca_btl_name_t our_name, const co
     return found;
 }
 
-void common_verbs_route(const common_verbs_port_t *port, const common_verbs_addr_t *to, struct ibv_ah_attr *attr)
+void common_verbs_route(const common_verbs_port_t *port, const common_verbs_addr_t *to, unsigned spread,
+                        struct ibv_ah_attr *attr)
 {
     *attr = (struct ibv_ah_attr){.port_num = port->number, .dlid = to->lid};
+    if (!port->ethernet) {
+        attr->dlid = (uint16_t) (to->lid + spread % (1u << to->lmc));
+        attr->src_path_bits = (uint8_t) (spread % (1u << port->addr.lmc));
+    }
     /* RoCE knows global addresses only; InfiniBand needs them between subnets. */
     if (port->ethernet || !same_bits(port->addr.gid, to->gid, 64)) {
         attr->is_global = 1;

@@ -84,7 +84,7 @@ static bool choose_gid(common_verbs_t *v, common_verbs_port_t *p, const char **w
         if (v->wanted.gid_index >= 0 ? i != v->wanted.gid_index : !p->ethernet && i > 0) {
             continue;
         }
-        if (ibv_query_gid_ex(p->device->context, p->number, (uint32_t) i, &e, 0) == 0 &&
+        if (common_verbs_lib.query_gid_ex(p->device->context, p->number, (uint32_t) i, &e, 0, sizeof(e)) == 0 &&
             (!p->ethernet || gid_rank(&e) > best_rank)) {
             best = e;
             best_rank = p->ethernet ? gid_rank(&e) : 1;
@@ -156,13 +156,15 @@ static void async_ready(int fd, unsigned what, void *context)
     (void) what;
     for (unsigned i = 0; i < v->device_count; i++) {
         common_verbs_device_t *d = &v->device[i];
-        while (d->context->async_fd == fd && ibv_get_async_event(d->context, &e) == 0) {
+        while (d->context->async_fd == fd && common_verbs_lib.get_async_event(d->context, &e) == 0) {
             bool of_port = e.event_type == IBV_EVENT_PORT_ERR || e.event_type == IBV_EVENT_PORT_ACTIVE ||
                            e.event_type == IBV_EVENT_DEVICE_FATAL;
             struct ibv_async_event copy = e;
-            ibv_ack_async_event(&e);
+            common_verbs_lib.ack_async_event(&e);
             if (of_port) {
                 port_event(v, d, &copy);
+            } else if (v->wanted.event) {
+                v->wanted.event(d, &copy);
             }
         }
     }
@@ -185,10 +187,10 @@ static void device_close(common_verbs_t *v, common_verbs_device_t *d)
         v->services->event_del(d->event);
     }
     if (d->pd) {
-        ibv_dealloc_pd(d->pd);
+        common_verbs_lib.dealloc_pd(d->pd);
     }
     if (d->context) {
-        ibv_close_device(d->context);
+        common_verbs_lib.close_device(d->context);
     }
     *d = (common_verbs_device_t){.users = 0};
 }
@@ -218,8 +220,9 @@ static bool port_use(common_verbs_t *v, common_verbs_device_t *d, uint8_t number
     common_verbs_port_t *p = &v->port[v->count];
     const char *why = NULL;
     *p = (common_verbs_port_t){.device = d, .number = number};
+    memset(&attr, 0, sizeof(attr));
     name_port(d, number, p->name);
-    if (ibv_query_port(d->context, number, &attr) != 0) {
+    if (common_verbs_lib.query_port(d->context, number, (struct _compat_ibv_port_attr *) &attr) != 0) {
         why = "its state can't be read";
     } else if ((why = unwanted(&v->wanted, d->name, number)) == NULL && attr.state != IBV_PORT_ACTIVE) {
         why = attr.state == IBV_PORT_DOWN ? "its port is down" : "its port is not active yet";
@@ -227,6 +230,7 @@ static bool port_use(common_verbs_t *v, common_verbs_device_t *d, uint8_t number
     if (!why) {
         p->ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
         p->addr.lid = p->ethernet ? 0 : attr.lid;
+        p->addr.lmc = p->ethernet ? 0 : attr.lmc;
         p->addr.mtu = (uint8_t) attr.active_mtu;
         p->bandwidth = port_bandwidth(&attr);
         choose_gid(v, p, &why);
@@ -243,9 +247,9 @@ static bool port_use(common_verbs_t *v, common_verbs_device_t *d, uint8_t number
 static int device_use(common_verbs_t *v, struct ibv_device *device)
 {
     common_verbs_device_t *d = &v->device[v->device_count];
-    snprintf(d->name, sizeof(d->name), "%s", ibv_get_device_name(device));
-    d->context = ibv_open_device(device);
-    if (!d->context || ibv_query_device(d->context, &d->attr) != 0) {
+    snprintf(d->name, sizeof(d->name), "%s", common_verbs_lib.get_device_name(device));
+    d->context = common_verbs_lib.open_device(device);
+    if (!d->context || common_verbs_lib.query_device(d->context, &d->attr) != 0) {
         reject(v, d->name, errno == ENOENT ? "it can't be opened: this process sees no device file of it"
                                            : "it can't be opened");
         device_close(v, d);
@@ -259,7 +263,7 @@ static int device_use(common_verbs_t *v, struct ibv_device *device)
         return MCA_SUCCESS;
     }
     v->device_count++;
-    d->pd = ibv_alloc_pd(d->context);
+    d->pd = common_verbs_lib.alloc_pd(d->context);
     return d->pd ? device_start(v, d) : MCA_ERR_OUT_OF_RESOURCE;
 }
 
@@ -268,12 +272,22 @@ int common_verbs_open(common_verbs_t *v, const mca_btl_services_t *services, con
 {
     int count = 0, rc = MCA_SUCCESS;
     *v = (common_verbs_t){.services = services, .component = component, .wanted = *wanted};
-    struct ibv_device **list = ibv_get_device_list(&count);
+    if (!common_verbs_lib_wanted()) {
+        return MCA_SUCCESS;
+    }
+    const char *why = common_verbs_lib_load();
+    if (why) {
+        services->base->report("common-verbs:library", "btl/%s can't use the RDMA devices of host %s: libibverbs can't be "
+                               "loaded: %s. (Debian: apt install libibverbs1 ibverbs-providers)", component,
+                               services->job->host, why);
+        return MCA_SUCCESS;
+    }
+    struct ibv_device **list = common_verbs_lib.get_device_list(&count);
     for (int i = 0; list && i < count && v->device_count < COMMON_VERBS_PORTS_MAX && rc == MCA_SUCCESS; i++) {
         rc = device_use(v, list[i]);
     }
     if (list) {
-        ibv_free_device_list(list);
+        common_verbs_lib.free_device_list(list);
     }
     if (rc != MCA_SUCCESS) {
         common_verbs_close(v);

@@ -1,0 +1,53 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Loading libibverbs. See common_verbs_lib.h. */
+#include "ompi/mca/common/verbs/common_verbs_lib.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stddef.h>
+#include <string.h>
+
+common_verbs_lib_t common_verbs_lib;
+
+/* Where a function's address goes. */
+typedef struct entry {
+    const char *name;
+    size_t at;
+} entry_t;
+
+static const entry_t table[] = {
+#define ENTRY(name) {"ibv_" #name, offsetof(common_verbs_lib_t, name)},
+    COMMON_VERBS_FUNCTIONS(ENTRY)
+#undef ENTRY
+    {"_ibv_query_gid_ex", offsetof(common_verbs_lib_t, query_gid_ex)},
+};
+
+/* The library looks there, too. */
+bool common_verbs_lib_wanted(void)
+{
+    DIR *dir = opendir("/sys/class/infiniband_verbs");
+    bool found = false;
+    for (struct dirent *e; dir && !found && (e = readdir(dir));) {
+        found = strncmp(e->d_name, "uverbs", strlen("uverbs")) == 0;
+    }
+    if (dir) {
+        closedir(dir);
+    }
+    return found;
+}
+
+const char *common_verbs_lib_load(void)
+{
+    void *library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library) {
+        return dlerror();
+    }
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        void *function = dlsym(library, table[i].name);
+        if (!function) {
+            return dlerror();
+        }
+        memcpy((char *) &common_verbs_lib + table[i].at, &function, sizeof(function));
+    }
+    return NULL;
+}
