@@ -16,39 +16,51 @@ port 1 up
 tap_ok "and up again" sh -c 'for n in $(seq 100); do
     grep -q ACTIVE /sys/class/infiniband/rxe1/ports/1/state && exit; sleep 0.1; done; exit 1'
 
-kit() { # TEST: conformance of btl/ud, over one device
-    "$top_builddir/ompi/hawser-btl-conform" --param btl_ud_if_include=rxe0 --param btl_ud_peer_timeout=10000 \
-        --test "$1" "$top_builddir/ompi/mca/btl/ud/.libs/mca_btl_ud.so"
+kit() { # COMPONENT TEST: its conformance, over one device
+    "$top_builddir/ompi/hawser-btl-conform" --param "btl_$1_if_include=rxe0" --param "btl_$1_peer_timeout=10000" \
+        --test "$2" "$top_builddir/ompi/mca/btl/$1/.libs/mca_btl_$1.so"
 }
 probe() { # ARGUMENTS OF MPIRUN...: over one host; what it says in $tap_dir/said
     "$top_builddir/orte/mpirun" -n 2 --mca pml dr --report-links "$@" "$top_builddir/test/system/launch_probe" ring \
         >"$tap_dir/said" 2>&1 </dev/null
 }
-ring() { # LINKS ARGUMENTS OF MPIRUN...: messages up to 1 MiB between two hosts
-    links=$1
-    shift
-    on 0 "$top_builddir/orte/mpirun" -n 2 --host h0,h1 --map-by node --mca plm_rsh_agent agent --mca pml dr \
+ring() { # PML LINKS ARGUMENTS OF MPIRUN...: messages up to 1 MiB between two hosts
+    pml=$1 links=$2
+    shift 2
+    on 0 "$top_builddir/orte/mpirun" -n 2 --host h0,h1 --map-by node --mca plm_rsh_agent agent --mca pml "$pml" \
         --mca btl "$links" "$@" "$top_builddir/test/system/launch_probe" ring >"$tap_dir/said" 2>&1 </dev/null
     says '^2 ranks: all well'
+}
+becomes() { # STATE: of the port of rxe1
+    until grep -q "$1" /sys/class/infiniband/rxe1/ports/1/state; do sleep 0.1; done
 }
 frames() { sw cat /sys/class/net/sw1/statistics/tx_packets; }
 says() { grep -q "$1" "$tap_dir/said" || { cat "$tap_dir/said"; false; }; }
 
-if [ -f "$top_builddir/ompi/mca/btl/ud/.libs/mca_btl_ud.so" ]; then
-    for name in contract sizes mixed descriptors keep sleep sleep_sender leak fail death; do
-        tap_ok "btl/ud keeps the contract: $name" kit $name
+if [ -f "$top_builddir/ompi/mca/btl/openib/.libs/mca_btl_openib.so" ]; then
+    for name in contract sizes descriptors keep putget pressure sleep again leak recall fail death; do
+        tap_ok "btl/openib keeps the contract: $name" kit openib $name
     done
     before=$(frames)
-    tap_ok "dr over ud on two hosts" ring ud,self
+    tap_ok "teg over openib on two hosts" ring teg openib,self
+    tap_ok "it crossed the switch" test $(($(frames) - before)) -gt 100
+    tap_ok "dr over openib on two hosts" ring dr openib,self
+fi
+if [ -f "$top_builddir/ompi/mca/btl/ud/.libs/mca_btl_ud.so" ]; then
+    for name in contract sizes mixed descriptors keep sleep sleep_sender leak fail death; do
+        tap_ok "btl/ud keeps the contract: $name" kit ud $name
+    done
+    before=$(frames)
+    tap_ok "dr over ud on two hosts" ring dr ud,self
     tap_ok "it crossed the switch" test $(($(frames) - before)) -gt 100
     loss 2
-    tap_ok "dr over ud, 2 % of the frames lost" ring ud,self
+    tap_ok "dr over ud, 2 % of the frames lost" ring dr ud,self
     loss 0
-    tap_ok "dr over ud and tcp together" ring ud,tcp,self --mca pml_base_stripe all
+    tap_ok "dr over ud and tcp together" ring dr ud,tcp,self --mca pml_base_stripe all
     probe --mca btl ud,self --mca btl_ud_if_exclude rxe1
     tap_ok "the link report says why a port is not used" says 'ud:rxe1: in if_exclude'
     port 1 down
-    until grep -q DOWN /sys/class/infiniband/rxe1/ports/1/state; do sleep 0.1; done
+    becomes DOWN
     probe --mca btl ud,self
     tap_ok "and that it is down" says 'ud:rxe1: its port is down'
     port 1 up

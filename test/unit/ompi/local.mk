@@ -76,6 +76,17 @@ unit_ompi_btl_uct_wire_test_SOURCES = unit/ompi/btl_uct/wire_test.c
 unit_ompi_btl_uct_wire_test_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 unit_ompi_btl_uct_wire_test_LDADD = $(top_builddir)/ompi/mca/btl/uct/libbtl_uct_core.la $(opal_lib) -lpthread
 endif
+# btl/openib: what it puts on the wire; an adapter that is a program.
+if HAWSER_BUILD_btl_openib
+btl_openib_core = $(top_builddir)/ompi/mca/btl/openib/libbtl_openib_core.la $(opal_lib) -lpthread
+check_PROGRAMS += unit/ompi/btl_openib/wire_test unit/ompi/btl_openib/peer_test
+unit_ompi_btl_openib_wire_test_SOURCES = unit/ompi/btl_openib/wire_test.c
+unit_ompi_btl_openib_wire_test_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
+unit_ompi_btl_openib_wire_test_LDADD = $(btl_openib_core)
+unit_ompi_btl_openib_peer_test_SOURCES = unit/ompi/btl_openib/peer_test.c
+unit_ompi_btl_openib_peer_test_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
+unit_ompi_btl_openib_peer_test_LDADD = $(btl_openib_core)
+endif
 # btl/chaos over a link that notes what it is given.
 check_PROGRAMS += unit/ompi/btl_chaos/chaos_test
 unit_ompi_btl_chaos_chaos_test_LDADD = $(opal_lib) -ldl

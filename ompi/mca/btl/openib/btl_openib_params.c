@@ -1,0 +1,78 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The component's parameters. */
+#include "ompi/mca/btl/openib/btl_openib.h"
+
+#define COMMON .framework = "btl", .component = "openib", .scope = MCA_VAR_SCOPE_STARTUP
+#define USER COMMON, .level = MCA_VAR_LEVEL_USER
+#define TUNER COMMON, .level = MCA_VAR_LEVEL_TUNER
+
+/* A parameter and where its value goes. */
+typedef struct param {
+    mca_base_var_desc_t desc;
+    size_t at;
+} param_t;
+
+#define AT(field) offsetof(btl_openib_params_t, field)
+
+static const param_t table[] = {
+    {{USER, .name = "if_include", .type = MCA_VAR_LIST,
+      .help = "Devices or ports to use, e.g. \"mlx5_0,mlx5_1:2\" (empty: all)"},
+     AT(if_include)},
+    {{USER, .name = "if_exclude", .type = MCA_VAR_LIST, .help = "Devices or ports not to use"},
+     AT(if_exclude)},
+    {{TUNER, .name = "gid_index", .type = MCA_VAR_INT, .def.i = -1, .min = -1, .max = 255,
+      .help = "Index of the address (GID) to use of a port (-1: RoCE v2 over IPv4 if there is one, else over IPv6)"},
+     AT(gid_index)},
+    {{TUNER, .name = "recv_num", .type = MCA_VAR_INT, .def.i = 128, .min = COMMON_VERBS_CHUNK, .max = 32768,
+      .help = "Receive buffers of a port, for all peers, in quiet times"},
+     AT(recv_num)},
+    {{TUNER, .name = "recv_max", .type = MCA_VAR_INT, .def.i = 4096, .min = COMMON_VERBS_CHUNK, .max = 32768,
+      .help = "Receive buffers of a port at most, where many send at once"},
+     AT(recv_max)},
+    {{TUNER, .name = "send_max", .type = MCA_VAR_INT, .def.i = 4096, .min = COMMON_VERBS_CHUNK, .max = 1 << 20,
+      .help = "Fragments of a port, short ones and others, that may wait for their peers' confirmation"},
+     AT(send_max)},
+    {{TUNER, .name = "window", .type = MCA_VAR_INT, .def.i = 32, .min = 4, .max = 1024,
+      .help = "Fragments that may wait for one peer's confirmation, and that a peer may have under way to us"},
+     AT(window)},
+    {{TUNER, .name = "inline", .type = MCA_VAR_INT, .unit = "bytes", .def.i = 192, .min = 8, .max = 1024,
+      .help = "Fragments up to this length, with 8 bytes before them, are copied into the work request, if the adapter can"},
+     AT(inline_max)},
+    {{TUNER, .name = "max_frag", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 8 << 10, .min = 1024, .max = 1 << 20,
+      .help = "Largest fragment; each receive buffer is so long"},
+     AT(max_frag)},
+    {{TUNER, .name = "timeout", .type = MCA_VAR_INT, .def.i = 14, .min = 1, .max = 31,
+      .help = "The adapter repeats what is not acknowledged after 4.096 us x 2^this"},
+     AT(timeout)},
+    {{TUNER, .name = "retry_count", .type = MCA_VAR_INT, .def.i = 6, .min = 0, .max = 7,
+      .help = "How often, before the link counts as failed (Soft-RoCE takes 7 for: for ever)"},
+     AT(retry_count)},
+    {{TUNER, .name = "silence", .type = MCA_VAR_INT, .unit = "ms", .def.i = 1000, .min = 0, .max = 1 << 30,
+      .help = "A peer that has not answered for so long when it is to be connected is called silent: what waits for it may go "
+              "over other links as well (0: never)"},
+     AT(silence_ms)},
+    {{TUNER, .name = "peer_timeout", .type = MCA_VAR_INT, .unit = "ms", .def.i = 0, .min = 0, .max = 1 << 30,
+      .help = "After so long without an answer its link counts as failed, though it may be computing (0: never)"},
+     AT(peer_timeout_ms)},
+    {{TUNER, .name = "retry_first", .type = MCA_VAR_INT, .unit = "ms", .def.i = 100, .min = 1, .max = 1 << 30,
+      .help = "Pause before a failed connection is made anew; then twice as long"},
+     AT(retry_first_ms)},
+    {{TUNER, .name = "retry_max", .type = MCA_VAR_INT, .unit = "ms", .def.i = 10000, .min = 1, .max = 1 << 30,
+      .help = "Longest pause between attempts to reach a peer whose link is down"},
+     AT(retry_max_ms)},
+    {{TUNER, .name = "latency", .type = MCA_VAR_INT, .unit = "ns", .def.i = 1500, .min = 1, .max = INT32_MAX,
+      .help = "Assumed half round trip of a small message"},
+     AT(latency_ns)},
+    {{TUNER, .name = "exclusivity", .type = MCA_VAR_INT, .def.i = 1024, .min = 0, .max = 65535,
+      .help = "Preference among transports; the higher one is preferred"},
+     AT(exclusivity)},
+};
+
+int btl_openib_register_params(const mca_base_services_t *services)
+{
+    int rc = MCA_SUCCESS;
+    for (size_t i = 0; rc == MCA_SUCCESS && i < sizeof(table) / sizeof(table[0]); i++) {
+        rc = services->var_register(&table[i].desc, (char *) &mca_btl_openib.params + table[i].at);
+    }
+    return rc;
+}

@@ -1,0 +1,652 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * btl/openib over an adapter that is this program: work requests are noted, completions are made up, and the test plays the
+ * peer, a good one and bad ones. Credits, the receive queue, crossing connections, failures.
+ */
+#include "ompi/mca/btl/openib/btl_openib.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "test/support/tap.h"
+
+enum { POSTED_MAX = 8192, WINDOW = 16, FRAG = 1024, PEER_QPN = 0x77, PEER_PSN = 5, SELF = 1, PEER = 2 };
+
+/* ---- The adapter ---- */
+
+typedef struct sent {
+    uint64_t wr_id;
+    uint32_t qpn, len;
+    enum ibv_wr_opcode opcode;
+    uint8_t data[FRAG + 64];
+} sent_t;
+
+static struct {
+    struct ibv_device device;
+    struct ibv_context context;
+    struct ibv_pd pd;
+    struct ibv_comp_channel channel;
+    struct ibv_cq cq;
+    struct ibv_srq srq;
+    struct ibv_qp *qp[64];
+    unsigned qps, registrations, limit_armed;
+    uint32_t next_qpn;
+    struct ibv_recv_wr receives[POSTED_MAX], hellos[POSTED_MAX]; /* rings */
+    struct ibv_sge receive_sge[POSTED_MAX], hello_sge[POSTED_MAX];
+    unsigned receive_in, receive_out, hello_in, hello_out;
+    sent_t sent[POSTED_MAX];
+    unsigned sent_in, sent_out;
+    struct ibv_wc wc[POSTED_MAX];
+    unsigned wc_in, wc_out;
+} hw;
+
+static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
+{
+    struct ibv_mr *mr = calloc(1, sizeof(*mr));
+    (void) access;
+    *mr = (struct ibv_mr){.context = &hw.context, .pd = pd, .addr = addr, .length = len};
+    hw.registrations++;
+    return mr;
+}
+
+static int dereg_mr(struct ibv_mr *mr)
+{
+    free(mr);
+    hw.registrations--;
+    return 0;
+}
+
+static struct ibv_comp_channel *create_comp_channel(struct ibv_context *context)
+{
+    (void) context;
+    hw.channel.fd = open("/dev/null", O_RDWR);
+    return &hw.channel;
+}
+
+static int destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+    return close(channel->fd);
+}
+
+static struct ibv_cq *create_cq(struct ibv_context *context, int cqe, void *user, struct ibv_comp_channel *channel, int v)
+{
+    (void) context, (void) user, (void) channel, (void) v;
+    hw.cq.context = &hw.context;
+    hw.cq.cqe = cqe;
+    return &hw.cq;
+}
+
+static int resize_cq(struct ibv_cq *cq, int cqe)
+{
+    cq->cqe = cqe;
+    return 0;
+}
+
+static int destroy_cq(struct ibv_cq *cq)
+{
+    (void) cq;
+    return 0;
+}
+
+static struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+    (void) pd, (void) attr;
+    hw.srq.context = &hw.context;
+    return &hw.srq;
+}
+
+static int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
+{
+    (void) srq, (void) mask;
+    hw.limit_armed = attr->srq_limit;
+    return 0;
+}
+
+static int destroy_srq(struct ibv_srq *srq)
+{
+    (void) srq;
+    return 0;
+}
+
+static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    struct ibv_qp *qp = calloc(1, sizeof(*qp));
+    *qp = (struct ibv_qp){.context = &hw.context, .pd = pd, .qp_num = ++hw.next_qpn, .qp_type = attr->qp_type};
+    hw.qp[hw.qps++] = qp;
+    return qp;
+}
+
+static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    (void) mask;
+    qp->state = attr->qp_state;
+    return 0;
+}
+
+static int destroy_qp(struct ibv_qp *qp)
+{
+    for (unsigned i = 0; i < hw.qps; i++) {
+        if (hw.qp[i] == qp) {
+            hw.qp[i] = hw.qp[--hw.qps];
+        }
+    }
+    free(qp);
+    return 0;
+}
+
+static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+    (void) pd, (void) attr;
+    return calloc(1, sizeof(struct ibv_ah));
+}
+
+static int destroy_ah(struct ibv_ah *ah)
+{
+    free(ah);
+    return 0;
+}
+
+static int post_to(struct ibv_recv_wr *ring, struct ibv_sge *sges, unsigned *in, struct ibv_recv_wr *wr)
+{
+    for (; wr; wr = wr->next) {
+        ring[*in % POSTED_MAX] = *wr;
+        sges[*in % POSTED_MAX] = *wr->sg_list;
+        ++*in;
+    }
+    return 0;
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    (void) qp, (void) bad;
+    return post_to(hw.hellos, hw.hello_sge, &hw.hello_in, wr);
+}
+
+static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    (void) srq, (void) bad;
+    return post_to(hw.receives, hw.receive_sge, &hw.receive_in, wr);
+}
+
+static void complete(uint64_t wr_id, uint32_t qpn, enum ibv_wc_status status, uint32_t len)
+{
+    hw.wc[hw.wc_in++ % POSTED_MAX] = (struct ibv_wc){.wr_id = wr_id, .qp_num = qpn, .status = status, .byte_len = len};
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    sent_t *s = &hw.sent[hw.sent_in++ % POSTED_MAX];
+    (void) bad;
+    *s = (sent_t){.wr_id = wr->wr_id, .qpn = qp->qp_num, .opcode = wr->opcode};
+    if (wr->num_sge == 1 && wr->opcode == IBV_WR_SEND) {
+        s->len = wr->sg_list->length;
+        memcpy(s->data, (void *) (uintptr_t) wr->sg_list->addr, s->len);
+    }
+    if (wr->send_flags & IBV_SEND_SIGNALED) {
+        complete(wr->wr_id, qp->qp_num, IBV_WC_SUCCESS, 0);
+    }
+    return 0;
+}
+
+static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
+{
+    int n = 0;
+    (void) cq;
+    while (n < most && hw.wc_out != hw.wc_in) {
+        wc[n++] = hw.wc[hw.wc_out++ % POSTED_MAX];
+    }
+    return n;
+}
+
+static int req_notify_cq(struct ibv_cq *cq, int solicited)
+{
+    (void) cq, (void) solicited;
+    return 0;
+}
+
+static const char *wc_status_str(enum ibv_wc_status status)
+{
+    return status == IBV_WC_RETRY_EXC_ERR ? "nobody answers" : "?";
+}
+
+static void adapter_start(void)
+{
+    common_verbs_lib = (common_verbs_lib_t){
+        .reg_mr = reg_mr, .dereg_mr = dereg_mr, .create_comp_channel = create_comp_channel,
+        .destroy_comp_channel = destroy_comp_channel, .create_cq = create_cq, .resize_cq = resize_cq,
+        .destroy_cq = destroy_cq, .create_srq = create_srq, .modify_srq = modify_srq, .destroy_srq = destroy_srq,
+        .create_qp = create_qp, .modify_qp = modify_qp, .destroy_qp = destroy_qp, .create_ah = create_ah,
+        .destroy_ah = destroy_ah, .wc_status_str = wc_status_str};
+    hw.context.ops = (struct ibv_context_ops){.poll_cq = poll_cq, .req_notify_cq = req_notify_cq,
+                                              .post_srq_recv = post_srq_recv, .post_send = post_send,
+                                              .post_recv = post_recv};
+}
+
+/* ---- Services and the user ---- */
+
+static uint64_t clock_ns = 1;
+static mca_btl_timer_fn_t timer_fn;
+static void *timer_context;
+static unsigned arrived, returned, downs, ups, silents, writables;
+static char down_why[BTL_OPENIB_WHY_MAX];
+static bool quiet_user; /* incoming() refuses */
+
+static void logs(const char *framework, const char *component, mca_log_level_t level, const char *format, ...)
+{
+    (void) framework, (void) component, (void) level, (void) format;
+}
+
+static void poller_active(void *handle, bool active)
+{
+    (void) handle, (void) active;
+}
+
+static int event_add(int fd, unsigned what, mca_btl_event_fn_t fn, void *context, void **handle)
+{
+    (void) fd, (void) what, (void) fn, (void) context;
+    *handle = &hw;
+    return MCA_SUCCESS;
+}
+
+static void nothing(void *handle)
+{
+    (void) handle;
+}
+
+static int timer_add(uint64_t us, mca_btl_timer_fn_t fn, void *context, void **handle)
+{
+    (void) us;
+    timer_fn = fn;
+    timer_context = context;
+    *handle = &timer_fn;
+    return MCA_SUCCESS;
+}
+
+static uint64_t now_ns(void)
+{
+    return clock_ns;
+}
+
+static void user_arrive(void *peer, mca_btl_arrival_t *arrival)
+{
+    (void) peer, (void) arrival;
+    arrived++;
+}
+
+static void user_writable(void *peer, mca_btl_endpoint_t *ep)
+{
+    (void) peer, (void) ep;
+    writables++;
+}
+
+static void user_returned(void *peer, mca_btl_endpoint_t *ep, const void *data, size_t len, int status)
+{
+    (void) peer, (void) ep, (void) data, (void) len, (void) status;
+    returned++;
+}
+
+static void user_state(void *peer, mca_btl_endpoint_t *ep, mca_btl_state_t state, const char *why)
+{
+    (void) peer, (void) ep;
+    downs += state == MCA_BTL_STATE_DOWN;
+    ups += state == MCA_BTL_STATE_UP;
+    silents += state == MCA_BTL_STATE_SILENT;
+    if (state == MCA_BTL_STATE_DOWN) {
+        snprintf(down_why, sizeof(down_why), "%s", why);
+    }
+}
+
+static void *user_incoming(mca_btl_module_t *module, mca_btl_name_t name)
+{
+    (void) module, (void) name;
+    return quiet_user ? NULL : &hw;
+}
+
+static btl_openib_module_t module;
+
+static void start(void)
+{
+    static mca_base_services_t base = {.log = logs};
+    static mca_btl_job_t job = {.self = SELF, .secret = {9}};
+    static mca_btl_services_t services = {.base = &base, .job = &job, .poller_active = poller_active,
+                                          .event_add = event_add, .event_del = nothing, .timer_add = timer_add,
+                                          .timer_del = nothing, .now_ns = now_ns, .poller_del = nothing};
+    static const mca_btl_upcalls_t upcalls = {.arrive = user_arrive, .writable = user_writable,
+                                              .returned = user_returned, .state = user_state,
+                                              .incoming = user_incoming};
+    btl_openib_component_t *c = &mca_btl_openib;
+    memset(&hw, 0, sizeof(hw));
+    adapter_start();
+    *c = (btl_openib_component_t){
+        .services = &services, .last_id = 100, .modules = &module, .module_count = 1, .modules_open = 2,
+        .params = {.recv_num = 64, .recv_max = 256, .send_max = 64, .window = WINDOW, .max_frag = FRAG, .inline_max = 64,
+                   .timeout = 14, .retry_count = 7, .silence_ms = 1000, .retry_first_ms = 100, .retry_max_ms = 1000}};
+    c->verbs.count = 1;
+    c->verbs.port[0] = (common_verbs_port_t){.device = &c->verbs.device[0], .number = 1, .ethernet = true,
+                                             .addr = {.mtu = IBV_MTU_4096}};
+    hw.pd.context = &hw.context;
+    c->verbs.device[0] = (common_verbs_device_t){
+        .context = &hw.context, .pd = &hw.pd,
+        .attr = {.max_srq_wr = 4096, .max_sge = 8, .max_qp_rd_atom = 16, .max_cqe = 1 << 20}};
+    arrived = returned = downs = ups = silents = writables = 0;
+    memset(&module, 0, sizeof(module));
+    timer_fn = NULL;
+    btl_openib_module_open(&module, 0);
+    module.super.upcalls = &upcalls;
+}
+
+static void progress(void)
+{
+    while (btl_openib_poll(&mca_btl_openib) > 0) {
+    }
+}
+
+/* So long passes, with progress and timers. */
+static void pass_ms(unsigned ms)
+{
+    for (unsigned i = 0; i < ms; i += 10) {
+        clock_ns += 10 * 1000000u;
+        mca_btl_timer_fn_t fn = timer_fn;
+        timer_fn = NULL;
+        if (fn) {
+            fn(timer_context);
+        }
+        progress();
+    }
+}
+
+static void finish(void)
+{
+    while (!opal_list_is_empty(&module.dying)) {
+        pass_ms(10);
+    }
+    btl_openib_module_close(&module);
+    TAP_OK(hw.registrations == 0 && hw.qps == 0, "nothing is left registered, and no queue pair");
+}
+
+/* ---- The peer ---- */
+
+static btl_openib_hello_t last_hello; /* that came to it */
+
+/* The next frame for the peer's queue pair, or false; HELLOs are noted. */
+static bool next_frame(sent_t *frame)
+{
+    while (hw.sent_out != hw.sent_in) {
+        *frame = hw.sent[hw.sent_out++ % POSTED_MAX];
+        if (frame->len != BTL_OPENIB_HELLO ||
+            !btl_openib_hello_read(frame->data, frame->len, mca_btl_openib.services->job->secret, &last_hello)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static unsigned data_frames(void)
+{
+    sent_t f;
+    unsigned n = 0;
+    while (next_frame(&f)) {
+        n += f.opcode == IBV_WR_SEND && f.data[6] == BTL_OPENIB_DATA;
+    }
+    return n;
+}
+
+static void peer_greets(uint32_t id, uint32_t your_id, unsigned flags)
+{
+    btl_openib_hello_t h = {.from = PEER, .to = SELF, .id = id, .your_id = your_id, .qpn = PEER_QPN, .psn = PEER_PSN,
+                            .room = BTL_OPENIB_FIRST_ROOM, .flags = (uint8_t) flags, .rd = 1,
+                            .addr = {.mtu = IBV_MTU_4096, .qpn = 0x99}};
+    unsigned at = hw.hello_out++ % POSTED_MAX;
+    uint8_t *to = (uint8_t *) (uintptr_t) hw.hello_sge[at].addr;
+    btl_openib_hello_write(&h, mca_btl_openib.services->job->secret, to + BTL_OPENIB_GRH);
+    complete(hw.hellos[at].wr_id, module.greeter->qp_num, IBV_WC_SUCCESS, BTL_OPENIB_GRH + BTL_OPENIB_HELLO);
+    progress();
+}
+
+/* False: the receiver was not ready. */
+static bool peer_sends(unsigned type, uint32_t handed, unsigned room, size_t len)
+{
+    btl_openib_prefix_t p = {.handed = handed, .room = (uint16_t) room, .type = (uint8_t) type,
+                             .tag = (uint8_t) last_hello.id};
+    if (hw.receive_out == hw.receive_in) {
+        return false;
+    }
+    unsigned at = hw.receive_out++ % POSTED_MAX;
+    btl_openib_prefix_write(&p, (uint8_t *) (uintptr_t) hw.receive_sge[at].addr);
+    complete(hw.receives[at].wr_id, last_hello.qpn, IBV_WC_SUCCESS, (uint32_t) (BTL_OPENIB_PREFIX + len));
+    return true;
+}
+
+/* ---- Tests ---- */
+
+static mca_btl_endpoint_t *add(void)
+{
+    common_verbs_t theirs = {.count = 1, .port[0].addr = {.mtu = IBV_MTU_4096, .qpn = 0x99}};
+    uint8_t card[COMMON_VERBS_CARD_MAX];
+    mca_btl_peer_t peer = {.name = PEER, .card = card, .card_len = common_verbs_card_write(&theirs, card)};
+    mca_btl_endpoint_t *ep = NULL;
+    const char *why = NULL;
+    int rc = btl_openib_ops.add_peer(&module.super, &peer, &hw, &ep, &why);
+    return rc == MCA_SUCCESS ? ep : NULL;
+}
+
+static int send_one(mca_btl_endpoint_t *ep)
+{
+    return btl_openib_send_short(ep, "header", 6, NULL, 0);
+}
+
+static mca_btl_endpoint_t *connected(void)
+{
+    mca_btl_endpoint_t *ep = add();
+    send_one(ep);
+    progress();
+    data_frames();
+    peer_greets(500, last_hello.id, 0);
+    return ep;
+}
+
+static void test_connect(void)
+{
+    start();
+    mca_btl_endpoint_t *ep = add();
+    TAP_OK(ep && hw.qps == 1, "adding a peer makes no connection");
+    TAP_OK(send_one(ep) == MCA_SUCCESS, "a fragment is taken");
+    progress();
+    TAP_OK(data_frames() == 0 && last_hello.id != 0 && (last_hello.flags & BTL_OPENIB_HELLO_ANSWER),
+           "a HELLO goes out, and the fragment waits");
+    uint32_t id = last_hello.id;
+    unsigned before = hw.sent_in;
+    pass_ms(1500);
+    TAP_OK(hw.sent_in - before >= 4 && hw.sent_in - before < 12, "it is repeated, ever more rarely");
+    TAP_OK(silents == 1 && downs == 0, "a peer that does not answer is called silent, not down");
+    peer_greets(500, 0, BTL_OPENIB_HELLO_ANSWER); /* theirs crossed ours */
+    TAP_OK(data_frames() == 0 && last_hello.id == id && last_hello.your_id == 500, "a crossing HELLO is answered, once");
+    peer_greets(500, id, 0);
+    TAP_OK(data_frames() == 1, "who knows our number is connected: the fragment goes");
+    peer_greets(400, 0, BTL_OPENIB_HELLO_ANSWER);
+    TAP_OK(ep->state == BTL_OPENIB_UP && downs == 0, "a HELLO of an earlier connection changes nothing");
+    peer_greets(501, 0, BTL_OPENIB_HELLO_ANSWER);
+    TAP_OK(downs == 1 && returned == 1, "one of a new connection ends this one, and what was not confirmed comes back");
+    data_frames();
+    TAP_OK(last_hello.your_id == 501 && last_hello.id > id, "a new connection begins");
+    peer_sends(BTL_OPENIB_DATA, 0, 4, 8);
+    progress();
+    TAP_OK(ups == 1 && arrived == 1, "data from the peer proves that it stands");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
+static void test_sender_credits(void)
+{
+    start();
+    mca_btl_endpoint_t *ep = connected();
+    for (int i = 1; i < WINDOW; i++) {
+        send_one(ep);
+    }
+    TAP_OK(data_frames() == BTL_OPENIB_FIRST_ROOM, "no more goes than the peer has room for");
+    TAP_OK(send_one(ep) == MCA_ERR_AGAIN, "what is held is bounded");
+    peer_sends(BTL_OPENIB_COUNT, 2, 6, 0);
+    progress();
+    TAP_OK(data_frames() == 4, "room that the peer grants is used");
+    peer_sends(BTL_OPENIB_COUNT, 2, 1, 0);
+    progress();
+    TAP_OK(ep->limit == 8 && data_frames() == 0, "room that was granted is never taken back");
+    peer_sends(BTL_OPENIB_COUNT, 8, WINDOW, 0);
+    progress();
+    TAP_OK(data_frames() == WINDOW - 8 && writables == 1, "and the user hears when it may send again");
+    TAP_OK(!btl_openib_ops.idle(&module.super, ep), "not idle before all is confirmed");
+    peer_sends(BTL_OPENIB_COUNT, WINDOW + 1, 4, 0);
+    progress();
+    TAP_OK(downs == 1 && strstr(down_why, "never sent"), "a peer that confirms what was never sent is dropped: %s", down_why);
+    TAP_OK(returned == WINDOW - 8, "and what it had not confirmed comes back: %u", returned);
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
+/* A peer that sends as much as it is told it may, and one that sends more. */
+static void test_receiver_credits(uint32_t window, uint32_t receives)
+{
+    start();
+    mca_btl_openib.params.window = window;
+    module.received.max = receives;
+    mca_btl_endpoint_t *ep = connected();
+    sent_t f;
+    uint32_t limit = BTL_OPENIB_FIRST_ROOM, theirs = 0, most = 0;
+    bool ready = true, enough = true;
+    for (int round = 0; round < 200; round++) {
+        for (; (int32_t) (limit - theirs) > 0 && round < 199; theirs++) {
+            ready &= peer_sends(BTL_OPENIB_DATA, 1, WINDOW, FRAG);
+        }
+        progress();
+        for (int i = 0; i < 65; i++) {
+            btl_openib_poll(&mca_btl_openib); /* long enough without anything new */
+        }
+        while (next_frame(&f)) {
+            btl_openib_prefix_t p;
+            if (f.opcode == IBV_WR_SEND && btl_openib_prefix_read(f.data, f.len, &p)) {
+                limit = (int32_t) (p.handed + p.room - limit) > 0 ? p.handed + p.room : limit;
+                most = p.room > most ? p.room : most;
+            }
+        }
+        enough &= module.promised <= module.received.posted;
+    }
+    TAP_OK(ready, "while the peer keeps to its room there is always a receive for it");
+    TAP_OK(enough, "never more is promised than receives are posted");
+    TAP_OK(window < receives ? most == window : most > receives / 2 && most < receives,
+           "one that uses up its room gets more, up to the window or as receives last: %u", most);
+    TAP_OK(arrived == theirs && theirs > 1000, "%u fragments arrived", arrived);
+    module.promised -= ep->granted - ep->in;
+    ep->granted = ep->in; /* whatever it was told */
+    peer_sends(BTL_OPENIB_DATA, 1, WINDOW, FRAG);
+    progress();
+    TAP_OK(downs == 1 && strstr(down_why, "more than it may"), "one that sends more is dropped: %s", down_why);
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
+static void test_strangers(void)
+{
+    start();
+    mca_btl_endpoint_t *ep = connected();
+    data_frames();
+    last_hello.id++;
+    peer_sends(BTL_OPENIB_DATA, 0, 4, 8);
+    progress();
+    last_hello.id--;
+    TAP_OK(arrived == 0 && downs == 0, "a frame of another connection is nobody's");
+    peer_sends(9, 0, 4, 8);
+    progress();
+    TAP_OK(arrived == 0 && module.strangers == 1, "one of no known type, too");
+    unsigned at = hw.hello_out++ % POSTED_MAX;
+    memset((uint8_t *) (uintptr_t) hw.hello_sge[at].addr, 0x5a, BTL_OPENIB_GRH + BTL_OPENIB_HELLO);
+    complete(hw.hellos[at].wr_id, module.greeter->qp_num, IBV_WC_SUCCESS, BTL_OPENIB_GRH + BTL_OPENIB_HELLO);
+    progress();
+    TAP_OK(module.strangers == 2, "a HELLO without the job's secret makes nothing");
+    complete(BTL_OPENIB_SENT | UINT64_C(77) << 32 | 3, ep->qp->qp_num, IBV_WC_RETRY_EXC_ERR, 0);
+    progress();
+    TAP_OK(downs == 0, "an error of an earlier connection with the same queue pair's number means nothing");
+    complete(BTL_OPENIB_SENT | (uint64_t) ep->id << 32 | 1, ep->qp->qp_num, IBV_WC_RETRY_EXC_ERR, 0);
+    progress();
+    TAP_OK(downs == 1 && returned == 1 && strstr(down_why, "nobody answers"), "one of this ends it: %s", down_why);
+    TAP_OK(send_one(ep) == MCA_ERR_UNREACHABLE, "nothing is taken then");
+    pass_ms(300);
+    data_frames();
+    TAP_OK(last_hello.your_id == 0 && ep->state == BTL_OPENIB_GREETING, "and a new attempt is made");
+    peer_greets(600, last_hello.id, 0);
+    TAP_OK(ups == 1 && send_one(ep) == MCA_SUCCESS && data_frames() == 1, "which brings it up");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
+static void test_port(void)
+{
+    start();
+    mca_btl_endpoint_t *ep = connected();
+    btl_openib_port_changed(module.port, false, "the port is down");
+    progress();
+    TAP_OK(downs == 1 && returned == 1 && strcmp(down_why, "the port is down") == 0, "a port takes its links down");
+    pass_ms(3000);
+    hw.sent_out = hw.sent_in;
+    pass_ms(1000);
+    TAP_OK(hw.sent_out == hw.sent_in, "while it is down, nothing is tried");
+    btl_openib_port_changed(module.port, true, "the port is up");
+    pass_ms(50);
+    data_frames();
+    peer_greets(700, last_hello.id, 0);
+    TAP_OK(ups == 1, "when it is back, they come back");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
+/* The peer has acknowledged all, and then died: only a probe finds out. */
+static void test_probe(void)
+{
+    start();
+    mca_btl_endpoint_t *ep = connected();
+    hw.sent_out = hw.sent_in;
+    pass_ms(2000);
+    TAP_OK(hw.sent_out == hw.sent_in, "nobody waits: nothing is sent");
+    btl_openib_ops.idle(&module.super, ep);
+    progress();
+    pass_ms(1200);
+    unsigned probes = 0;
+    for (; hw.sent_out != hw.sent_in; hw.sent_out++) {
+        probes += hw.sent[hw.sent_out % POSTED_MAX].opcode == IBV_WR_RDMA_WRITE;
+    }
+    TAP_OK(probes == 2, "somebody waits: the peer is probed, %u times in 1.2 s", probes);
+    peer_sends(BTL_OPENIB_COUNT, 1, 4, 0);
+    progress();
+    pass_ms(50);
+    hw.sent_out = hw.sent_in;
+    pass_ms(2000);
+    TAP_OK(hw.sent_out == hw.sent_in && btl_openib_ops.idle(&module.super, ep), "no more once all is confirmed");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
+static void test_refused(void)
+{
+    start();
+    quiet_user = true;
+    peer_greets(500, 0, BTL_OPENIB_HELLO_ANSWER);
+    quiet_user = false;
+    TAP_OK(hw.qps == 1 && hw.sent_in == 0, "a peer that the user does not want gets no answer");
+    finish();
+}
+
+int main(void)
+{
+    tap_start(60);
+    test_connect();
+    test_sender_credits();
+    test_receiver_credits(WINDOW, 256);
+    test_receiver_credits(512, 64);
+    test_strangers();
+    test_port();
+    test_probe();
+    test_refused();
+    return tap_end();
+}
