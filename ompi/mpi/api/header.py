@@ -167,6 +167,16 @@ def prototypes(routines, prefix):
     return "".join(out)
 
 
+def inline_twins(routines):
+    out = []
+    for routine in routines:
+        if routine.is_inline:
+            arguments = ", ".join(p.name for p in routine.parameters)
+            out.append(f"HAWSER_MPI_INLINE {routine.prototype(False, 'P')}\n"
+                       f"{{\n    return {routine.name}({arguments});\n}}\n")
+    return "".join(out)
+
+
 def emit(api):
     constants = api.constants
     is_tool = lambda c: c.section.startswith("Tools")
@@ -197,5 +207,7 @@ def emit(api):
     for name in model.HANDLE_TYPES:
         short = "Type" if name == "Datatype" else name
         out.append(FORTRAN_HANDLE.format(n=short, t="MPI_" + name, a=name.lower()))
-    out.append(FORTRAN_STATUS + BOTTOM)
+    out.append(FORTRAN_STATUS)
+    out.append("\n/* What is inline, under the names of the profiling interface */\n" + inline_twins(api.routines))
+    out.append(BOTTOM)
     return "".join(out)
