@@ -28,6 +28,13 @@ mpi_events_LDADD = $(ompi_lib)
 # Messages, over every point-to-point layer and set of links.
 check_PROGRAMS += mpi/p2p
 mpi_p2p_LDADD = $(ompi_lib) -lpthread
+# Cases drawn from a product, over every layer and set of links.
+EXTRA_PROGRAMS += mpi/grid
+mpi_grid_SOURCES = mpi/grid.c
+mpi_grid_LDADD = $(ompi_lib)
+check_SCRIPTS += mpi/grid.sh
+mpi/grid.log: mpi/grid$(EXEEXT) mpi/huge$(EXEEXT)
+EXTRA_DIST += mpi/grid.sh
 check_PROGRAMS += mpi/threads
 mpi_threads_LDADD = $(ompi_lib) -lpthread
 check_SCRIPTS += mpi/matrix.sh mpi/matrix_threads.sh mpi/udp_loss.sh mpi/uct.sh

@@ -24,6 +24,7 @@ enum {
     OMPI_PART_MESSAGES,
     OMPI_PART_CHUNK,     /* bytes of each message but the last */
     OMPI_PART_TOTAL,     /* bytes */
+    OMPI_PART_ARCH,      /* how the sender's numbers look: opal_arch_id() */
     OMPI_PART_WORDS,
 };
 

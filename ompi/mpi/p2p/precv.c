@@ -143,7 +143,8 @@ static bool place_of(const precv_t *recv, size_t from, size_t bytes, void **plac
         *place = (void *) ((uintptr_t) recv->buf + (uintptr_t) at); /* buf may be MPI_BOTTOM */
         return true;
     }
-    char *data = opal_convertor_contiguous_ptr(&recv->type->opal, recv->elements, recv->buf);
+    char *data = recv->conv.remote ? NULL
+        : opal_convertor_contiguous_ptr(&recv->type->opal, recv->elements, recv->buf);
     *count = bytes;
     *type = ompi_datatype_builtin(MPI_BYTE);
     *place = data ? data + from : NULL;
@@ -184,8 +185,10 @@ static int make_messages(precv_t *recv, const int64_t *words)
     recv->chunk = (size_t) words[OMPI_PART_CHUNK];
     recv->sent = (size_t) words[OMPI_PART_TOTAL];
     recv->first_tag = (uint32_t) words[OMPI_PART_FIRST_TAG];
+    const uint16_t id = (uint16_t) words[OMPI_PART_ARCH];
+    const opal_arch_t *arch = id == opal_arch_id(opal_arch_local()) ? NULL : opal_arch_of_id(id);
     if (words[OMPI_PART_MESSAGES] < 0 || words[OMPI_PART_MESSAGES] > OMPI_PART_MESSAGES_MAX ||
-        opal_convertor_init(&recv->conv, &recv->type->opal, recv->elements, recv->buf, NULL) !=
+        opal_convertor_init(&recv->conv, &recv->type->opal, recv->elements, recv->buf, arch) !=
             OPAL_SUCCESS) {
         return MPI_ERR_INTERN;
     }

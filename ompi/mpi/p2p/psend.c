@@ -161,6 +161,7 @@ int ompi_mpi_psend_init(const void *buf, int partitions, MPI_Count count, ompi_d
             [OMPI_PART_MESSAGES] = send->part.messages,
             [OMPI_PART_CHUNK] = (int64_t) each * send->group,
             [OMPI_PART_TOTAL] = (int64_t) bytes,
+            [OMPI_PART_ARCH] = opal_arch_id(opal_arch_local()),
         };
         rc = send_setup(words, dest, comm);
     }
