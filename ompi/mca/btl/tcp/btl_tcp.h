@@ -103,6 +103,7 @@ typedef struct btl_tcp_module {
     unsigned link;
     unsigned kernel_index;       /* of the interface */
     bool bind_device;            /* another interface of ours is in the same subnet */
+    bool arp_exact;              /* IPv4 sockets may stay bound to the device */
     bool closed;                 /* finalize() was called */
     pthread_mutex_t lock;        /* of the table */
     mca_btl_endpoint_t *peers[BTL_TCP_PEER_BUCKETS];
@@ -202,6 +203,8 @@ struct mca_btl_endpoint {
     bool place_put_off;              /* ... in an earlier one */
     bool in_blocked_list;
     bool room_watched;           /* epoll looks for room in the socket too */
+    bool unwatched;              /* it is not in the epoll set: being hot it is read anyway */
+    uint32_t awake_reads;        /* fruitful ones since the process slept last */
     uint32_t idle_polls;
     btl_tcp_placing_t placing;
     opal_list_item_t blocked_item, up_item;
@@ -222,7 +225,7 @@ typedef struct btl_tcp_params {
     int64_t keepalive_s, user_timeout_ms, stall_timeout_ms, silence_timeout_ms,
         connect_timeout_ms, handshake_timeout_ms;
     int64_t reconnect_attempts, reconnect_max_ms, resume_timeout_ms;
-    uint64_t sndbuf, rcvbuf, eager_limit, max_frag, min_frag, send_min, window, keep_limit;
+    uint64_t sndbuf, rcvbuf, unsent, eager_limit, max_frag, min_frag, send_min, window, keep_limit;
     uint64_t bandwidth, loopback_bandwidth;
     bool nodelay;
 } btl_tcp_params_t;
@@ -308,9 +311,16 @@ void btl_tcp_wanted(opal_net_wanted_t *wanted);
 
 /* btl_tcp_socket.c */
 void btl_tcp_socket_options(int fd, bool loopback);
-/* With two interfaces in one subnet routing would use one of them for both. Refused without
- * privilege on old kernels: then routing decides. */
-void btl_tcp_bind_device(const btl_tcp_module_t *module, int fd);
+/*
+ * With two interfaces in one subnet routing uses one of them for both, so sockets are bound to their device. A bound socket
+ * hears its device alone, though, and unless ARP is exact the peer's packets may come in by the other one. Then it is
+ * bound until it is connected, if routing would not choose the device anyway: so it shows whether the device
+ * leads to the peer. Refused without privilege on old kernels: then routing decides.
+ */
+void btl_tcp_bind_device(const btl_tcp_module_t *module, int fd, const opal_net_route_t *route, uint16_t port);
+/* It is connected: bind it for good, or release it. */
+void btl_tcp_bind_connected(const btl_tcp_module_t *module, int fd);
+bool btl_tcp_is_arp_exact(const char *device);
 
 /* btl_tcp_listen.c */
 int btl_tcp_listen(void);

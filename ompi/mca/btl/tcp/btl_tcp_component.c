@@ -13,6 +13,7 @@ enum {
     WARM_POLLS = 512,        /* empty reads after which it is read every WARM_SKIP-th round */
     WARM_SKIP = 8,
     COOL_POLLS = 4096,       /* empty reads after which it is hot no more */
+    UNWATCH_READS = 64,      /* fruitful reads in one go after which a hot socket leaves the epoll set */
 };
 
 btl_tcp_component_t mca_btl_tcp;
@@ -62,6 +63,34 @@ void btl_tcp_unwatch_close(int fd)
     close(fd);
 }
 
+static uint32_t watched_events(const mca_btl_endpoint_t *ep)
+{
+    return ep->room_watched ? EPOLLIN | EPOLLOUT : EPOLLIN;
+}
+
+/* For a socket in the epoll set, which is in libevent's, the kernel notes each arrival in both sets, while the receiver
+ * already waits for the data: 0.3 us of a short message's 5. */
+static void unwatch(mca_btl_endpoint_t *ep)
+{
+    struct epoll_event event = {0};
+    ep->unwatched = epoll_ctl(mca_btl_tcp.epoll_fd, EPOLL_CTL_DEL, ep->fd, &event) == 0;
+}
+
+static void watch_again(mca_btl_endpoint_t *ep)
+{
+    ep->awake_reads = 0;
+    if (!ep->unwatched) {
+        return;
+    }
+    ep->unwatched = false;
+    if (btl_tcp_watch(ep->fd, &ep->watch, watched_events(ep), true) != MCA_SUCCESS) {
+        btl_tcp_lock(&ep->lock);
+        ep->send_errno = ENOMEM; /* the connection is made again in time, or the link is down */
+        btl_tcp_kick(ep, BTL_TCP_KICK_FAILED);
+        btl_tcp_unlock(&ep->lock);
+    }
+}
+
 void btl_tcp_heat(mca_btl_endpoint_t *ep)
 {
     btl_tcp_component_t *c = &mca_btl_tcp;
@@ -85,6 +114,7 @@ void btl_tcp_cool(mca_btl_endpoint_t *ep)
         if (c->hot[i] == ep) {
             c->hot[i] = c->hot[--c->hot_count];
             btl_tcp_watchdog_start(); /* what it has on the way is looked after from time to time */
+            watch_again(ep);
         }
     }
     atomic_store_explicit(&ep->hot, false, memory_order_relaxed);
@@ -99,7 +129,9 @@ static void watch_room(mca_btl_endpoint_t *ep, bool on)
 {
     if (ep->room_watched != on) {
         ep->room_watched = on;
-        btl_tcp_watch(ep->fd, &ep->watch, on ? EPOLLIN | EPOLLOUT : EPOLLIN, false);
+        if (!ep->unwatched) {
+            btl_tcp_watch(ep->fd, &ep->watch, watched_events(ep), false);
+        }
     }
 }
 
@@ -195,7 +227,6 @@ static int blocked_retry(btl_tcp_component_t *c)
     int done = 0;
     OPAL_LIST_FOREACH (item, tmp, &c->blocked) {
         mca_btl_endpoint_t *ep = OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, blocked_item);
-        bool writable = false;
         btl_tcp_lock(&ep->lock);
         uint64_t before = ep->bytes_out;
         if (ep->state == BTL_TCP_UP && !(ep->kicks & BTL_TCP_KICK_FAILED)) {
@@ -204,8 +235,8 @@ static int blocked_retry(btl_tcp_component_t *c)
         done += ep->bytes_out != before;
         if (!ep->blocked) {
             btl_tcp_unblock(ep);
-            writable = btl_tcp_is_writable(ep);
         }
+        bool writable = btl_tcp_is_writable(ep);
         btl_tcp_unlock(&ep->lock);
         if (writable && !ep->deleted) {
             ep->module->super.upcalls->writable(ep->cookie, ep);
@@ -227,6 +258,9 @@ static int hot_poll(btl_tcp_component_t *c)
         done += n;
         if (n > 0) {
             ep->idle_polls = 0;
+            if (OPAL_UNLIKELY(++ep->awake_reads == UNWATCH_READS) && !c->armed && ep->state == BTL_TCP_UP) {
+                unwatch(ep);
+            }
         } else if (++ep->idle_polls > COOL_POLLS && !ep->in_blocked_list) {
             btl_tcp_cool(ep);
         }
@@ -275,6 +309,9 @@ static void poller_arm(void *context)
 {
     btl_tcp_component_t *c = context;
     c->armed = true;
+    for (unsigned i = 0; i < c->hot_count; i++) {
+        watch_again(c->hot[i]);
+    }
     watch_room_of_all(c, true);
     if (c->hot_count > 0) {
         btl_tcp_watchdog_start();

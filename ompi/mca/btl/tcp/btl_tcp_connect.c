@@ -198,8 +198,12 @@ static void take_welcome(mca_btl_endpoint_t *ep)
         return;
     }
     int fd = a->fd;
+    bool loopback = route_of(ep)->way == OPAL_NET_WAY_LOOPBACK;
     a->fd = -1;
     attempt_end(ep);
+    if (!loopback) {
+        btl_tcp_bind_connected(ep->module, fd);
+    }
     if (welcome.serial > ep->peer_serial) {
         ep->peer_serial = welcome.serial;
     }
@@ -271,7 +275,7 @@ static int reach(mca_btl_endpoint_t *ep)
     }
     btl_tcp_socket_options(a->fd, route->way == OPAL_NET_WAY_LOOPBACK);
     if (route->way != OPAL_NET_WAY_LOOPBACK) {
-        btl_tcp_bind_device(ep->module, a->fd);
+        btl_tcp_bind_device(ep->module, a->fd, route, ep->port);
     }
     socklen_t from_len = opal_net_addr_to_sock(&route->from, ep->module->kernel_index, 0, &from);
     socklen_t to_len = opal_net_addr_to_sock(&route->to, ep->module->kernel_index, ep->port, &to);

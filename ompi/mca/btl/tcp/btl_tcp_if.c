@@ -47,6 +47,7 @@ static void module_init(btl_tcp_module_t *m, unsigned nif, unsigned link)
     m->link = link;
     m->kernel_index = if_nametoindex(own->name);
     m->bind_device = opal_net_card_shares_subnet(&mca_btl_tcp.card, nif);
+    m->arp_exact = m->bind_device && btl_tcp_is_arp_exact(own->name);
     pthread_mutex_init(&m->lock, NULL);
 }
 

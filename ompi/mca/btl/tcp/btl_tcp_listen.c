@@ -191,7 +191,7 @@ static void guest_welcome(guest_t *guest)
     bool loopback = is_loopback(fd);
     btl_tcp_socket_options(fd, loopback);
     if (!loopback) {
-        btl_tcp_bind_device(guest->module, fd);
+        btl_tcp_bind_connected(guest->module, fd);
     }
     uint64_t handed = guest->hello.handed;
     guest->fd = -1;

@@ -46,6 +46,10 @@ static const param_t table[] = {
     {{TUNER, .name = "rcvbuf", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 0, .max = 1 << 30,
       .help = "Size of the kernel's receive buffer (0: the kernel adjusts it)"},
      AT(rcvbuf)},
+    {{TUNER, .name = "unsent", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 128 << 10, .max = 1 << 30,
+      .help = "Bytes of a connection that the kernel may hold before it is their turn to be sent; what it has "
+              "no other link can carry (TCP_NOTSENT_LOWAT; 0: as many as fit its buffer)"},
+     AT(unsent)},
     {{TUNER, .name = "nodelay", .type = MCA_VAR_BOOL, .def.b = true,
       .help = "Send small messages at once (TCP_NODELAY)"},
      AT(nodelay)},

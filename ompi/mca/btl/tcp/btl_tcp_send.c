@@ -354,6 +354,13 @@ static OPAL_COLD int refuse(mca_btl_endpoint_t *ep)
     return MCA_ERR_AGAIN;
 }
 
+/* Is the socket full, and a frame more waiting here? What is not taken another link may carry, should this one become
+ * slow. */
+static inline bool is_full(const mca_btl_endpoint_t *ep)
+{
+    return ep->blocked && ep->cursor && ep->cursor != ep->tail;
+}
+
 /* ---- The module's operations ---- */
 
 int btl_tcp_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
@@ -447,8 +454,8 @@ int btl_tcp_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
         rc = not_up(ep);
         goto out;
     }
-    if (OPAL_UNLIKELY(ep->lent > 0 &&
-                      ep->lent + len > BTL_TCP_LENT_WINDOWS * mca_btl_tcp.params.window)) {
+    if (OPAL_UNLIKELY(is_full(ep) ||
+                      (ep->lent > 0 && ep->lent + len > BTL_TCP_LENT_WINDOWS * mca_btl_tcp.params.window))) {
         rc = refuse(ep);
         goto out;
     }
@@ -525,7 +532,7 @@ void btl_tcp_rewind(mca_btl_endpoint_t *ep)
 bool btl_tcp_is_writable(mca_btl_endpoint_t *ep)
 {
     const btl_tcp_params_t *p = &mca_btl_tcp.params;
-    if (OPAL_LIKELY(!ep->want_writable) || ep->kept > p->keep_limit / 2 ||
+    if (OPAL_LIKELY(!ep->want_writable) || is_full(ep) || ep->kept > p->keep_limit / 2 ||
         ep->lent > BTL_TCP_LENT_WINDOWS / 2 * p->window) {
         return false;
     }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -48,17 +49,80 @@ void btl_tcp_socket_options(int fd, bool loopback)
         set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, (p->keepalive_s + 5) / 6, "TCP_KEEPINTVL");
         set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, 6, "TCP_KEEPCNT");
     }
+    if (p->unsent > 0 && !loopback) {
+        set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, (int64_t) p->unsent, "TCP_NOTSENT_LOWAT");
+    }
     if (p->user_timeout_ms > 0) {
         set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, p->user_timeout_ms, "TCP_USER_TIMEOUT");
     }
 }
 
-void btl_tcp_bind_device(const btl_tcp_module_t *module, int fd)
+/* Does this host answer ARP for an address only where the device has it? By default the kernel answers for any
+ * of its addresses on every device: what a peer sends to one may then come in by another in the same subnet. */
+bool btl_tcp_is_arp_exact(const char *device)
 {
-    const char *name = mca_btl_tcp.card.nif[module->nif].name;
+    static const char *const settings[] = {"arp_ignore", "arp_filter"};
+    const char *const devices[] = {"all", device};
+    int value = 0;
+    for (int i = 0; i < 4 && value == 0; i++) {
+        char path[128];
+        snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/%s", devices[i % 2], settings[i / 2]);
+        FILE *file = fopen(path, "re");
+        if (file && fscanf(file, "%d", &value) != 1) {
+            value = 0;
+        }
+        if (file) {
+            fclose(file);
+        }
+    }
+    return value != 0;
+}
+
+static void bind_device(const btl_tcp_module_t *module, int fd, const char *name)
+{
+    if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, (socklen_t) strlen(name)) != 0) {
+        BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: can't bind to device \"%s\": %s", module->super.name, name,
+                    strerror(errno));
+    }
+}
+
+/* Would routing send from this address by itself? */
+static bool is_routed(const btl_tcp_module_t *module, const opal_net_route_t *route, uint16_t port)
+{
+    struct sockaddr_storage sock;
+    socklen_t len = opal_net_addr_to_sock(&route->to, module->kernel_index, port, &sock);
+    opal_net_addr_t from;
+    int fd = socket(route->to.family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool same = fd >= 0 && connect(fd, (struct sockaddr *) &sock, len) == 0 &&
+                (len = sizeof(sock), getsockname(fd, (struct sockaddr *) &sock, &len)) == 0 &&
+                opal_net_addr_from_sock(&sock, &from) && opal_net_addr_equal(&from, &route->from);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return same;
+}
+
+static bool stays_bound(const btl_tcp_module_t *module, int family)
+{
+    return module->bind_device && (family == AF_INET6 || module->arp_exact);
+}
+
+void btl_tcp_bind_device(const btl_tcp_module_t *module, int fd, const opal_net_route_t *route, uint16_t port)
+{
     if (module->bind_device &&
-        setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, (socklen_t) strlen(name)) != 0) {
-        BTL_TCP_LOG(MCA_LOG_DEBUG, "can't bind to %s: %s", name, strerror(errno));
+        (stays_bound(module, route->to.family) || !is_routed(module, route, port))) {
+        bind_device(module, fd, mca_btl_tcp.card.nif[module->nif].name);
+    }
+}
+
+void btl_tcp_bind_connected(const btl_tcp_module_t *module, int fd)
+{
+    struct sockaddr_storage sock;
+    socklen_t len = sizeof(sock);
+    opal_net_addr_t own;
+    if (module->bind_device && getsockname(fd, (struct sockaddr *) &sock, &len) == 0 &&
+        opal_net_addr_from_sock(&sock, &own)) {
+        bind_device(module, fd, stays_bound(module, own.family) ? mca_btl_tcp.card.nif[module->nif].name : "");
     }
 }
 

@@ -33,6 +33,7 @@ typedef struct link {
     piece_t pieces[PIECES_MAX];
     unsigned head, here, tail; /* [head, here) carried and not confirmed, [here, tail) not carried */
     uint64_t delay;   /* ns from being carried to the confirmation */
+    size_t holds;     /* it takes no piece while it has so many bytes to carry; 0: it takes any */
     uint64_t carried; /* bytes confirmed */
     uint64_t handed;
 } link_t;
@@ -73,6 +74,15 @@ static void open_world(world_t *w, int count, const double *gbit, bool fixed)
     }
 }
 
+static bool is_full(const link_t *l)
+{
+    size_t waiting = 0;
+    for (unsigned i = l->here; l->holds > 0 && i != l->tail; i++) {
+        waiting += l->pieces[i % PIECES_MAX].left;
+    }
+    return waiting > 0 && waiting >= l->holds;
+}
+
 /* Hand over pieces as long as a link takes one. */
 static void send_pieces(world_t *w)
 {
@@ -86,7 +96,7 @@ static void send_pieces(world_t *w)
             moved = false;
             for (int i = 0; i < w->count; i++) {
                 link_t *l = &w->links[i];
-                size_t len = mca_pml_flow_piece(&l->flow, msg->part[i]);
+                size_t len = is_full(l) ? 0 : mca_pml_flow_piece(&l->flow, msg->part[i]);
                 if (len > 0) {
                     l->pieces[l->tail++ % PIECES_MAX] = (piece_t){len, len, msg, 0};
                     msg->unconfirmed += len;
@@ -408,6 +418,45 @@ static void test_throttle(int open, size_t bytes, double least)
     TAP_OK(part >= 0.9, "restored: after 100 ms %.1f %% of the old sum", 100 * part);
 }
 
+/* Messages in a row, MESSAGES_MAX under way, each begun when the oldest has arrived, as a program waits for them: what
+ * part of the links' sum arrives as whole messages in so many ms. */
+static double arriving(world_t *w, size_t bytes, uint64_t ms)
+{
+    static int oldest;
+    uint64_t arrived = 0, start = w->now;
+    for (; w->now < start + ms * MS; step(w)) {
+        for (message_t *m; m = &w->messages[oldest], m->left == 0 && m->unconfirmed == 0;
+             oldest = (oldest + 1) % MESSAGES_MAX) {
+            m->left = bytes;
+            arrived += bytes;
+        }
+    }
+    return (double) arrived / (double) (w->now - start) / sum_rates(w);
+}
+
+/* Slow links that say they are fast, as those behind a switch do, one of them throttled to a tenth: what it holds takes ten
+ * times as long from then on. A link that takes little more than keeps it busy, as tcp's, has little of it. */
+static void test_throttle_far(void)
+{
+    static world_t w;
+    const double gbit[] = {10, 10};
+    const size_t bytes = 512 << 10;
+    open_world(&w, 2, gbit, false);
+    for (int i = 0; i < 2; i++) {
+        w.links[i].rate = 0.2 / 8;
+        w.links[i].holds = 192 << 10;
+    }
+    arriving(&w, bytes, 1000);
+    w.links[0].rate /= 10;
+    double first = arriving(&w, bytes, 500), later = arriving(&w, bytes, 2000);
+    TAP_OK(first >= 0.7, "throttled to a tenth: %.1f %% of the new sum as whole messages in the first 0.5 s", 100 * first);
+    TAP_OK(later >= 0.95, "%.1f %% from then on", 100 * later);
+    w.links[0].rate *= 10;
+    first = arriving(&w, bytes, 500), later = arriving(&w, bytes, 2000);
+    TAP_OK(first >= 0.7, "restored: %.1f %% of the old sum in the first 0.5 s", 100 * first);
+    TAP_OK(later >= 0.95, "%.1f %% from then on", 100 * later);
+}
+
 /* With fixed weights the throttled link keeps its share: that is what the parameter is for. */
 static void test_fixed(void)
 {
@@ -485,6 +534,7 @@ int main(void)
     test_throttle(4, 4 << 20, 0.9);
     test_throttle(4, 256 << 10, 0.9);
     test_throttle(1, 64 << 20, 0.9);
+    test_throttle_far();
     test_fixed();
     test_stall();
     test_probe();
