@@ -8,7 +8,8 @@
  *
  * and both print "rank R: N messages, B bytes, wrong W". Ends --seconds after the start, or when the
  * file --until appears. Long ones carry most of the bytes, so that a rate can be seen; --short leaves
- * messages whose MPI_Send returns at once, and whose buffer is overwritten then.
+ * messages whose MPI_Send returns at once, and whose buffer is overwritten then. --links NAMES sends over a communicator
+ * with this value of the info key hawser_links.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -37,6 +38,8 @@ static int rank, shorts_only;
 static const char *until = "";
 static uint64_t seed = 1;
 static double seconds = 5, interval = 0.05;
+static const char *chosen; /* --links */
+static MPI_Comm comm = MPI_COMM_WORLD;
 static long wrong;
 
 static double now(void)
@@ -145,7 +148,7 @@ static void side_open(side_t *side)
 
 static void post(side_t *in, int slot)
 {
-    MPI_Irecv(in->data[slot], LONGEST + (int) sizeof(head_t), MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD,
+    MPI_Irecv(in->data[slot], LONGEST + (int) sizeof(head_t), MPI_BYTE, 1 - rank, TAG, comm,
               &in->requests[slot]);
 }
 
@@ -162,12 +165,12 @@ static int send_next(side_t *out, int last)
     char *data = out->data[slot];
     fill(data, rank, last ? -1 : out->number, length);
     if (length < EAGER && (how < 5 || last)) {
-        MPI_Send(data, length, MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD);
+        MPI_Send(data, length, MPI_BYTE, 1 - rank, TAG, comm);
         memset(data, 0xee, (size_t) length); /* it is ours again */
     } else if (how == 7) {
-        MPI_Issend(data, length, MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD, &out->requests[slot]);
+        MPI_Issend(data, length, MPI_BYTE, 1 - rank, TAG, comm, &out->requests[slot]);
     } else {
-        MPI_Isend(data, length, MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD, &out->requests[slot]);
+        MPI_Isend(data, length, MPI_BYTE, 1 - rank, TAG, comm, &out->requests[slot]);
     }
     out->number++;
     return 1;
@@ -244,11 +247,24 @@ static long long run(void)
     return in.number;
 }
 
+static void choose_links(void)
+{
+    if (chosen) {
+        MPI_Info info;
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "hawser_links", chosen);
+        MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+        MPI_Info_free(&info);
+    }
+}
+
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--short") == 0) {
             shorts_only = 1;
+        } else if (i + 1 < argc && strcmp(argv[i], "--links") == 0) {
+            chosen = argv[++i];
         } else if (i + 1 < argc && strcmp(argv[i], "--seconds") == 0) {
             seconds = atof(argv[++i]);
         } else if (i + 1 < argc && strcmp(argv[i], "--until") == 0) {
@@ -261,7 +277,11 @@ int main(int argc, char **argv)
     }
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    choose_links();
     long long messages = run();
+    if (chosen) {
+        MPI_Comm_free(&comm);
+    }
     MPI_Finalize();
     return wrong > 0 || messages == 0;
 }
