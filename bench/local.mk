@@ -17,6 +17,7 @@ EXTRA_DIST += \
     bench/driver/suites.py \
     bench/src/checksum.c \
     bench/src/collectives.c \
+    bench/src/crowd.c \
     bench/src/datatype_pack.c \
     bench/src/idle.c \
     bench/src/latency.c \
@@ -25,6 +26,7 @@ EXTRA_DIST += \
     bench/src/mpi_support.h \
     bench/src/overlap.c \
     bench/src/raw_checked.c \
+    bench/src/raw_crowd.c \
     bench/src/raw_pmix.c \
     bench/src/raw_shm.c \
     bench/src/raw_support.h \
@@ -33,4 +35,5 @@ EXTRA_DIST += \
     bench/src/startup.c \
     bench/src/stream.c \
     bench/src/support.h \
-    bench/src/throughput.c
+    bench/src/throughput.c \
+    bench/src/wakeup.c

@@ -14,14 +14,14 @@ from . import goals, jobs, machine, peers, report, suites
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCE = os.path.join(HERE, "src")
 MPI_PROGRAMS = ("latency", "throughput", "matching", "collectives", "overlap", "startup", "memory",
-                "idle", "stream")
+                "idle", "stream", "crowd", "wakeup")
 TOP = os.path.dirname(HERE)
 CHECKSUM_FILES = ("checksum", "crc32c_arm", "crc32c_table", "crc32c_x86")
 # What compiles beside a program of its name.
 WITH_CHECKSUMS = ("-I" + TOP, "-I" + os.path.join(TOP, "opal", "include"), "-pthread",
                   *(os.path.join(TOP, "opal", "checksum", f + ".c") for f in CHECKSUM_FILES))
 RAW_PROGRAMS = {
-    "raw_shm": (), "raw_tcp": (), "raw_udp": (), "raw_checked": WITH_CHECKSUMS,
+    "raw_shm": (), "raw_tcp": (), "raw_udp": (), "raw_crowd": (), "raw_checked": WITH_CHECKSUMS,
     "checksum": WITH_CHECKSUMS,
 }
 FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra"]
@@ -146,9 +146,10 @@ def library_series(o, library, setting, folder, cores):
 def raw_series(o, raw):
     name, program, mode, _, _ = raw
 
-    def make(_suite, _ranks):
+    def make(suite, ranks):
+        crowd = ["--ranks", str(ranks)] if len(suite.ranks) > 1 else []
         return ([os.path.join(o.build, "raw", program), mode, "--sizes", o.sizes, "--ms",
-                 str(o.ms / 2)], {})
+                 str(o.ms / 2), *crowd], {})
     return Series("raw " + name, make)
 
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 class Setting:
     """One way to run a library; name "" is its default way."""
     name: str
-    link: str  # "shm", "tcp", "udp" or "job" (start-up, memory, idling: whatever a user gets)
+    # "shm", "tcp", "udp", "crowd" (shared memory, more ranks than processors) or "job" (start-up, memory,
+    # idling: whatever a user gets)
+    link: str
     arguments: tuple = ()
     environment: dict = field(default_factory=dict)
 
@@ -28,6 +30,7 @@ SETTINGS = {
         Setting("", "tcp", ("--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo")),
         Setting("", "udp", ("--mca", "pml", "dr", "--mca", "btl", "udp,self", "--mca",
                             "btl_udp_if_include", "lo")),
+        Setting("", "crowd", ("--mca", "btl", "shm,self")),
         Setting("", "job"),
     ),
     "ompi": (
@@ -35,6 +38,8 @@ SETTINGS = {
         Setting("no cma", "shm", OB1 + ("--mca", "btl", "self,sm", "--mca", "smsc", "^cma")),
         Setting("ucx", "shm", UCX, {"UCX_TLS": "self,posix"}),
         Setting("ucx+cma", "shm", UCX, {"UCX_TLS": "self,posix,cma"}),
+        Setting("", "crowd", OB1 + ("--mca", "btl", "self,sm")),
+        Setting("ucx", "crowd", UCX, {"UCX_TLS": "self,posix"}),
         Setting("", "tcp",
                 OB1 + ("--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo")),
         Setting("ucx", "tcp", UCX, {"UCX_TLS": "self,tcp", "UCX_NET_DEVICES": "bench0"}),
@@ -46,6 +51,9 @@ SETTINGS = {
         Setting("no cma", "shm", (), {"MPIR_CVAR_CH4_CMA_ENABLE": "0"}),
         Setting("ucx", "shm", (), {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ucx",
                                    "UCX_TLS": "self,posix"}),
+        Setting("", "crowd"),
+        Setting("ucx", "crowd", (), {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ucx",
+                                     "UCX_TLS": "self,posix"}),
         Setting("ofi", "tcp", (), {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi",
                                    "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "lo"}),
         Setting("ucx", "tcp", (), {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ucx",
@@ -55,6 +63,8 @@ SETTINGS = {
     "intel": (
         Setting("", "shm", (), {"I_MPI_FABRICS": "shm"}),
         Setting("clx", "shm", (), {"I_MPI_FABRICS": "shm", "I_MPI_SHM": "clx_avx512"}),
+        Setting("", "crowd", (), {"I_MPI_FABRICS": "shm"}),
+        Setting("yield", "crowd", (), {"I_MPI_FABRICS": "shm", "I_MPI_THREAD_YIELD": "2"}),
         Setting("", "tcp", (), {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp",
                                 "FI_TCP_IFACE": "lo"}),
         Setting("", "job", (), {"I_MPI_FABRICS": "shm"}),
