@@ -182,6 +182,7 @@ static OPAL_ALWAYS_INLINE int coll_shm_await(coll_shm_module_t *m, const _Atomic
 /* After something was published. */
 static OPAL_ALWAYS_INLINE void coll_shm_published(coll_shm_module_t *m, const _Atomic uint32_t *sleepers)
 {
+    atomic_signal_fence(memory_order_seq_cst); /* the sleeper's fence orders what the processor does, not the compiler */
     if (OPAL_UNLIKELY(m->fence)) {
         atomic_thread_fence(memory_order_seq_cst);
     }

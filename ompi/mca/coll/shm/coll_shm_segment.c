@@ -119,12 +119,21 @@ static int parent_bit(const coll_shm_module_t *m)
     return bit;
 }
 
+static int first_error(int one, int other)
+{
+    return one != MPI_SUCCESS ? one : other;
+}
+
+/* Who fails goes on, with zeros, so that nobody below waits for ever. */
 static int tell_all(coll_shm_module_t *m, void *data, size_t len)
 {
     int bit = parent_bit(m), rc = m->rank == 0 ? MPI_SUCCESS : recv_bytes(data, len, m->rank - bit, m->comm);
-    for (bit >>= 1; bit > 0 && rc == MPI_SUCCESS; bit >>= 1) {
+    if (rc != MPI_SUCCESS) {
+        memset(data, 0, len);
+    }
+    for (bit >>= 1; bit > 0; bit >>= 1) {
         if (m->rank + bit < m->size) {
-            rc = send_bytes(data, len, m->rank + bit, m->comm);
+            rc = first_error(rc, send_bytes(data, len, m->rank + bit, m->comm));
         }
     }
     return rc;
@@ -134,17 +143,17 @@ static int tell_all(coll_shm_module_t *m, void *data, size_t len)
 static int agree(coll_shm_module_t *m, uint32_t *good)
 {
     int top = parent_bit(m), rc = MPI_SUCCESS;
-    for (int bit = 1; bit < top && rc == MPI_SUCCESS; bit <<= 1) {
+    for (int bit = 1; bit < top; bit <<= 1) {
         uint32_t theirs = 0;
         if (m->rank + bit < m->size) {
-            rc = recv_bytes(&theirs, sizeof(theirs), m->rank + bit, m->comm);
+            rc = first_error(rc, recv_bytes(&theirs, sizeof(theirs), m->rank + bit, m->comm));
             *good &= theirs;
         }
     }
-    if (rc == MPI_SUCCESS && m->rank > 0) {
-        rc = send_bytes(good, sizeof(*good), m->rank - top, m->comm);
+    if (m->rank > 0) {
+        rc = first_error(rc, send_bytes(good, sizeof(*good), m->rank - top, m->comm));
     }
-    return rc == MPI_SUCCESS ? tell_all(m, good, sizeof(*good)) : rc;
+    return first_error(rc, tell_all(m, good, sizeof(*good)));
 }
 
 /* ---- Start and end ---- */
@@ -168,13 +177,11 @@ static int set_up(coll_shm_module_t *m)
         id = m->segment.id;
     }
     int rc = tell_all(m, &id, sizeof(id));
-    if (rc == MPI_SUCCESS && m->rank > 0 && id.size > 0) {
+    if (m->rank > 0 && id.size > 0) {
         mine = attach_segment(m, &id);
     }
-    uint32_t good = mine && join_segment(m);
-    if (rc == MPI_SUCCESS) {
-        rc = agree(m, &good);
-    }
+    uint32_t good = mine && rc == MPI_SUCCESS && join_segment(m);
+    rc = first_error(rc, agree(m, &good));
     if (rc == MPI_SUCCESS && good) {
         take_over(m);
     } else {
