@@ -288,16 +288,16 @@ static OPAL_ALWAYS_INLINE void owner_wait(bool (*check)(void *), void *context)
             since = 0;
             continue;
         }
-        /* No pause instruction: it takes as long as the message of a neighbour. */
-        if (++fruitless < CLOCK_ROUNDS) {
-            continue;
-        }
-        if (oversubscribed) {
+        if (oversubscribed) { /* polling on would only keep away whoever it is that we wait for */
             if (yields++ < yields_max) {
                 sched_yield();
                 continue;
             }
         } else {
+            /* No pause instruction: it takes as long as the message of a neighbour. */
+            if (++fruitless < CLOCK_ROUNDS) {
+                continue;
+            }
             uint64_t now = opal_now_ns();
             since = since ? since : now;
             if (spin_us < 0 || now - since < (uint64_t) spin_us * 1000) {
