@@ -47,8 +47,8 @@ FINAL = (
       for n in (2, 8) for kind in ("bcast", "allreduce", "barrier")),
     *(Goal(f"{kind}, {n} ranks", "crowd:crowd", f"{kind} {n}", 0.85)
       for n in (8, 16, 32, 64) for kind in ("ring", "pairs", "barrier", "allreduce")),
-    Goal("waking up in MPI_Recv", "wakeup:shm", "recv", 1.3, "raw"),
-    Goal("waking up in a barrier", "wakeup:shm", "barrier", 1.3, "raw"),
+    Goal("waking up in MPI_Recv", "wakeup:crowd", "recv", 1.3, "raw"),
+    Goal("waking up in a barrier", "wakeup:crowd", "barrier", 1.3, "raw"),
 )
 
 

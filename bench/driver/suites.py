@@ -76,7 +76,7 @@ SUITES = (
           "Steps of 8 B in which all of many ranks take part", ranks=(8, 16, 32, 64), sized=False,
           raw=(("futex", "raw_crowd", "futex", "crowd", "us"),
                ("yield", "raw_crowd", "yield", "crowd", "us"))),
-    Suite("wakeup", "shm", "wakeup", "wakeup", ("kind",), "us", "us", True,
+    Suite("wakeup", "crowd", "wakeup", "wakeup", ("kind",), "us", "us", True,
           "From the call that ends a rank's long wait to its return", sized=False,
           raw=(("futex", "raw_crowd", "wake-futex", "wakeup", "us"),
                ("epoll", "raw_crowd", "wake-epoll", "wakeup", "us"))),
