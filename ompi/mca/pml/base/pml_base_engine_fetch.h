@@ -92,7 +92,11 @@ static void engine_fetched(mca_pml_fetch_t *fetch)
     mca_pml_hdr_fin_t fin = {.sreq = fetch->sreq, .bytes = htole64(fetch->len)};
     mca_pml_peer_lock(peer);
     if (fetch->link->pace) {
-        mca_pml_pace_note(fetch->link->pace, fetch->len, true, fetch->started_ns, opal_now_ns());
+        if (fetch->checked) { /* other fetches go on while this one waits for sums */
+            mca_pml_pace_note_turns(fetch->link->pace, fetch->len, true, fetch->started_ns, opal_now_ns(), fetch->work_ns);
+        } else {
+            mca_pml_pace_note(fetch->link->pace, fetch->len, true, fetch->started_ns, opal_now_ns());
+        }
     }
     engine_send_control(peer, &fin, sizeof(fin), MCA_PML_HDR_FIN);
     mca_pml_peer_unlock(peer);
@@ -121,6 +125,7 @@ static int engine_fetch_get(mca_pml_fetch_t *fetch)
     mca_pml_peer_t *peer = fetch->recv->peer;
     size_t len = engine_fetch_piece(fetch, fetch->offset);
     fetch->desc.iov[0] = (struct iovec){fetch->recv->ptr + fetch->offset, len};
+    fetch->began_ns = fetch->checked ? opal_now_ns() : 0;
     int rc = link->module->ops->get(link->endpoint, &fetch->desc, fetch->address + fetch->offset, NULL);
     mca_pml_peer_lock(peer);
     if (rc >= 0) {
@@ -180,6 +185,7 @@ static bool engine_fetch_placed(mca_pml_fetch_t *fetch)
         engine_fetch_ask(fetch, fetch->offset + len);
     }
     uint32_t sum = policy_sum(peer, true, fetch->recv->ptr + fetch->offset, len);
+    fetch->work_ns += opal_now_ns() - fetch->began_ns;
     mca_pml_peer_lock(peer);
     fetch->sum = sum;
     fetch->here = true;

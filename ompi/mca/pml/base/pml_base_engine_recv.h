@@ -725,31 +725,44 @@ static mca_pml_placing_t *engine_placing_new(mca_pml_peer_t *peer, mca_pml_recv_
     return placing;
 }
 
-/* The same for a policy that verifies what it has in place: pieces only, in memory without gaps. */
-static bool engine_place_unverified(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,
-                                    mca_btl_place_t *place)
+/* The same for a policy that verifies what it has in place: pieces only, in memory without gaps. The header is good. */
+static mca_pml_placing_t *engine_place_here(mca_pml_peer_t *peer, const void *head, size_t len, mca_btl_place_t *place)
 {
     enum { HEAD = POLICY_ROOM + sizeof(mca_pml_hdr_frag_t) };
     const mca_pml_hdr_frag_t *hdr = (const void *) ((const char *) head + POLICY_ROOM);
-    mca_pml_placing_t noted = {0}, *placing = NULL;
-    if (head_len < HEAD || len <= HEAD || hdr->common.type != MCA_PML_HDR_FRAG ||
-        !policy_place(peer, head, head_len, len, &noted)) {
-        return false;
+    if (len <= HEAD || hdr->common.type != MCA_PML_HDR_FRAG) {
+        return NULL;
     }
     size_t offset = le64toh(hdr->offset);
     mca_pml_recv_t *recv = engine_recv_join(peer, hdr, len - HEAD);
-    if (recv && !(placing = engine_placing_new(peer, recv, offset, len - HEAD))) {
+    mca_pml_placing_t *placing = recv ? engine_placing_new(peer, recv, offset, len - HEAD) : NULL;
+    if (placing) {
+        engine_place_at(recv, offset, len - HEAD, place);
+        place->header_len = HEAD;
+        place->token = placing;
+    } else if (recv) {
         engine_recv_leave(recv, 0, 0);
     }
+    return placing;
+}
+
+/* ... that a link is about to read. */
+static bool engine_place_unverified(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,
+                                    mca_btl_place_t *place)
+{
+    const mca_pml_hdr_common_t *common = (const void *) ((const char *) head + POLICY_ROOM);
+    mca_pml_placing_t noted = {0};
+    if (head_len < POLICY_ROOM + sizeof(mca_pml_hdr_frag_t) || common->type != MCA_PML_HDR_FRAG ||
+        !policy_place(peer, head, head_len, len, &noted)) {
+        return false;
+    }
+    mca_pml_placing_t *placing = engine_place_here(peer, head, len, place);
     if (!placing) {
         policy_unplace(peer, &noted);
         return false;
     }
     placing->seq = noted.seq;
     placing->span = noted.span;
-    engine_place_at(recv, offset, len - HEAD, place);
-    place->header_len = HEAD;
-    place->token = placing;
     return true;
 }
 

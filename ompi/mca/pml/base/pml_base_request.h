@@ -157,6 +157,7 @@ typedef struct mca_pml_fetch {
     uint64_t sreq, address;
     size_t len, offset;          /* of the message; of the present piece: all before it is in place and good */
     uint64_t started_ns;
+    uint64_t began_ns, work_ns;  /* with the present piece; spent on all before; if checked */
     bool checked;                /* pieces are compared with sums of the sender */
     bool failed;                 /* the peer is lost */
     /* Of what is checked; under the peer's lock. */

@@ -55,6 +55,32 @@ static int window(costs_t c)
     return WINDOW - waiting;
 }
 
+/* The same with fetches that wait for sums: they are worked on in turns, and end together. */
+static int window_of_sums(costs_t c)
+{
+    uint64_t started[WINDOW], slept[WINDOW], filled = 0;
+    int waiting = 0, fetched = 0;
+    for (int i = 0; i < WINDOW; i++) {
+        if (mca_pml_pace_choose(&pace, BYTES)) {
+            slept[fetched++] = now;
+            now += c.fetch;
+        } else {
+            started[waiting++] = now;
+        }
+    }
+    for (int i = 0; i < fetched; i++) {
+        now += 10; /* its last sum is here */
+        mca_pml_pace_note_turns(&pace, BYTES, true, slept[i], now, c.fetch);
+    }
+    for (int i = 0; i < waiting; i++) {
+        filled = later(filled, started[i] + c.trip) + c.fill;
+        now = later(now, filled) + c.empty;
+        mca_pml_pace_note(&pace, BYTES, false, started[i], now);
+    }
+    now += c.trip;
+    return fetched;
+}
+
 static int fetched_alone(costs_t c)
 {
     int fetched = 0;
@@ -69,6 +95,15 @@ static int fetched_in_windows(costs_t c)
     int fetched = 0;
     for (int i = 0; i < MESSAGES / WINDOW; i++) {
         fetched += window(c);
+    }
+    return fetched;
+}
+
+static int fetched_for_sums(costs_t c)
+{
+    int fetched = 0;
+    for (int i = 0; i < MESSAGES / WINDOW; i++) {
+        fetched += window_of_sums(c);
     }
     return fetched;
 }
@@ -94,6 +129,10 @@ int main(void)
     TAP_OK(fetched_alone(fast_copy) >= most, "one by one: fetched where the system copies fast");
     begin();
     TAP_OK(fetched_in_windows(fast_copy) >= most, "in windows: likewise");
+    begin();
+    TAP_OK(fetched_for_sums(slow_copy) <= few, "in windows, fetches that end together: fragments where the system copies slowly");
+    begin();
+    TAP_OK(fetched_for_sums(fast_copy) >= most, "... fetched where it copies fast");
     begin();
     TAP_OK(fetched_alone(between) >= most, "one by one a fetch is judged by its duration");
     TAP_OK(fetched_in_windows(between) <= MESSAGES / 4, "in windows then by the rate: the choice changes");
