@@ -14,6 +14,8 @@ LIST
 fi
 combinations <<LIST
 rehearsal --mca pml dr $chaos shm $faults
+# Long messages in fragments, which are summed while they are copied to their place.
+rehearsal --mca pml dr $chaos shm --mca btl_shm_single_copy never $faults
 rehearsal --mca pml dr $chaos tcp $faults
 rehearsal:pair --mca pml dr $chaos shm,tcp --mca pml_base_stripe all $faults
 # Two links, of which one dies and comes back; then both, and what still goes wrong.
