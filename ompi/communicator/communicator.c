@@ -197,7 +197,7 @@ static int start_predefined(ompi_communicator_t *comm, MPI_Comm handle, const ch
     ompi_handle_register_predefined(handle, &comm->base);
     int rc = ompi_comm_enable(comm, context);
     if (rc != MPI_SUCCESS) {
-        ompi_comm_release(comm);
+        drop(comm); /* now: what it needs ends next */
     }
     return rc;
 }
@@ -209,7 +209,7 @@ int ompi_comm_init(void)
     if (rc == MPI_SUCCESS) {
         rc = start_predefined(&ompi_comm_self, MPI_COMM_SELF, "MPI_COMM_SELF", ompi_rte.rank, 1, 1);
         if (rc != MPI_SUCCESS) {
-            ompi_comm_release(&ompi_comm_world);
+            drop(&ompi_comm_world);
         }
     }
     return rc;

@@ -31,8 +31,9 @@ END
 }
 build() {
     mkdir -p "$foreign" && cd "$foreign" || return 1
-    [ -f Makefile ] || PKG_CONFIG_LIBDIR=$libs/pkgconfig:$root/usr/share/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root \
-        "$top_srcdir/configure" --host=s390x-linux-gnu CC="s390x-linux-gnu-gcc --sysroot=$root" CXX=no \
+    # make may configure again: it needs them, too.
+    export PKG_CONFIG_LIBDIR="$libs/pkgconfig:$root/usr/share/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root"
+    [ -f Makefile ] || "$top_srcdir/configure" --host=s390x-linux-gnu CC="s390x-linux-gnu-gcc --sysroot=$root" CXX=no \
         LDFLAGS="-Wl,-rpath-link,$foreign/opal/.libs" --prefix="$store/inst" || return 1
     make -j"$(nproc)" && make install && make -C test $(for p in $programs; do echo mpi/$p; done)
 }
