@@ -4,7 +4,7 @@ check_PROGRAMS += unit/ompi/abi/handles unit/ompi/abi/errcode unit/ompi/abi/argu
 unit_ompi_abi_handles_LDADD = $(ompi_lib) -lpthread
 unit_ompi_abi_errcode_LDADD = $(ompi_lib)
 unit_ompi_abi_arguments_LDADD = $(ompi_lib)
-ompi_unit_scripts = unit/ompi/abi/oracle.sh unit/ompi/abi/link.sh unit/ompi/abi/compile.sh unit/ompi/abi/exchange.sh unit/ompi/abi/man.sh \
+ompi_unit_scripts = unit/ompi/abi/oracle.sh unit/ompi/abi/link.sh unit/ompi/abi/classes.py unit/ompi/abi/compile.sh unit/ompi/abi/exchange.sh unit/ompi/abi/man.sh \
     unit/ompi/wrappers/options.sh unit/ompi/wrappers/findmpi.sh
 check_SCRIPTS += $(ompi_unit_scripts)
 EXTRA_DIST += $(ompi_unit_scripts) unit/ompi/abi/exchange.c support/tap.sh support/mpich.sh support/wheel.sh
