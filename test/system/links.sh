@@ -44,7 +44,7 @@ start() {
     : >"$tap_dir/out"
     program=$tap_dir/$1
     shift
-    lab exec h1 "$mpirun" --host h1,h2 --map-by node -n 2 --mca btl tcp,self --mca btl_tcp_if_include eth2,eth3 \
+    lab exec h1 "$mpirun" --host h1,h2 --map-by node -n 2 --mca btl "${btl:-tcp,self}" --mca btl_tcp_if_include eth2,eth3 \
         "${report:---report-links}" $options "$program" "$@" >"$tap_dir/out" 2>"$tap_dir/err" </dev/null &
     job=$!
 }
@@ -100,6 +100,20 @@ tap_ok "a link that becomes slower" is_whole 1
 tap_ok "the others carry what they can within a second" keeps_up "$at"
 echo "# $(cat "$tap_dir/tap.out")"
 lab rate h1 2 200mbit
+
+# ---- Links of different kinds ----
+
+carried() { # LINKS...: each of them more than 1 MB
+    for link; do
+        echo "$link $(column "$link" 4)"
+        [ "$(column "$link" 4)" -gt 1000000 ] || return
+    done
+}
+btl=udp,tcp,self options="--mca pml dr --mca btl_udp_if_include eth2,eth3"
+start stream --check --seconds 2
+tap_ok "a stream over tcp and udp together arrives whole" is_whole 1
+tap_ok "links of both kinds carried parts of it" carried tcp:eth2 tcp:eth3 udp:eth2 udp:eth3
+btl='' options=''
 
 # ---- What is said in files ----
 
@@ -236,6 +250,18 @@ while [ "$n" -lt "$cuts" ]; do
     touch "$tap_dir/until"
     tap_ok "$what: none is lost, repeated, damaged or overtaken" is_whole 2
 done
+
+# One way, the receiver has nothing on the link that could tell it of the cut: the sender alone does, and repeats what
+# is stuck on its way into the receiver's buffer.
+options="--mca pml_base_stripe best"
+start stream --check --bytes 900000 --seconds 4 --interval 0.05
+for link in 2 3; do
+    in_stream 10
+    lab cut h1 $link drop
+    nap 700
+    lab mend h1 $link
+done
+tap_ok "whole messages one way, both links cut in turn: all arrive" is_whole 1
 
 # Long messages that one link brings whole into the receiver's memory, and another one again when it is cut meanwhile; and
 # those of a communicator whose only link is cut.
