@@ -29,5 +29,7 @@ int ompi_comm_split_inter(ompi_communicator_t *comm, int64_t color, int64_t key,
  * bound inside; the same number in processes of one node that are inside the same one.
  * OMPI_COLOR_NONE: not inside one, or no such type. */
 void ompi_comm_hardware_colors(const char *const *types, int count, int64_t *colors);
+/* For each type that the node has: "true" if this process is bound inside one of its kind, else "false". An MPI error class. */
+int ompi_comm_hardware_info(ompi_info_t *info);
 
 #endif

@@ -162,6 +162,37 @@ static int on_this_host(void)
     return same;
 }
 
+/* What MPI_Get_hw_resource_info says is what MPI_Comm_split_type does. */
+static void test_hardware(void)
+{
+    MPI_Info hardware, info;
+    int keys = 0, machine = 0;
+    start();
+    MPI_Get_hw_resource_info(&hardware);
+    MPI_Info_get_nkeys(hardware, &keys);
+    MPI_CHECK(keys >= 3); /* a machine, a core, a processor */
+    for (int i = 0; i < keys; i++) {
+        char key[MPI_MAX_INFO_KEY], value[8];
+        int room = sizeof value, flag = 0;
+        MPI_Comm comm;
+        MPI_Info_get_nthkey(hardware, i, key);
+        MPI_Info_get_string(hardware, key, &room, value, &flag);
+        MPI_CHECK(flag && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0));
+        machine += strcmp(key, "hwloc://Machine") == 0 && strcmp(value, "true") == 0;
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "mpi_hw_resource_type", key);
+        MPI_Comm_split_type(MPI_COMM_SELF, MPI_COMM_TYPE_HW_GUIDED, 0, info, &comm);
+        MPI_CHECK((comm != MPI_COMM_NULL) == (strcmp(value, "true") == 0));
+        if (comm != MPI_COMM_NULL) {
+            MPI_Comm_free(&comm);
+        }
+        MPI_Info_free(&info);
+    }
+    MPI_CHECK(machine == 1);
+    MPI_Info_free(&hardware);
+    MPI_Finalize();
+}
+
 static void test_split_type(void)
 {
     MPI_Comm comm;
@@ -439,6 +470,7 @@ static const mpi_test_t tests[] = {
     {.name = "many", .np = 4, .fn = test_many},
     {.name = "split", .np = 5, .fn = test_split},
     {.name = "split-alone", .np = 0, .fn = test_split},
+    {.name = "hardware", .np = 2, .fn = test_hardware},
     {.name = "split-type", .np = 4, .fn = test_split_type},
     {.name = "create", .np = 5, .fn = test_create},
     {.name = "names", .np = 2, .fn = test_names},

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ompi/communicator/split.h"
+#include "ompi/info/info.h"
 #include "ompi/mpi/c/bodies.h"
 
 int ompi_mpi_get_version(int *version, int *subversion)
@@ -116,5 +118,9 @@ int ompi_mpi_free_mem(void *base)
 /* No kind of hardware resource is known by a URI: MPI_Comm_split_type takes shared memory only. */
 int ompi_mpi_get_hw_resource_info(ompi_info_t **hw_info)
 {
-    return ompi_mpi_info_create(hw_info);
+    int rc = ompi_mpi_info_create(hw_info);
+    if (rc == MPI_SUCCESS && (rc = ompi_comm_hardware_info(*hw_info)) != MPI_SUCCESS) {
+        ompi_info_free(*hw_info);
+    }
+    return rc;
 }
