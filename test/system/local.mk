@@ -43,9 +43,11 @@ EXTRA_DIST += system/place.sh
 launcher_tests = system/slurm.sh system/prterun.sh system/singleton.sh system/containers.sh
 check_SCRIPTS += $(launcher_tests)
 EXTRA_DIST += $(launcher_tests) lab/slurm support/openmpi.sh
-EXTRA_PROGRAMS += system/launch_probe
+EXTRA_PROGRAMS += system/launch_probe system/links_mix
 system_launch_probe_SOURCES = system/launch_probe.c
 system_launch_probe_LDADD = $(ompi_lib)
+system_links_mix_SOURCES = system/links_mix.c
+system_links_mix_LDADD = $(ompi_lib)
 system/slurm.log system/prterun.log system/singleton.log system/containers.log: system/launch_probe$(EXEEXT)
 system/slurm.log: mpi/p2p$(EXEEXT)
 
@@ -67,4 +69,4 @@ system/hosts_mpi.log system/hosts_end.log: system/launch_probe$(EXEEXT)
 # Devices for RDMA, in a lab of their own.
 check_SCRIPTS += system/verbs.sh
 EXTRA_DIST += system/verbs.sh system/verbs_inside.sh lab/verbs lab/verbs-guest
-system/verbs.log: system/launch_probe$(EXEEXT)
+system/verbs.log: system/launch_probe$(EXEEXT) system/links_mix$(EXEEXT)

@@ -31,8 +31,38 @@ ring() { # PML LINKS ARGUMENTS OF MPIRUN...: messages up to 1 MiB between two ho
         --mca btl "$links" "$@" "$top_builddir/test/system/launch_probe" ring >"$tap_dir/said" 2>&1 </dev/null
     says '^2 ranks: all well'
 }
+moved() { # LINK: bytes that rank 0 has handed to it so far
+    sed -n "s/.* $1=\\([0-9]*\\).*/\\1/p" "$tap_dir/said" | tail -1
+}
+grows() { # LINK: something more is handed to it
+    before=$(moved "$1")
+    for n in $(seq 600); do
+        [ "$(moved "$1")" -gt "${before:-0}" ] 2>/dev/null && return
+        kill -0 $job 2>/dev/null || break
+        sleep 0.1
+    done
+    echo "$1 carries nothing"
+    return 1
+}
 becomes() { # STATE: of the port of rxe1
     until grep -q "$1" /sys/class/infiniband/rxe1/ports/1/state; do sleep 0.1; done
+}
+# PML: messages over openib and tcp (links_mix counts on its short ones being sent at once), while the port of one side goes down and comes back.
+comes_back() {
+    rm -f "$tap_dir/end"
+    on 0 "$top_builddir/orte/mpirun" -n 2 --host h0,h1 --map-by node --mca plm_rsh_agent agent --mca pml "$1" \
+        --mca btl openib,tcp,self --mca btl_openib_max_frag 64k --mca pml_base_stripe all \
+        "$top_builddir/test/system/links_mix" --interval 200 --seconds 200 --until "$tap_dir/end" \
+        >"$tap_dir/said" 2>&1 </dev/null &
+    job=$!
+    grows openib:rxe0 && grows tcp:net0 && port 1 down && becomes DOWN && grows tcp:net0 && grows tcp:net0 &&
+        port 1 up && becomes ACTIVE && grows openib:rxe0 && grows openib:rxe0
+    code=$?
+    port 1 up
+    touch "$tap_dir/end"
+    wait $job && [ $code = 0 ] && [ "$(grep -c 'rank [01]: .*wrong 0$' "$tap_dir/said")" = 2 ] && return
+    tail -5 "$tap_dir/said"
+    return 1
 }
 frames() { sw cat /sys/class/net/sw1/statistics/tx_packets; }
 says() { grep -q "$1" "$tap_dir/said" || { cat "$tap_dir/said"; false; }; }
@@ -45,6 +75,9 @@ if [ -f "$top_builddir/ompi/mca/btl/openib/.libs/mca_btl_openib.so" ]; then
     tap_ok "teg over openib on two hosts" ring teg openib,self
     tap_ok "it crossed the switch" test $(($(frames) - before)) -gt 100
     tap_ok "dr over openib on two hosts" ring dr openib,self
+    for pml in teg dr; do
+        tap_ok "$pml over openib and tcp: a port goes down and comes back, nothing is lost" comes_back $pml
+    done
 fi
 if [ -f "$top_builddir/ompi/mca/btl/ud/.libs/mca_btl_ud.so" ]; then
     for name in contract sizes mixed descriptors keep sleep sleep_sender leak fail death; do

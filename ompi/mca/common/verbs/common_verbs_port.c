@@ -273,6 +273,7 @@ int common_verbs_open(common_verbs_t *v, const mca_btl_services_t *services, con
     int count = 0, rc = MCA_SUCCESS;
     *v = (common_verbs_t){.services = services, .component = component, .wanted = *wanted};
     if (!common_verbs_lib_wanted()) {
+        services->base->log("btl", component, MCA_LOG_INFO, "this host has no RDMA device");
         return MCA_SUCCESS;
     }
     const char *why = common_verbs_lib_load();
