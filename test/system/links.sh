@@ -133,7 +133,7 @@ for row in rows.values():
     assert set(row) == {"from", "to", "link", "bytes", "share", "fragments", "retries", "resumes", "failures",
                         "recoveries", "weight", "why"}, row
     assert row["bytes"] > 1000000 and row["fragments"] > 10 and row["failures"] == 0, row
-    assert 20 < row["share"] < 80 and 20 < row["weight"] < 80, row
+    assert 10 < row["share"] < 90 and 0 < row["weight"] < 100, row
 assert abs(sum(x["share"] for x in rows.values()) - 100) < 0.1, rows
 assert any(x["link"] == "tcp:eth1" and x["why"] for x in report["rejected"]), report["rejected"]
 END
