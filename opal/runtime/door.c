@@ -2,8 +2,11 @@
 /* The doorbell; see door.h. A datagram's content means nothing. */
 #include "opal/runtime/door.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +17,10 @@
 #include "opal/mca/shmem/shmem.h"
 #include "opal/runtime/progress.h"
 
-enum { RINGS = 16 }; /* the kernel queues fewer */
+enum {
+    RINGS = 16,         /* the kernel queues fewer */
+    PATIENCE_MS = 1000, /* with sleepers that are told to wake and do not */
+};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int door = -1;
@@ -70,7 +76,14 @@ int opal_door_open(opal_door_id_t *own)
     return rc;
 }
 
-/* A full queue means that the sleeper wakes anyway. */
+/* Did EAGAIN mean that others have not yet read what was sent to them, so that this socket's buffer is full? Else it was
+ * the sleeper's queue: it wakes anyway. The kernel calls the socket writable while half of the buffer is free. */
+static bool rings_pile_up(void)
+{
+    struct pollfd own = {.fd = door, .events = POLLOUT};
+    return errno == EAGAIN && poll(&own, 1, 0) == 0 && poll(&own, 1, PATIENCE_MS) == 1;
+}
+
 void opal_door_ring(opal_door_id_t id)
 {
     struct sockaddr_un address;
@@ -78,8 +91,8 @@ void opal_door_ring(opal_door_id_t id)
         return;
     }
     socklen_t len = address_of(id, &address);
-    ssize_t ignored = sendto(door, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *) &address, len);
-    (void) ignored;
+    while (sendto(door, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *) &address, len) < 0 && rings_pile_up()) {
+    }
 }
 
 void opal_door_close(void)

@@ -106,3 +106,7 @@ unit_opal_util_net_if_test_LDADD = $(opal_lib)
 check_PROGRAMS += unit/opal/mca/shmem_test
 unit_opal_mca_shmem_test_SOURCES = unit/opal/mca/shmem_test.c
 unit_opal_mca_shmem_test_LDADD = $(opal_lib)
+
+check_PROGRAMS += unit/opal/runtime/door_test
+unit_opal_runtime_door_test_SOURCES = unit/opal/runtime/door_test.c
+unit_opal_runtime_door_test_LDADD = $(ompi_lib) $(opal_lib) -lpthread
