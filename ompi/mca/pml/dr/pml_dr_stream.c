@@ -416,14 +416,38 @@ static uint64_t received_in_order(const dr_stream_t *s)
     return at;
 }
 
+/*
+ * The blocks of an acknowledgment, if there are more than it has room for: the lowest, which say what is missing; the
+ * highest, for what has just come; and others in turn, in case that what told of them was lost. With the lowest alone what a
+ * fast link brings would stay unacknowledged as long as a slow one has many fragments under way.
+ */
+enum { DR_ACK_LOW = 6, DR_ACK_HIGH = 6, DR_ACK_TURN = DR_ACK_BLOCKS - DR_ACK_LOW - DR_ACK_HIGH };
+
+static uint32_t block_to_tell(const dr_stream_t *s, unsigned i)
+{
+    uint32_t count = s->rx.count;
+    if (count <= DR_ACK_BLOCKS || i < DR_ACK_LOW) {
+        return i;
+    }
+    if (i >= DR_ACK_BLOCKS - DR_ACK_HIGH) {
+        return count - DR_ACK_BLOCKS + i;
+    }
+    uint32_t between = count - DR_ACK_LOW - DR_ACK_HIGH, turns = (between + DR_ACK_TURN - 1) / DR_ACK_TURN;
+    uint32_t from = s->ack_turn % turns * DR_ACK_TURN, last = between - DR_ACK_TURN;
+    return (from < last ? from : last) + i;
+}
+
 void dr_stream_fill_ack(const dr_stream_t *s, dr_ack_t *ack)
 {
     ack->delivered = ack->horizon = s->rx.next;
     ack->received = s->held_count > 0 ? received_in_order(s) : s->rx.next;
     ack->blocks = s->rx.count < DR_ACK_BLOCKS ? s->rx.count : DR_ACK_BLOCKS;
     for (unsigned i = 0; i < ack->blocks; i++) {
-        ack->block[i] = (dr_range_t){s->rx.extra[i].from, s->rx.extra[i].to};
-        ack->horizon = s->rx.extra[i].to;
+        const mca_pml_range_t *r = &s->rx.extra[block_to_tell(s, i)];
+        ack->block[i] = (dr_range_t){r->from, r->to};
+        if (s->rx.count <= DR_ACK_BLOCKS || i < DR_ACK_LOW) {
+            ack->horizon = r->to;
+        }
     }
     ack->nacks = 0;
     for (unsigned i = 0; i < s->nack_count; i++) {
@@ -438,6 +462,7 @@ void dr_stream_ack_sent(dr_stream_t *s)
     s->need = DR_ACK_NONE;
     s->unacked_bytes = 0;
     s->nack_count = 0;
+    s->ack_turn++;
 }
 
 /* ---- Time and paths ---- */

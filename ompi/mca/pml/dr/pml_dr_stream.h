@@ -118,6 +118,7 @@ typedef struct dr_stream {
     uint8_t held_count, nack_count, path_count;
     bool heard;                 /* something valid came since the last tick */
     bool dead;                  /* silence_max is over; found by tick */
+    uint16_t ack_turn;          /* acknowledgments sent: which of many blocks the next one tells */
     uint32_t timed;             /* records in flight with a time: what is acknowledged needs one, too */
     uint32_t rtt_was;           /* ns: the longest of the paths that dr_stream_rest() gave up; 0: not known */
     uint64_t heard_at;          /* ns; 0: nothing was expected at the last tick */

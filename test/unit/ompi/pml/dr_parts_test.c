@@ -262,6 +262,51 @@ static void test_silence(void)
     dr_stream_fini(&s);
 }
 
+/* A slow link has many fragments under way, and a fast one delivers those between: acknowledgments have not room for all, and
+ * yet what the fast link brought is acknowledged at once, or, where one was lost, soon. */
+static void test_many_gaps(bool lossy)
+{
+    enum { PAIRS = 200, SPAN = 10 };
+    static dr_record_t r[2 * PAIRS];
+    opal_list_t done = OPAL_LIST_INIT(done);
+    dr_stream_t from, to;
+    dr_wire_ack_t wire;
+    dr_ack_t ack;
+    bool at_once = true, truth = true;
+    int later = 0;
+    make(&from, 2, true);
+    make(&to, 2, true);
+    params.window = 1 << 20;
+    for (unsigned i = 0; i < 2 * PAIRS; i++) {
+        dr_stream_send(&from, &r[i], i % 2, SPAN, 1, 1 + i);
+    }
+    for (unsigned i = 1; i < 2 * PAIRS || (from.paths[1].flight > 0 && later < PAIRS); i += 2) {
+        if (i < 2 * PAIRS) {
+            dr_stream_deliver(&to, r[i].seq, SPAN, true);
+        } else {
+            later++;
+        }
+        dr_stream_fill_ack(&to, &ack);
+        dr_stream_ack_sent(&to);
+        truth = truth && ack.horizon <= r[2 * DR_ACK_BLOCKS].seq;
+        if (lossy && i < 2 * PAIRS) {
+            continue;
+        }
+        truth = truth && dr_wire_read_ack(&wire, dr_wire_write_ack(&wire, &ack), &ack);
+        dr_stream_take_ack(&from, &ack, 1000 + i, &done);
+        at_once = at_once && (from.paths[1].flight == PAIRS - (i + 1) / 2 || i >= 2 * PAIRS);
+    }
+    TAP_OK(truth && from.paths[0].flight == PAIRS, "many gaps: nothing is said of what has not come");
+    if (lossy) {
+        TAP_OK(from.paths[1].flight == 0 && later < PAIRS, "... what lost acknowledgments told is told again, by %d more", later);
+    } else {
+        TAP_OK(at_once, "... what comes above them is acknowledged at once");
+    }
+    dr_stream_abandon(&from, &done);
+    dr_stream_fini(&from);
+    dr_stream_fini(&to);
+}
+
 static void test_paths(void)
 {
     dr_stream_t s;
@@ -560,6 +605,8 @@ int main(void)
     test_stale_round_trip();
     test_busy_receiver();
     test_silence();
+    test_many_gaps(false);
+    test_many_gaps(true);
     test_paths();
     test_receiver_limits();
     test_hold();
