@@ -355,7 +355,7 @@ static OPAL_COLD int refuse(mca_btl_endpoint_t *ep)
 }
 
 /* Is the socket full, and a frame more waiting here? What is not taken another link may carry, should this one become
- * slow. */
+ * slow. Short messages, which are sent and forgotten, are taken all the same. */
 static inline bool is_full(const mca_btl_endpoint_t *ep)
 {
     return ep->blocked && ep->cursor && ep->cursor != ep->tail;
@@ -410,8 +410,9 @@ int btl_tcp_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_roo
     }
     size_t most = min > (size_t) ROOM_MIN ? min : (size_t) ROOM_MIN;
     size_t len = want < most ? want : most;
-    btl_tcp_entry_t *entry = entry_room(ep, len);
-    if (!entry && len > min) {
+    bool full = is_full(ep);
+    btl_tcp_entry_t *entry = full ? NULL : entry_room(ep, len);
+    if (!entry && !full && len > min) {
         len = min;
         entry = entry_room(ep, len);
     }
