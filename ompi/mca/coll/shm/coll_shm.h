@@ -179,12 +179,15 @@ static OPAL_ALWAYS_INLINE int coll_shm_await(coll_shm_module_t *m, const _Atomic
     return coll_shm_wait(m, word, value, false);
 }
 
+/* Not inline: gcc's ThreadSanitizer refuses fences in inline functions. */
+void coll_shm_fence(void);
+
 /* After something was published. */
 static OPAL_ALWAYS_INLINE void coll_shm_published(coll_shm_module_t *m, const _Atomic uint32_t *sleepers)
 {
     atomic_signal_fence(memory_order_seq_cst); /* the sleeper's fence orders what the processor does, not the compiler */
     if (OPAL_UNLIKELY(m->fence)) {
-        atomic_thread_fence(memory_order_seq_cst);
+        coll_shm_fence();
     }
     if (OPAL_UNLIKELY(atomic_load_explicit(sleepers, memory_order_relaxed))) {
         coll_shm_wake(m);

@@ -203,6 +203,11 @@ int coll_shm_wait_room(coll_shm_module_t *m, uint64_t number)
 
 /* ---- Waking ---- */
 
+OPAL_COLD void coll_shm_fence(void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
 /* Of several who find somebody asleep one rings. */
 OPAL_COLD void coll_shm_wake(coll_shm_module_t *m)
 {
