@@ -10,9 +10,9 @@
 enum {
     SEND_PIECES = 64,     /* of one sendmsg() */
     SEND_BYTES = 1 << 20, /* of one sendmsg(), about */
-    /* What is long enough for the receiver to copy while we copy goes in two parts: 64 KiB over
-     * loopback then take 12 us instead of 14. */
-    SPLIT_MIN = 48 * 1024,
+    /* What is long enough for the receiver to copy while we copy goes in two parts, if that pays for the second system
+     * call on every machine seen (docs/performance.md). */
+    SPLIT_MIN = 384 * 1024,
     SPLIT_MAX = (1 << 20) + 4096,
     SPLIT_FIRST = 32 * 1024,
     KEEP_AFTER_MIN = 4096, /* so much is worth the pieces of a sendmsg() */
