@@ -54,7 +54,7 @@
 enum {
     SHM_VERSION = 3,
     SHM_WORD = 8,             /* bytes before a message's data */
-    SHM_SHORT_MAX = 8192 + MCA_BTL_HEADER_MAX,     /* send_short takes at most */
+    SHM_SHORT_MAX = 2048 + MCA_BTL_HEADER_MAX,     /* send_short takes at most: longer ones are quicker in a chunk */
     SHM_MIN_RING = 2048,
     SHM_MIN_CHUNK = 4096,
     SHM_MAX_CHUNKS = 1024,

@@ -165,6 +165,7 @@ static int shm_reserve_room(mca_btl_endpoint_t *ep, size_t min, size_t want, mca
     shm_module_t *m = ep->module;
     size_t in_ring = shm_in_ring(&ep->layout);
     size_t cheap = ep->layout.ring_lines * (size_t)SHM_LINE / 32 + MCA_BTL_HEADER_MAX;
+    cheap = cheap < SHM_SHORT_MAX ? cheap : SHM_SHORT_MAX;
     if (want <= cheap && want <= in_ring) { /* dearer in a chunk than in the ring */
         return shm_reserve_ring(ep, want, room);
     }
