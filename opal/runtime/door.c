@@ -76,14 +76,22 @@ int opal_door_open(opal_door_id_t *own)
     return rc;
 }
 
-/* Did EAGAIN mean that others have not yet read what was sent to them, so that this socket's buffer is full? Else it was
- * the sleeper's queue: it wakes anyway. The kernel calls the socket writable while half of the buffer is free. */
+/* Is this socket's buffer full of what others have not yet read? The kernel calls the socket writable while half of the
+ * buffer is free. */
 static bool rings_pile_up(void)
 {
     struct pollfd own = {.fd = door, .events = POLLOUT};
-    return errno == EAGAIN && poll(&own, 1, 0) == 0 && poll(&own, 1, PATIENCE_MS) == 1;
+    return poll(&own, 1, 0) == 0;
 }
 
+static bool rings_are_read(void)
+{
+    struct pollfd own = {.fd = door, .events = POLLOUT};
+    return poll(&own, 1, PATIENCE_MS) == 1;
+}
+
+/* EAGAIN means that this socket's buffer is full, or the sleeper's queue, who wakes anyway then. The buffer may have been
+ * emptied before it is looked at: only refused again is it the queue. */
 void opal_door_ring(opal_door_id_t id)
 {
     struct sockaddr_un address;
@@ -91,7 +99,14 @@ void opal_door_ring(opal_door_id_t id)
         return;
     }
     socklen_t len = address_of(id, &address);
-    while (sendto(door, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *) &address, len) < 0 && rings_pile_up()) {
+    for (bool again = false;; again = true) {
+        if (sendto(door, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *) &address, len) >= 0 || errno != EAGAIN) {
+            return;
+        }
+        bool piled_up = rings_pile_up();
+        if (piled_up ? !rings_are_read() : again) {
+            return;
+        }
     }
 }
 

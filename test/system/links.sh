@@ -16,28 +16,14 @@ cuts=${LINKS_CUTS:-6}
 tap_start $((300 + cuts * 25))
 LINKS_SEED=${LINKS_SEED:-$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}
 
-lab_script=$top_srcdir/test/lab/lab
-HAWSER_LAB=links-$$
-OMPI_MCA_plm_rsh_agent="$lab_script agent"
 OMPI_MCA_pml=${LINKS_PML:-teg}
-TMPDIR=$tap_dir
-export HAWSER_LAB OMPI_MCA_plm_rsh_agent OMPI_MCA_pml TMPDIR
-lab() { "$lab_script" "$@"; }
-reason=$(lab can 2>&1) || tap_skip_all "$reason"
-trap 'lab down; rm -rf "$tap_dir"' EXIT
-
-build() { # NAME SOURCE
-    root=$(cd "$top_builddir" && pwd)
-    ${CC:-cc} -O2 -I"$top_srcdir/bench/src" -I"$top_builddir/ompi/include" -I"$top_srcdir/ompi/include" \
-        -o "$tap_dir/$1" "$top_srcdir/$2" -L"$top_builddir/ompi/.libs" -lmpi_abi \
-        -Wl,-rpath,"$root/ompi/.libs" -Wl,-rpath,"$root/opal/.libs" >"$tap_dir/cc" 2>&1
-}
-build stream bench/src/stream.c && build mix test/system/links_mix.c ||
-    tap_skip_all "the programs can't be built here: $(head -1 "$tap_dir/cc")"
-mpirun=$(cd "$top_builddir" && pwd)/orte/mpirun
+export OMPI_MCA_pml
+. "$top_srcdir/test/system/links_lib.sh"
+build stream bench/src/stream.c
+build mix test/system/links_mix.c
 
 rate=25 # MB/s of a link; the first one is mpirun's alone
-lab up 2 3 --rate max,200mbit,200mbit --owner $$ >/dev/null || tap_skip_all "no lab"
+lab_up 2 3 --rate max,200mbit,200mbit
 
 # Run PROGRAM in the background on both hosts; output in $tap_dir/out, the report in $tap_dir/err.
 start() {

@@ -4,28 +4,16 @@
 # was measured, or, without measuring, by what was reported; links of a host; and the end of the last one. Two hosts, two links.
 . "$top_srcdir/test/support/tap.sh"
 tap_start 240
-lab_script=$(cd "$top_srcdir" && pwd)/test/lab/lab
-HAWSER_LAB=lists-$$
-OMPI_MCA_plm_rsh_agent="$lab_script agent"
-TMPDIR=$tap_dir
-export HAWSER_LAB OMPI_MCA_plm_rsh_agent TMPDIR
-lab() { "$lab_script" "$@"; }
-reason=$(lab can 2>&1) || tap_skip_all "$reason"
-trap 'lab down; rm -rf "$tap_dir"' EXIT
-
-root=$(cd "$top_builddir" && pwd)
-${CC:-cc} -O2 -I"$top_srcdir/bench/src" -I"$top_builddir/ompi/include" -I"$top_srcdir/ompi/include" \
-    -o "$tap_dir/stream" "$top_srcdir/bench/src/stream.c" -L"$top_builddir/ompi/.libs" -lmpi_abi \
-    -Wl,-rpath,"$root/ompi/.libs" -Wl,-rpath,"$root/opal/.libs" >"$tap_dir/cc" 2>&1 ||
-    tap_skip_all "the program can't be built here: $(head -1 "$tap_dir/cc")"
-lab up 2 3 --rate max,200mbit,200mbit --owner $$ >/dev/null || tap_skip_all "no lab"
+. "$top_srcdir/test/system/links_lib.sh"
+build stream bench/src/stream.c
+lab_up 2 3 --rate max,200mbit,200mbit
 
 # stream HOSTS BTL ARGUMENTS...: a stream from the first to the second process; the report in $tap_dir/err.
 options=--report-links
 stream() {
     hosts=$1 btl=$2
     shift 2
-    lab exec h1 "$root/orte/mpirun" --host "$hosts" --map-by node -n 2 --mca btl "$btl" --mca btl_tcp_if_include eth2,eth3 \
+    lab exec h1 "$mpirun" --host "$hosts" --map-by node -n 2 --mca btl "$btl" --mca btl_tcp_if_include eth2,eth3 \
         $options "$tap_dir/stream" "$@" >"$tap_dir/out" 2>"$tap_dir/err" </dev/null
 }
 column() { awk -v l="$1" -v c="$2" '$1 == "h1" && $3 == l { print $c; exit }' "$tap_dir/err"; }
@@ -39,19 +27,22 @@ between() {
 BYTES=4 FRAGMENTS=7 WEIGHT=12
 
 tap_ok "small messages over two equal links" stream h1,h2 tcp,self --bytes 100 --window 16 --seconds 1 --check
-tap_ok "go over both in turn" between 45 55 $FRAGMENTS
+# On a busy machine a link may seem stuck for a moment, and is left out then.
+tap_ok "go over both in turn" between 25 75 $FRAGMENTS
 
-lab rate h1 2 100mbit
-tap_ok "long messages over links of 100 and 200 Mbit/s, which say 10 Gbit/s of themselves" \
+# weight OPERATOR: of the slower link against the faster one.
+weight() {
+    echo "weights $(column tcp:eth2 $WEIGHT) and $(column tcp:eth3 $WEIGHT)"
+    [ "$(column tcp:eth2 $WEIGHT)" "$1" "$(column tcp:eth3 $WEIGHT)" ]
+}
+lab rate h1 2 50mbit
+tap_ok "long messages over links of 50 and 200 Mbit/s, which say 10 Gbit/s of themselves" \
     stream h1,h2 tcp,self --bytes 1000000 --seconds 3 --check
-tap_ok "share by what was measured" between 22 42 $BYTES
+tap_ok "share by what the links can carry" between 10 32 $BYTES
+tap_ok "weights follow what is measured" weight -lt
 options="--mca pml_base_adapt 0 --report-links"
 tap_ok "the same with pml_base_adapt=0" stream h1,h2 tcp,self --bytes 1000000 --seconds 2 --check
-weights() {
-    echo "weights $(column tcp:eth2 $WEIGHT) and $(column tcp:eth3 $WEIGHT)"
-    [ "$(column tcp:eth2 $WEIGHT)" = 50 ] && [ "$(column tcp:eth3 $WEIGHT)" = 50 ]
-}
-tap_ok "weights stay what the links say; the slow one gets less as it is not done yet" weights
+tap_ok "weights stay what the links say" weight -eq
 lab rate h1 2 200mbit
 
 options="--mca pml_base_stripe all --report-links"
@@ -74,7 +65,7 @@ unset OMPI_MCA_pml_base_report_links
 
 # The control connection goes over the first link; messages have the other two.
 options="--mca pml_base_path_timeout 2"
-lab exec h1 "$root/orte/mpirun" --host h1,h2 --map-by node -n 2 --mca btl tcp,self --mca btl_tcp_if_include eth2,eth3 \
+lab exec h1 "$mpirun" --host h1,h2 --map-by node -n 2 --mca btl tcp,self --mca btl_tcp_if_include eth2,eth3 \
     $options "$tap_dir/stream" --seconds 60 --interval 0.05 >"$tap_dir/out" 2>"$tap_dir/err" </dev/null &
 job=$!
 for _ in $(seq 600); do

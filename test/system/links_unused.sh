@@ -4,24 +4,12 @@
 # link report says of each why it was not used.
 . "$top_srcdir/test/support/tap.sh"
 tap_start 120
-
-lab_script=$top_srcdir/test/lab/lab
-HAWSER_LAB=unused-$$
-OMPI_MCA_plm_rsh_agent="$lab_script agent"
-TMPDIR=$tap_dir
-export HAWSER_LAB OMPI_MCA_plm_rsh_agent TMPDIR
-lab() { "$lab_script" "$@"; }
-reason=$(lab can 2>&1) || tap_skip_all "$reason"
-trap 'lab down; rm -rf "$tap_dir"' EXIT
-root=$(cd "$top_builddir" && pwd)
-${CC:-cc} -O2 -I"$top_builddir/ompi/include" -I"$top_srcdir/ompi/include" -o "$tap_dir/mix" \
-    "$top_srcdir/test/system/links_mix.c" -L"$top_builddir/ompi/.libs" -lmpi_abi \
-    -Wl,-rpath,"$root/ompi/.libs" -Wl,-rpath,"$root/opal/.libs" >"$tap_dir/cc" 2>&1 ||
-    tap_skip_all "the program can't be built here: $(head -1 "$tap_dir/cc")"
-lab up 2 2 --owner $$ >/dev/null || tap_skip_all "no lab"
+. "$top_srcdir/test/system/links_lib.sh"
+build mix test/system/links_mix.c
+lab_up 2 2
 
 job() {
-    lab exec h1 "$root/orte/mpirun" --host h1,h2 --map-by node -n 2 --mca btl tcp,self --report-links "$@" \
+    lab exec h1 "$mpirun" --host h1,h2 --map-by node -n 2 --mca btl tcp,self --report-links "$@" \
         "$tap_dir/mix" --seconds 2 >"$tap_dir/out" 2>"$tap_dir/err" </dev/null
 }
 is_whole() {
@@ -46,7 +34,7 @@ tap_ok "two devices in one subnet: both used, or said why" \
 
 # A firewall on h2 that lets mpirun's daemon call home, and nothing in: h2 reaches h1 instead.
 lab down
-lab up 2 2 --owner $$ >/dev/null
+lab_up 2 2
 lab firewall h2 none
 job
 tap_ok "a firewall before one host: everything arrives" is_whole

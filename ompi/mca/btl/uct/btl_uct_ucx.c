@@ -2,19 +2,13 @@
 /* Loading UCX. See btl_uct_ucx.h. */
 #include "ompi/mca/btl/uct/btl_uct_ucx.h"
 
-#include <dlfcn.h>
 #include <stddef.h>
-#include <string.h>
+
+#include "ompi/mca/btl/base/btl_base_load.h"
 
 btl_uct_ucx_t btl_uct_ucx;
 
-/* Where a function's address goes. */
-typedef struct entry {
-    const char *name;
-    size_t at;
-} entry_t;
-
-static const entry_t table[] = {
+static const mca_btl_load_entry_t table[] = {
 #define ENTRY(name) {#name, offsetof(btl_uct_ucx_t, name)},
     BTL_UCT_UCX_FUNCTIONS(ENTRY)
 #undef ENTRY
@@ -22,17 +16,6 @@ static const entry_t table[] = {
 
 const char *btl_uct_ucx_load(void)
 {
-    /* libucs is found through it. Never unloaded: it has a thread and handlers. */
-    void *library = dlopen("libuct.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!library) {
-        return dlerror();
-    }
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        void *function = dlsym(library, table[i].name);
-        if (!function) {
-            return dlerror();
-        }
-        memcpy((char *) &btl_uct_ucx + table[i].at, &function, sizeof(function));
-    }
-    return NULL;
+    /* libucs is found through it. */
+    return mca_btl_load("libuct.so.0", table, sizeof(table) / sizeof(table[0]), &btl_uct_ucx);
 }

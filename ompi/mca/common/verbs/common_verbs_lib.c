@@ -3,19 +3,14 @@
 #include "ompi/mca/common/verbs/common_verbs_lib.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "ompi/mca/btl/base/btl_base_load.h"
+
 common_verbs_lib_t common_verbs_lib;
 
-/* Where a function's address goes. */
-typedef struct entry {
-    const char *name;
-    size_t at;
-} entry_t;
-
-static const entry_t table[] = {
+static const mca_btl_load_entry_t table[] = {
 #define ENTRY(name) {"ibv_" #name, offsetof(common_verbs_lib_t, name)},
     COMMON_VERBS_FUNCTIONS(ENTRY)
 #undef ENTRY
@@ -38,16 +33,5 @@ bool common_verbs_lib_wanted(void)
 
 const char *common_verbs_lib_load(void)
 {
-    void *library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!library) {
-        return dlerror();
-    }
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        void *function = dlsym(library, table[i].name);
-        if (!function) {
-            return dlerror();
-        }
-        memcpy((char *) &common_verbs_lib + table[i].at, &function, sizeof(function));
-    }
-    return NULL;
+    return mca_btl_load("libibverbs.so.1", table, sizeof(table) / sizeof(table[0]), &common_verbs_lib);
 }

@@ -93,7 +93,7 @@ static void engine_fetched(mca_pml_fetch_t *fetch)
     mca_pml_peer_lock(peer);
     if (fetch->link->pace) {
         if (fetch->checked) { /* other fetches go on while this one waits for sums */
-            mca_pml_pace_note_turns(fetch->link->pace, fetch->len, true, fetch->started_ns, opal_now_ns(), fetch->work_ns);
+            mca_pml_pace_note_turns(fetch->link->pace, fetch->len, fetch->started_ns, opal_now_ns(), fetch->work_ns);
         } else {
             mca_pml_pace_note(fetch->link->pace, fetch->len, true, fetch->started_ns, opal_now_ns());
         }

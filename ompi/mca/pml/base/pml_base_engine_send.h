@@ -933,6 +933,8 @@ static void engine_frag_event(mca_btl_descriptor_t *desc, mca_btl_event_t event,
     }
     if (arrived) {
         engine_link_confirms(peer, frag);
+    } else if (frag->recalled) {
+        mca_pml_flow_recalled(&frag->link->flow, frag->len, engine_flow_now(peer));
     } else {
         mca_pml_flow_returned(&frag->link->flow, frag->len);
     }

@@ -67,16 +67,15 @@ void mca_pml_pace_note(mca_pml_pace_t *pace, size_t bytes, bool fetched, uint64_
     }
 }
 
-void mca_pml_pace_note_turns(mca_pml_pace_t *pace, size_t bytes, bool fetched, uint64_t started_ns, uint64_t now_ns,
-                             uint64_t work_ns)
+void mca_pml_pace_note_turns(mca_pml_pace_t *pace, size_t bytes, uint64_t started_ns, uint64_t now_ns, uint64_t work_ns)
 {
     if (started_ns >= pace->done_ns) {
-        mca_pml_pace_note(pace, bytes, fetched, started_ns, now_ns);
+        mca_pml_pace_note(pace, bytes, true, started_ns, now_ns);
         return;
     }
     pace->done_ns = now_ns;
-    pace->done_fetched = fetched;
-    pace_average(pace_class(pace, bytes), fetched, (float) work_ns / (float) bytes);
+    pace->done_fetched = true;
+    pace_average(pace_class(pace, bytes), true, (float) work_ns / (float) bytes);
 }
 
 void mca_pml_pace_failed(mca_pml_pace_t *pace, size_t bytes)

@@ -37,10 +37,9 @@ typedef struct mca_pml_pace {
 bool mca_pml_pace_choose(mca_pml_pace_t *pace, size_t bytes);
 /* It has ended. `started_ns`, `now_ns`: of one monotonic clock. */
 void mca_pml_pace_note(mca_pml_pace_t *pace, size_t bytes, bool fetched, uint64_t started_ns, uint64_t now_ns);
-/* The same of one that was worked on in turns with others, for `work_ns` in all: such end in bursts, so that the time from one
+/* The same of one that was fetched in turns with others, in `work_ns` in all: such end in bursts, so that the time from one
  * end to the next says nothing. */
-void mca_pml_pace_note_turns(mca_pml_pace_t *pace, size_t bytes, bool fetched, uint64_t started_ns, uint64_t now_ns,
-                             uint64_t work_ns);
+void mca_pml_pace_note_turns(mca_pml_pace_t *pace, size_t bytes, uint64_t started_ns, uint64_t now_ns, uint64_t work_ns);
 /* Fetching a message of that size failed: not again soon. */
 void mca_pml_pace_failed(mca_pml_pace_t *pace, size_t bytes);
 #pragma GCC visibility pop

@@ -67,7 +67,7 @@ void mca_pml_flow_handed(mca_pml_flow_t *flow, size_t len, uint64_t now)
 {
     if (flow->outstanding == 0) {
         flow->since = flow->last = now;
-        flow->delivered = 0;
+        flow->delivered = flow->recalled = 0;
         flow->from_idle = true;
     }
     flow->outstanding += len;
@@ -78,9 +78,21 @@ void mca_pml_flow_returned(mca_pml_flow_t *flow, size_t len)
     flow->outstanding -= len;
 }
 
+/* From its last sign of life on the link had all of this to carry, and has not: it carries less. */
+void mca_pml_flow_recalled(mca_pml_flow_t *flow, size_t len, uint64_t now)
+{
+    flow->recalled += len;
+    flow->outstanding -= len;
+    size_t most = flow->outstanding + flow->recalled;
+    if (flow->last > 0 && now > flow->last && (double) most < flow->rate * (double) (now - flow->last)) {
+        mca_pml_flow_took(flow, most, now - flow->last);
+    }
+}
+
 void mca_pml_flow_confirmed(mca_pml_flow_t *flow, size_t len, uint64_t now)
 {
     flow->outstanding -= len;
+    flow->recalled = 0;
     flow->last = now;
     if (flow->since == 0 || now == 0) { /* the work began, or ends, unmeasured */
         flow->since = now;

@@ -46,6 +46,7 @@ typedef struct mca_pml_flow {
     bool from_idle;            /* ... with the first work after a pause */
     uint64_t last;             /* last confirmation, or beginning of work */
     size_t delivered;          /* since `since` */
+    size_t recalled;           /* since `last` */
 } mca_pml_flow_t;
 
 #pragma GCC visibility push(default)
@@ -62,6 +63,9 @@ void mca_pml_flow_alone(mca_pml_flow_t *flow, bool alone);
 void mca_pml_flow_handed(mca_pml_flow_t *flow, size_t len, uint64_t now);
 void mca_pml_flow_confirmed(mca_pml_flow_t *flow, size_t len, uint64_t now);
 void mca_pml_flow_returned(mca_pml_flow_t *flow, size_t len);
+/* They came back as another link was quicker, which is a sample, too: pieces that are too long for a link that reports too
+ * much of itself would all end so, and none would ever be confirmed. */
+void mca_pml_flow_recalled(mca_pml_flow_t *flow, size_t len, uint64_t now);
 /* The link took `len` bytes in `ns` and confirmed them at once: one sample. */
 void mca_pml_flow_took(mca_pml_flow_t *flow, size_t len, uint64_t ns);
 

@@ -70,7 +70,7 @@ static int window_of_sums(costs_t c)
     }
     for (int i = 0; i < fetched; i++) {
         now += 10; /* its last sum is here */
-        mca_pml_pace_note_turns(&pace, BYTES, true, slept[i], now, c.fetch);
+        mca_pml_pace_note_turns(&pace, BYTES, slept[i], now, c.fetch);
     }
     for (int i = 0; i < waiting; i++) {
         filled = later(filled, started[i] + c.trip) + c.fill;

@@ -519,9 +519,39 @@ static void test_probe(void)
     TAP_OK(part > 0.95, "a link that was hopeless is found again: %.1f %% of the sum", 100 * part);
 }
 
+/* A link that says 10 Gbit/s and has 50 Mbit/s: what it is handed goes over another one first, and is taken back. */
+static void test_recalled(void)
+{
+    static world_t w;
+    const double gbit[] = {10, 10};
+    const size_t piece = 480 << 10;
+    open_world(&w, 2, gbit, false);
+    mca_pml_flow_t *flow = w.flow[0];
+    uint64_t now = 1000 * MS;
+    double before = flow->rate;
+    mca_pml_flow_handed(flow, piece, now);
+    mca_pml_flow_recalled(flow, piece, now + MS / 10);
+    TAP_OK(flow->rate == before, "a piece that is taken back early says nothing");
+    for (int i = 0; i < 8; i++) {
+        now += MS;
+        mca_pml_flow_handed(flow, piece, now);
+        mca_pml_flow_handed(flow, piece, now);
+        mca_pml_flow_recalled(flow, piece, now += 40 * MS);
+        mca_pml_flow_recalled(flow, piece, now += 20 * MS);
+    }
+    TAP_OK(flow->rate < 0.025 && flow->rate > 0.012, "after 16 pieces of which none was confirmed: %.1f MB/s", 1000 * flow->rate);
+    TAP_OK(flow->frag < 64 << 10, "the next ones have %zu KiB and are done in time", flow->frag >> 10);
+    for (int i = 0; i < 20; i++) {
+        mca_pml_flow_handed(flow, 32 << 10, now);
+        mca_pml_flow_confirmed(flow, 32 << 10, now += 5 * MS);
+    }
+    TAP_OK(flow->rate < 0.0072 && flow->rate > 0.0061, "and say more: %.2f MB/s", 1000 * flow->rate);
+}
+
 int main(void)
 {
     tap_start(60);
+    test_recalled();
     test_division();
     test_constant(true);
     test_constant(false);
