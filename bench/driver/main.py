@@ -14,7 +14,7 @@ from . import goals, jobs, machine, peers, report, suites
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCE = os.path.join(HERE, "src")
 MPI_PROGRAMS = ("latency", "throughput", "matching", "collectives", "overlap", "startup", "memory",
-                "idle", "stream", "crowd", "wakeup")
+                "idle", "stream", "crowd", "wakeup", "datatype_pack")
 TOP = os.path.dirname(HERE)
 CHECKSUM_FILES = ("checksum", "crc32c_arm", "crc32c_table", "crc32c_x86")
 # What compiles beside a program of its name.

@@ -83,6 +83,9 @@ SUITES = (
     Suite("overlap", "shm", "overlap", "overlap", ("kind", "tests"), "seen_us", "us", True,
           "Time that can be seen of a non-blocking collective of 1 MiB beside computation of the same "
           "length, in one piece or with 8 MPI_Test in it", sized=False),
+    *(Suite(way, "job", "datatype_pack", "pack", ("layout", "bytes"), f"{way}_gbs", "GB/s", False,
+            f"MPI_{way.capitalize()} of layouts after DDTBench and simpler ones", ranks=(1,),
+            arguments=("--sizes", "64k,4m"), sized=False) for way in ("pack", "unpack")),
     Suite("startup", "job", "startup", "", ("ranks",), "wall", "ms", True,
           "Start-up: wall time of a job that does nothing", ranks=(2, 16, 64), sized=False,
           timed=False, scale=1e3),

@@ -8,6 +8,7 @@
 typedef struct options {
     bench_sizes_t sizes;    /* packed bytes */
     double ms;              /* time per figure */
+    const char *only;       /* layout; NULL: all */
 } options_t;
 
 typedef struct particle {
@@ -43,6 +44,8 @@ static options_t parse(int argc, char **argv)
             bench_parse_sizes(value, &o.sizes);
         } else if (NULL != (value = bench_option(argc, argv, &i, "--ms"))) {
             o.ms = atof(value);
+        } else if (NULL != (value = bench_option(argc, argv, &i, "--only"))) {
+            o.only = value;
         } else {
             bench_usage_error(argv[0], argv[i]);
         }
@@ -554,7 +557,9 @@ int main(int argc, char **argv)
 
     for (int s = 0; s < o.sizes.count && 0 == world.rank; s++) {
         for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
-            run(layouts[i].name, layouts[i].make, o.sizes.value[s], o.ms);
+            if (NULL == o.only || strcmp(o.only, layouts[i].name) == 0) {
+                run(layouts[i].name, layouts[i].make, o.sizes.value[s], o.ms);
+            }
         }
     }
     return bench_end(&world);

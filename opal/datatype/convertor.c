@@ -2,6 +2,8 @@
 /* Packing and unpacking of any part of a message, for peers of the same architecture. */
 #include "opal/datatype/convertor.h"
 
+#include <stdlib.h>
+
 #include "opal/datatype/copy.h"
 #include "opal/datatype/walk.h"
 #include "opal/constants.h"
@@ -12,6 +14,8 @@
  * whose memory stays in the first-level cache meanwhile.
  */
 enum { TILE_BYTES = 16384, TILE_MIN_COPIES = 4, TILE_MAX_COPIES = 512 };
+
+enum { CACHE_LINE = 64 };
 
 int opal_convertor_init(opal_convertor_t *conv, const opal_datatype_t *type, size_t count,
                         const void *buffer, const opal_arch_t *remote)
@@ -141,12 +145,34 @@ static void move_tiles(const opal_layout_t *body, uintptr_t mem, ptrdiff_t strid
     }
 }
 
+/* Neighbouring copies lie in one cache line, the blocks of each in many: columns of a matrix. */
+static bool are_columns(const opal_layout_t *body, ptrdiff_t stride, size_t n)
+{
+    const opal_node_t *node = body->nodes;
+
+    return n > 1 && 1 == body->n_nodes && OPAL_NODE_VECTOR == node->kind && llabs(stride) < CACHE_LINE &&
+           llabs(node->stride) >= CACHE_LINE;
+}
+
+static void move_columns(const opal_layout_t *body, uintptr_t mem, ptrdiff_t stride, size_t n, uintptr_t packed,
+                         bool pack)
+{
+    const opal_node_t *node = body->nodes;
+    const opal_copy_columns_t shape = {node->stride, stride, node->count, n, node->blocklen};
+
+    opal_copy_columns(mem + (uintptr_t) node->disp, &shape, packed, pack);
+}
+
 /* Whole copies of the body of a loop. */
 static void move_copies(const opal_layout_t *body, uintptr_t mem, ptrdiff_t stride, size_t n,
                         uintptr_t packed, bool pack)
 {
     if (0 != body->tile_blocks && n >= TILE_MIN_COPIES) {
         move_tiles(body, mem, stride, n, packed, pack);
+        return;
+    }
+    if (are_columns(body, stride, n)) {
+        move_columns(body, mem, stride, n, packed, pack);
         return;
     }
     for (size_t i = 0; i < n; i++) {

@@ -193,6 +193,106 @@ void opal_copy_strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdi
     }
 }
 
+/* Where blocks of a square of columns lie: neighbours are `near` bytes apart in the one direction, `far` in the other. */
+typedef struct side {
+    uintptr_t at;
+    uintptr_t near;
+    uintptr_t far;
+} side_t;
+
+/* What is near in `dst` is far in `src`. The cache lines of the destination are filled one after the other, those of the
+ * source stay in the first-level cache until they are used up. */
+static inline __attribute__((always_inline)) void
+square(side_t dst, side_t src, size_t n_near, size_t n_far, size_t len, const block_class_t class)
+{
+    const size_t pairs = BLOCK_8 == class && 8 == dst.near ? n_near / 2 : 0;
+
+    for (; n_far > 0; n_far--) {
+        uintptr_t d = dst.at;
+        uintptr_t s = src.at;
+
+#pragma GCC unroll 8
+        for (size_t i = 0; i < pairs; i++) {
+            copy_pair(d, s, s + src.far);
+            d += 16;
+            s += 2 * src.far;
+        }
+#pragma GCC unroll 16
+        for (size_t i = 2 * pairs; i < n_near; i++) {
+            copy_block(d, s, len, class);
+            d += dst.near;
+            s += src.far;
+        }
+        dst.at += dst.far;
+        src.at += src.near;
+    }
+}
+
+/* `edge`: blocks along a side of a square. More lines of the packed side than a set of the first-level cache has would evict
+ * each other where columns are a power of two long. */
+static inline __attribute__((always_inline)) void
+columns(uintptr_t mem, const opal_copy_columns_t *shape, uintptr_t packed, const bool pack,
+        const block_class_t class, const size_t edge)
+{
+    const uintptr_t row = (uintptr_t) shape->row;
+    const uintptr_t column = (uintptr_t) shape->column;
+    const size_t len = shape->len;
+    const size_t packed_column = shape->rows * len;
+
+    for (size_t c = 0; c < shape->columns; c += edge) {
+        const size_t n_columns = shape->columns - c < edge ? shape->columns - c : edge;
+
+        for (size_t r = 0; r < shape->rows; r += edge) {
+            const size_t n_rows = shape->rows - r < edge ? shape->rows - r : edge;
+            const side_t m = {mem + c * column + r * row, column, row};
+            const side_t p = {packed + c * packed_column + r * len, len, packed_column};
+
+            if (edge == n_columns && edge == n_rows) {
+                square(pack ? p : m, pack ? m : p, edge, edge, len, class);
+            } else {
+                square(pack ? p : m, pack ? m : p, pack ? n_rows : n_columns, pack ? n_columns : n_rows, len, class);
+            }
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void
+columns_by_class(uintptr_t mem, const opal_copy_columns_t *shape, uintptr_t packed, const bool pack)
+{
+    switch (class_of(shape->len)) {
+    case BLOCK_4:
+        columns(mem, shape, packed, pack, BLOCK_4, pack ? 16 : 8);
+        break;
+    case BLOCK_8:
+        columns(mem, shape, packed, pack, BLOCK_8, 8);
+        break;
+    case BLOCK_16:
+        columns(mem, shape, packed, pack, BLOCK_16, 4);
+        break;
+    case BLOCK_17_32:
+        columns(mem, shape, packed, pack, BLOCK_17_32, 4);
+        break;
+    default:
+        for (size_t c = 0; c < shape->columns; c++) {
+            const uintptr_t m = mem + c * (uintptr_t) shape->column;
+            const uintptr_t p = packed + c * shape->rows * shape->len;
+            const ptrdiff_t len = (ptrdiff_t) shape->len;
+
+            opal_copy_strided(pack ? p : m, pack ? len : shape->row, pack ? m : p, pack ? shape->row : len, shape->rows,
+                              shape->len);
+        }
+    }
+}
+
+void opal_copy_columns(uintptr_t mem, const opal_copy_columns_t *shape, uintptr_t packed, bool pack)
+{
+    if (pack) {
+        columns_by_class(mem, shape, packed, true);
+    } else {
+        columns_by_class(mem, shape, packed, false);
+    }
+}
+
 static inline __attribute__((always_inline)) void
 table_block(uintptr_t place, uintptr_t packed, size_t len, const bool pack,
             const block_class_t class)

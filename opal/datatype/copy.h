@@ -26,6 +26,19 @@ static inline void opal_copy_move(uintptr_t mem, uintptr_t packed, size_t len, b
 void opal_copy_strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdiff_t src_stride,
                        size_t n, size_t len);
 
+/* Columns of a matrix, one after the other when packed: blocks of `len` bytes, in memory `row` bytes apart in a column, and
+ * `column` bytes from one column to the next. */
+typedef struct opal_copy_columns {
+    ptrdiff_t row;
+    ptrdiff_t column;
+    size_t rows;
+    size_t columns;
+    size_t len;
+} opal_copy_columns_t;
+
+/* For columns whose neighbours share cache lines. */
+void opal_copy_columns(uintptr_t mem, const opal_copy_columns_t *shape, uintptr_t packed, bool pack);
+
 /* `n` blocks of `len` bytes between mem + disp[i] and consecutive packed bytes. */
 void opal_copy_table(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n, size_t len,
                      bool pack);

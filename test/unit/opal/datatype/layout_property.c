@@ -205,6 +205,35 @@ static pair_t make_blocks(int depth)
     return p;
 }
 
+/* Columns of a matrix one after the other, alone or moved: blocks apart by a long stride, repeated at a short one. */
+static pair_t make_columns(void)
+{
+    pair_t old = make_basic();
+    pair_t p = {0};
+    reference_t block = {0};
+    reference_t column = {0};
+    const size_t size = opal_basic_info[old.ref.elements[0].basic].size;
+    const size_t blocklen = 1 + random_below(3);
+    const ptrdiff_t step = (ptrdiff_t) (size * blocklen + random_below(9));
+    const size_t columns = 2 + random_below(24);
+    const size_t rows = 2 + random_below(MAX_ELEMENTS / (blocklen * columns) - 1);
+    const ptrdiff_t row = ((ptrdiff_t) columns * step + (ptrdiff_t) random_below(100)) * (random_below(5) ? 1 : -1);
+    opal_datatype_t one;
+
+    ref_repeat(&block, &old.ref, blocklen, (ptrdiff_t) size, 0);
+    ref_repeat(&column, &block, rows, row, 0);
+    ref_repeat(&p.ref, &column, columns, step, 0);
+    if (OPAL_SUCCESS != opal_datatype_hvector(&one, &old.type, rows, blocklen, row) ||
+        OPAL_SUCCESS != opal_datatype_hvector(&p.type, &one, columns, 1, step)) {
+        abort();
+    }
+    opal_datatype_fini(&one);
+    free(block.elements);
+    free(column.elements);
+    pair_free(&old);
+    return p;
+}
+
 static pair_t make_resized(int depth)
 {
     pair_t old = make_any(depth - 1);
@@ -230,11 +259,13 @@ static pair_t make_any(int depth)
     if (depth <= 0) {
         return make_basic();
     }
-    switch (random_below(8)) {
+    switch (random_below(9)) {
     case 0:
         return make_basic();
     case 1:
         return make_resized(depth);
+    case 8:
+        return make_columns();
     case 2:
     case 3:
     case 4:
