@@ -74,6 +74,11 @@ int main(int argc, char **argv)
     }
     mca_base_var_tolerate();
     const int rc = opal_init();
+    if (OPAL_SUCCESS == rc && options.links) {
+        const bool good = OPAL_SUCCESS == ompi_register_params() && info_print_links(&options);
+        opal_finalize();
+        return good && 0 == fflush(stdout) ? 0 : 1;
+    }
     if (OPAL_SUCCESS != rc || OPAL_SUCCESS != load_everything()) {
         fprintf(stderr, "ompi_info: the installation can't be examined%s%s.\n", rc ? ": " : "",
                 rc ? opal_strerror(rc) : "");

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 typedef struct info_options {
-    bool help, version, all, config, failed, selected_only, parsable;
+    bool help, version, all, config, failed, links, selected_only, parsable;
     const char *path;                       /* --path: "all", "prefix", ...; NULL: not asked for */
     const char *framework, *component;      /* --param; NULL: not asked for */
     int level;                              /* 1 to 9 */
@@ -29,6 +29,8 @@ void info_print_config(const info_options_t *options);
 bool info_print_path(const info_options_t *options);
 void info_print_components(const info_options_t *options);
 void info_print_failed(const info_options_t *options);
+/* Starts the byte transfer layers, which are not open otherwise, for that long. False: MPI could not start with these settings. */
+bool info_print_links(const info_options_t *options);
 /* False: there is no such framework or component. */
 bool info_print_params(const info_options_t *options);
 

@@ -14,6 +14,7 @@ enum option {
     OPT_FAILED,
     OPT_HELP,
     OPT_LEVEL,
+    OPT_LINKS,
     OPT_PARAM,
     OPT_PARSABLE,
     OPT_PATH,
@@ -30,6 +31,7 @@ static const struct {
     {"failed", OPT_FAILED},     {"show-failed", OPT_FAILED},
     {"help", OPT_HELP},         {"h", OPT_HELP},
     {"level", OPT_LEVEL},       {"l", OPT_LEVEL},
+    {"links", OPT_LINKS},
     {"param", OPT_PARAM},       {"params", OPT_PARAM},
     {"parsable", OPT_PARSABLE}, {"parseable", OPT_PARSABLE},
     {"path", OPT_PATH},
@@ -52,6 +54,8 @@ void info_usage(void)
          "  --selected-only        components that the present settings select, and their "
          "parameters\n"
          "  --failed               only the components that can't be loaded, and why\n"
+         "  --links                the links that the present settings select on this host: interfaces, ports,\n"
+         "                         shared memory; and of the others why each is not used\n"
          "  --path KIND            a folder of the installation: prefix, bindir, libdir, incdir, "
          "mandir,\n"
          "                         pkglibdir, sysconfdir, datadir, or all\n"
@@ -117,6 +121,7 @@ static bool parse_one(int argc, char **argv, int *at, info_options_t *o)
     case OPT_CONFIG: o->config = true; return true;
     case OPT_FAILED: o->failed = true; return true;
     case OPT_HELP: o->help = true; return true;
+    case OPT_LINKS: o->links = true; return true;
     case OPT_PARSABLE: o->parsable = true; return true;
     case OPT_SELECTED_ONLY: o->selected_only = true; return true;
     case OPT_VERSION: o->version = true; return true;

@@ -30,6 +30,10 @@ tap_ok "--path prefix" says '^ +Prefix: /' $info --path prefix
 tap_ok "--path all --parsable" says '^path:sysconfdir:/' $info --path all --parsable
 tap_ok "--path of an unknown kind" fails 1 'no folder called "nonsense"' $info --path nonsense
 tap_ok "--config" says '^compiler:c:command:' $info --config --parsable
+tap_ok "--links: one that is used" says '^ +Link: self \(' env OMPI_MCA_btl=shm,self $info --links
+tap_ok "--links: one that is not, and why" says '^link:unused:"?tcp:lo: in the exclude list' \
+    env OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_exclude=lo $info --links --parsable
+tap_ok "--links: a layer that can't be used" fails 1 'nosuch' env OMPI_MCA_btl=nosuch,self $info --links
 tap_ok "--help" says '^  --param FRAMEWORK COMPONENT' $info --help
 tap_ok "an unknown option" fails 2 'Did you mean --parsable' $info --parsble
 tap_ok "a bad level" fails 2 'a number from 1 to 9' $info --all --level 10
