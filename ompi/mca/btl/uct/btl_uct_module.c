@@ -44,7 +44,9 @@ static const char *unfit(const uct_iface_attr_t *a, bool by_name)
     if (a->cap.flags & UCT_IFACE_FLAG_AM_DUP) {
         return "it may repeat messages";
     }
-    if (!(a->cap.flags & (UCT_IFACE_FLAG_CONNECT_TO_IFACE | UCT_IFACE_FLAG_CONNECT_TO_EP)) || a->iface_addr_len == 0) {
+    /* One whose endpoints are connected to each other (rc_verbs) may have no address of its own. */
+    if (!(a->cap.flags & UCT_IFACE_FLAG_CONNECT_TO_EP) &&
+        (!(a->cap.flags & UCT_IFACE_FLAG_CONNECT_TO_IFACE) || a->iface_addr_len == 0)) {
         return "its endpoints can't be connected by address";
     }
     if (a->device_addr_len == 0) {
