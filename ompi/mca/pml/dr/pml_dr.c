@@ -195,6 +195,7 @@ static int dr_init(mca_pml_t *pml)
         .help = "Fragments that came damaged", .var_class = MPI_T_PVAR_CLASS_COUNTER, .read = read_damaged};
     atomic_store(&dr_damaged, 0);
     int rc = ompi_pvar_register(&pvar);
+    rc = rc == OPAL_SUCCESS ? dr_memory_init() : rc;
     rc = rc == OPAL_SUCCESS ? dr_due_init() : rc;
     return rc == OPAL_SUCCESS ? engine_init(dr_params_name(), pml) : rc;
 }
@@ -217,7 +218,7 @@ static void dr_finalize(void)
     while ((i = opal_list_pop(&states))) {
         dr_peer_free(OPAL_CONTAINER_OF(i, dr_peer_t, urgent_item));
     }
-    dr_frag_free_spares();
+    dr_memory_fini();
 }
 
 static const mca_pml_component_ops_t dr_ops = {

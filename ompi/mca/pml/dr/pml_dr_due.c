@@ -10,6 +10,7 @@
 enum {
     DR_AWAY_NS = 20000000,  /* a timer so late: this process was not in MPI */
     DR_REST_NS = 1000000000, /* ... and so long nothing happened: memory is given back */
+    DR_MEMORY_NS = 100000000, /* between looks at what memory is too much */
     DR_RETRY_TICKS = 10,    /* when to look again at what no link took */
 };
 
@@ -17,6 +18,7 @@ static pthread_mutex_t due_lock = PTHREAD_MUTEX_INITIALIZER;
 static dr_wheel_t wheel;
 static opal_event_t *tick_timer;
 static uint64_t tick_at;       /* ns: when it is to fire */
+static uint64_t memory_at;     /* ns: the next look at memory */
 static bool was_away;          /* the last tick judged nothing */
 static opal_list_t urgent = OPAL_LIST_INIT(urgent); /* dr_peer_t with something to send in this round */
 static _Atomic uint32_t urgent_count;
@@ -165,6 +167,15 @@ static dr_peer_t *pop_due(void)
     return timer ? OPAL_CONTAINER_OF(timer, dr_peer_t, timer) : NULL;
 }
 
+/* `rest`: no peer waits for anything. */
+static void look_at_memory(uint64_t now, bool rest)
+{
+    if (rest || now >= memory_at) {
+        memory_at = now + DR_MEMORY_NS;
+        dr_memory_tick(rest);
+    }
+}
+
 static void on_tick(void *context)
 {
     (void) context;
@@ -191,6 +202,7 @@ static void on_tick(void *context)
         tick_by(next, now);
     }
     unlock_due();
+    look_at_memory(now, next == 0);
 }
 
 static const opal_poller_ops_t poller_ops = {.poll = dr_poll};

@@ -1,18 +1,22 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fragment that dr has to send, kept until the peer has acknowledged it; and the memory for them. The memory of small
- * ones is cached, for all peers.
+ * A fragment that dr has to send, kept until the peer has acknowledged it; and the memory for them: free lists for all
+ * peers, one for each class of lengths. From malloc() longer ones would go back to the system whenever they are
+ * acknowledged, and be new pages each time.
  */
 #ifndef MCA_PML_DR_FRAG_H
 #define MCA_PML_DR_FRAG_H
 
 #include <pthread.h>
 #include "ompi/mca/pml/dr/pml_dr_peer.h"
+#include "opal/class/free_list.h"
 #include "opal/runtime/progress.h"
 
+/* Class 0 has DR_SMALL bytes, which nearly all messages fit; the others 2^(8 + class) and room for headers. */
 enum {
-    DR_SMALL = 192,         /* bytes of a fragment whose memory is cached */
-    DR_SPARE_MAX = 4096,    /* cached ones */
+    DR_SMALL = 192,
+    DR_HEADERS = 64,
+    DR_CLASSES = 10,
 };
 
 typedef enum {
@@ -28,7 +32,8 @@ typedef struct dr_frag {
     struct dr_desc *descs;      /* what links hold of it; it must not change meanwhile */
     uint32_t payload_len, payload_sum;
     uint8_t what, header_len;
-    bool small, summed;
+    uint8_t class;              /* DR_CLASSES: of none, from malloc() */
+    bool summed;
     bool recalled;              /* the engine wants its descriptor back */
     bool over;                  /* acknowledged, or given up: waits for the links only */
     bool failed;                /* given up */
@@ -44,47 +49,58 @@ typedef struct dr_desc {
     uint8_t path;
 } dr_desc_t;
 
-extern struct dr_spare {
-    dr_frag_t *first; /* chained through `user` */
-    unsigned count;
+extern struct dr_memory {
+    opal_free_list_t list[DR_CLASSES];
     pthread_mutex_t lock;
-} dr_spare;
+} dr_memory;
 
-static inline void dr_lock_spare(void)
+static inline void dr_lock_memory(void)
 {
     if (OPAL_UNLIKELY(opal_progress_threads)) {
-        pthread_mutex_lock(&dr_spare.lock);
+        pthread_mutex_lock(&dr_memory.lock);
     }
 }
 
-static inline void dr_unlock_spare(void)
+static inline void dr_unlock_memory(void)
 {
     if (OPAL_UNLIKELY(opal_progress_threads)) {
-        pthread_mutex_unlock(&dr_spare.lock);
+        pthread_mutex_unlock(&dr_memory.lock);
     }
+}
+
+static inline size_t dr_class_size(unsigned class)
+{
+    return class == 0 ? DR_SMALL : DR_HEADERS + ((size_t) 256 << class);
+}
+
+/* The first class that has room for so many bytes. */
+static inline unsigned dr_class_of(size_t len)
+{
+    if (OPAL_LIKELY(len <= DR_SMALL)) {
+        return 0;
+    }
+    unsigned class = 64u - (unsigned) __builtin_clzll((len - DR_HEADERS - 1) >> 8 | 1);
+    return class < DR_CLASSES ? class : DR_CLASSES;
 }
 
 /* `len`: of `bytes`. NULL: out of memory. */
 static inline dr_frag_t *dr_frag_new(dr_peer_t *d, dr_what_t what, size_t len)
 {
-    dr_frag_t *f = NULL;
-    bool small = len <= DR_SMALL;
-    if (OPAL_LIKELY(small)) {
-        dr_lock_spare();
-        if (OPAL_LIKELY(dr_spare.first != NULL)) {
-            f = dr_spare.first;
-            dr_spare.first = (dr_frag_t *) f->user;
-            dr_spare.count--;
-        }
-        dr_unlock_spare();
+    dr_frag_t *f;
+    unsigned class = dr_class_of(len);
+    if (OPAL_LIKELY(class < DR_CLASSES)) {
+        dr_lock_memory();
+        f = opal_free_list_get(&dr_memory.list[class]);
+        dr_unlock_memory();
+    } else {
+        f = malloc(sizeof(*f) + len);
     }
-    f = OPAL_LIKELY(f != NULL) ? f : malloc(sizeof(*f) + (small ? DR_SMALL : len));
     if (OPAL_LIKELY(f != NULL)) {
         f->owner = d;
         f->user = NULL;
         f->what = (uint8_t) what;
         f->descs = NULL;
-        f->small = small;
+        f->class = (uint8_t) class;
         f->summed = f->recalled = f->over = f->failed = false;
     }
     return f;
@@ -92,18 +108,11 @@ static inline dr_frag_t *dr_frag_new(dr_peer_t *d, dr_what_t what, size_t len)
 
 static inline void dr_frag_free(dr_frag_t *f)
 {
-    bool keep = false;
-    if (OPAL_LIKELY(f->small)) {
-        dr_lock_spare();
-        keep = dr_spare.count < DR_SPARE_MAX;
-        if (keep) {
-            f->user = (mca_btl_descriptor_t *) dr_spare.first;
-            dr_spare.first = f;
-            dr_spare.count++;
-        }
-        dr_unlock_spare();
-    }
-    if (!keep) {
+    if (OPAL_LIKELY(f->class < DR_CLASSES)) {
+        dr_lock_memory();
+        opal_free_list_put(&dr_memory.list[f->class], f);
+        dr_unlock_memory();
+    } else {
         free(f);
     }
 }
@@ -119,6 +128,11 @@ static inline size_t dr_head_length(const dr_frag_t *f)
     return sizeof(dr_prefix_t) + f->header_len;
 }
 
-void dr_frag_free_spares(void);
+int dr_memory_init(void);
+/* Give back what has been too much for a while; called now and then while anything is sent or comes. `rest`: nothing is
+ * any more, all that is not in use goes. */
+void dr_memory_tick(bool rest);
+/* All fragments are back. */
+void dr_memory_fini(void);
 
 #endif
