@@ -11,12 +11,14 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "mpi/mix.h"
 #include "support/mpi_test.h"
 
 enum { PROCS = 16, GUARD = 0x5a5a5a5a };
 
-static int rank, size;
-static MPI_Comm comm;
+/* Threads have calls of their own. */
+static __thread int rank, size;
+static __thread MPI_Comm comm;
 
 /* ---- Buffers ---- */
 
@@ -42,9 +44,9 @@ typedef struct buf {
 } buf_t;
 
 /* What the present calls are made with; for messages. */
-static const kind_t *out_kind, *in_kind;
-static int count;
-static bool wide;
+static __thread const kind_t *out_kind, *in_kind;
+static __thread int count;
+static __thread bool wide;
 
 static void make_kinds(void)
 {
@@ -517,8 +519,8 @@ static void user_compose_c(void *in, void *inout, MPI_Count *n, MPI_Datatype *ty
     user(compose, in, inout, *n, *type);
 }
 
-static MPI_Op op;
-static combine_t *combine;
+static __thread MPI_Op op;
+static __thread combine_t *combine;
 
 /* The reduction of `elements` elements of the ranks' vectors, from `first` on, to b at 0. */
 static void expect_reduced(buf_t *b, int first, int elements, const int *from, int ranks)
@@ -1240,49 +1242,63 @@ static void apart(void)
     finish();
 }
 
-enum { THREADS = 3, THREAD_ROUNDS = 150 };
+enum { THREADS = 8, THREAD_ROUNDS = 2 };
 
-/* Collectives of several threads, each on its own communicator. */
+static MPI_Comm own_comms[THREADS], rings[THREADS];
+static MPI_Op shared_op;
+
+/* Everything at once: collectives on communicators of each thread's own, messages of all threads on one. */
 static void *thread(void *arg)
 {
-    MPI_Comm own = *(MPI_Comm *) arg;
-    int me;
-    MPI_Comm_rank(own, &me);
+    static const int some[] = {1, 1500, 7, 40};
+    const int me = (int) (intptr_t) arg;
+    comm = own_comms[me];
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    op = shared_op;
+    combine = compose;
     for (int round = 0; round < THREAD_ROUNDS; round++) {
-        int mine = value(me, ALL, round), sum = 0, expected = 0, root = round % size, all[PROCS];
-        MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, own);
-        MPI_Allgather(&mine, 1, MPI_INT, all, 1, MPI_INT, own);
-        for (int r = 0; r < size; r++) {
-            MPI_CHECK(all[r] == value(r, ALL, round));
-            expected += value(r, ALL, round);
-        }
-        MPI_CHECK(sum == expected);
-        MPI_Bcast(&mine, 1, MPI_INT, root, own);
-        MPI_CHECK(mine == value(root, ALL, round));
-        MPI_Barrier(own);
+        count = some[(me + round) % 4];
+        wide = (me + round) % 2;
+        out_kind = &kinds[PAIRS];
+        in_kind = &kinds[HOLES];
+        check_moves((me + round) % size, 1);
+        mix_messages(MPI_COMM_WORLD, me, rank, size, round == 0 && me == 0 ? MIX_MOST : 5 + count);
+        check_reductions((me + round) % size, 1);
+        mix_neighbours(rings[me], rank, size);
+        MPI_Barrier(comm);
     }
     return NULL;
 }
 
 static void threads(void)
 {
+    const int periodic = 1;
     pthread_t ids[THREADS];
-    MPI_Comm comms[THREADS];
     int provided;
     MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
     MPI_CHECK(provided == MPI_THREAD_MULTIPLE);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    make_kinds();
+    MPI_Op_create(user_compose, 0, &shared_op);
+    MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0);
     for (int i = 0; i < THREADS; i++) {
-        MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-        MPI_CHECK(pthread_create(&ids[i], NULL, thread, &comms[i]) == 0);
+        MPI_Comm_dup(MPI_COMM_WORLD, &own_comms[i]);
+        MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &rings[i]);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        MPI_CHECK(pthread_create(&ids[i], NULL, thread, (void *) (intptr_t) i) == 0);
     }
     for (int i = 0; i < THREADS; i++) {
         pthread_join(ids[i], NULL);
+        MPI_Comm_free(&own_comms[i]);
+        MPI_Comm_free(&rings[i]);
     }
-    for (int i = 0; i < THREADS; i++) {
-        MPI_Comm_free(&comms[i]);
-    }
-    MPI_Finalize();
+    void *buffer;
+    int bytes;
+    MPI_Buffer_detach(&buffer, &bytes);
+    MPI_Op_free(&shared_op);
+    finish();
 }
 
 static const mpi_test_t tests[] = {
@@ -1299,7 +1315,7 @@ static const mpi_test_t tests[] = {
     {.name = "inter-2", .np = 2, .fn = inter},           {.name = "inter-5", .np = 5, .fn = inter},
     {.name = "inter-barrier", .np = 5, .fn = inter_barrier},
     {.name = "far-apart", .np = 5, .fn = far_apart},     {.name = "apart", .np = 4, .fn = apart},
-    {.name = "threads", .np = 3, .fn = threads},
+    {.name = "threads", .np = 4, .fn = threads, .seconds = 240},
 };
 
 int main(int argc, char **argv)

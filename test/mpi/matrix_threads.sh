@@ -25,6 +25,7 @@ partitioned:threads --mca pml chaos --mca btl shm,tcp,self --mca pml_chaos_seed 
 coll:threads --mca btl shm,self
 coll:threads --mca btl tcp,self
 coll_requests:threads --mca btl shm,self
+coll_requests:threads --mca btl shm,tcp,self --mca pml_base_stripe all --mca opal_progress_thread 1
 nbc:threads --mca btl shm,self
 nbc:threads --mca btl tcp,self --mca opal_progress_thread 1
 nbc:many-3 --mca btl shm,self --mca opal_progress_thread 1

@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* What several threads of a process may do at once (MPI_THREAD_MULTIPLE); made for ThreadSanitizer. */
+/* What several threads of a process may do at once (MPI_THREAD_MULTIPLE); made for ThreadSanitizer. All messages and collectives
+ * mixed are in coll.c. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,9 +8,9 @@
 
 #include "support/mpi_test.h"
 
-enum { THREADS = 4, MANY_THREADS = 8, ROUNDS = 40, LONG = 200000 };
+enum { THREADS = 4, ROUNDS = 40, LONG = 200000 };
 
-static int rank, size;
+static int rank;
 
 static void start(void)
 {
@@ -17,24 +18,18 @@ static void start(void)
     MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
     MPI_CHECK(provided == MPI_THREAD_MULTIPLE);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
 }
 
-/* Runs fn(0 .. count - 1) in threads of their own. */
-static void in_many_threads(int count, void *(*fn)(void *))
-{
-    pthread_t ids[MANY_THREADS];
-    for (long i = 0; i < count; i++) {
-        MPI_CHECK(pthread_create(&ids[i], NULL, fn, (void *) i) == 0);
-    }
-    for (int i = 0; i < count; i++) {
-        pthread_join(ids[i], NULL);
-    }
-}
-
+/* Runs fn(0 .. THREADS - 1) in threads of their own. */
 static void in_threads(void *(*fn)(void *))
 {
-    in_many_threads(THREADS, fn);
+    pthread_t ids[THREADS];
+    for (long i = 0; i < THREADS; i++) {
+        MPI_CHECK(pthread_create(&ids[i], NULL, fn, (void *) i) == 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(ids[i], NULL);
+    }
 }
 
 static void stamp(int *data, size_t count, int a, int b)
@@ -395,95 +390,6 @@ static void tools(void)
     MPI_T_finalize();
 }
 
-/* ---- Messages and collectives of many threads, mixed ---- */
-
-enum { MIX_ROUNDS = 6, MIX_SIZE = 4 };
-
-static MPI_Comm own_comms[MANY_THREADS];
-
-/* Among the threads of one number in all processes, on a communicator that all threads use. */
-static void mix_messages(int me, int round, int *out, int *in)
-{
-    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
-    const int count = round % 2 ? 10 : LONG / 4;
-    MPI_Request pair[2];
-    MPI_Message message;
-    stamp(out, (size_t) count, me, round);
-    MPI_Irecv(in, count, MPI_INT, before, me, MPI_COMM_WORLD, &pair[0]);
-    MPI_Issend(out, count, MPI_INT, next, me, MPI_COMM_WORLD, &pair[1]);
-    MPI_Waitall(2, pair, MPI_STATUSES_IGNORE);
-    MPI_CHECK(is_stamped(in, (size_t) count, me, round));
-    MPI_Isend(out, 4, MPI_INT, next, me, MPI_COMM_WORLD, &pair[0]);
-    MPI_Mprobe(before, me, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
-    MPI_Mrecv(in, 4, MPI_INT, &message, MPI_STATUS_IGNORE);
-    MPI_Wait(&pair[0], MPI_STATUS_IGNORE);
-    MPI_Sendrecv(out, 3, MPI_INT, next, me, in, 3, MPI_INT, before, me, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_CHECK(is_stamped(in, 4, me, round));
-}
-
-static void mix_collectives(int me, int round, MPI_Comm comm, int *out, int *in)
-{
-    int sum = 0, mine = rank + me, all[MIX_SIZE], root = round % size, data = rank == root ? me + round : -1;
-    const int total = size * (size - 1) / 2 + size * me;
-    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
-    MPI_CHECK(sum == total);
-    MPI_Bcast(&data, 1, MPI_INT, root, comm);
-    MPI_CHECK(data == me + round);
-    MPI_Allgather(&mine, 1, MPI_INT, all, 1, MPI_INT, comm);
-    MPI_CHECK(all[0] == me && all[size - 1] == size - 1 + me);
-    MPI_Alltoall(all, 1, MPI_INT, in, 1, MPI_INT, comm);
-    MPI_CHECK(in[0] == mine && in[size - 1] == mine);
-    MPI_Gather(&mine, 1, MPI_INT, all, 1, MPI_INT, root, comm);
-    MPI_Scatter(all, 1, MPI_INT, &data, 1, MPI_INT, root, comm);
-    MPI_CHECK(data == mine);
-    MPI_Scan(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
-    MPI_CHECK(sum == rank * (rank + 1) / 2 + (rank + 1) * me);
-    stamp(out, LONG / 4, me, round);
-    MPI_Reduce(out, in, LONG / 4, MPI_INT, MPI_MAX, root, comm);
-    MPI_CHECK(rank != root || is_stamped(in, LONG / 4, me, round));
-}
-
-static void mix_requests(int me, MPI_Comm comm)
-{
-    MPI_Request requests[4];
-    int mine = rank + me, max = -1, min = -1, first = rank == 0 ? me : -1;
-    MPI_Ibarrier(comm, &requests[0]);
-    MPI_Iallreduce(&mine, &max, 1, MPI_INT, MPI_MAX, comm, &requests[1]);
-    MPI_Ibcast(&first, 1, MPI_INT, 0, comm, &requests[2]);
-    MPI_Allreduce_init(&mine, &min, 1, MPI_INT, MPI_MIN, comm, MPI_INFO_NULL, &requests[3]);
-    MPI_Start(&requests[3]);
-    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
-    MPI_Request_free(&requests[3]);
-    MPI_CHECK(max == size - 1 + me && min == me && first == me);
-}
-
-static void *mix(void *arg)
-{
-    int me = (int) (intptr_t) arg, *out = malloc(LONG), *in = malloc(LONG);
-    for (int round = 0; round < MIX_ROUNDS; round++) {
-        mix_messages(me, round, out, in);
-        mix_collectives(me, round, own_comms[me], out, in);
-        mix_requests(me, own_comms[me]);
-    }
-    free(out);
-    free(in);
-    return NULL;
-}
-
-static void everything(void)
-{
-    start();
-    MPI_CHECK(size == MIX_SIZE);
-    for (int i = 0; i < MANY_THREADS; i++) {
-        MPI_Comm_dup(MPI_COMM_WORLD, &own_comms[i]);
-    }
-    in_many_threads(MANY_THREADS, mix);
-    for (int i = 0; i < MANY_THREADS; i++) {
-        MPI_Comm_free(&own_comms[i]);
-    }
-    MPI_Finalize();
-}
-
 static const mpi_test_t tests[] = {
     {.name = "to-self", .np = 1, .fn = to_self},
     {.name = "wildcards", .np = 2, .fn = wildcards},
@@ -491,7 +397,6 @@ static const mpi_test_t tests[] = {
     {.name = "requests", .np = 2, .fn = requests},
     {.name = "objects", .np = 2, .fn = objects},
     {.name = "tools", .np = 2, .fn = tools},
-    {.name = "everything", .np = MIX_SIZE, .fn = everything, .seconds = 240},
 };
 
 int main(int argc, char **argv)
