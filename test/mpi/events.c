@@ -3,18 +3,22 @@
  * Events of the tools interface (MPI-5.0, 15.3.8): what is raised when, what it says, which callback is called, what
  * is dropped, how handles go.
  */
+#include <pthread.h>
 #include <stdint.h>
 
 #include "support/mpi_test.h"
 
 enum { VALUES = 4, QUEUE = 1024, MANY = QUEUE + 476 };
 
+/* Callbacks may be called by the progress thread. */
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+
 /* What callbacks have seen. */
 static struct {
-    int calls, freed, misread;
+    int calls, freed, misread, dropped;
     MPI_T_cb_safety level, freed_level;
     int64_t values[VALUES];
-    MPI_Count when, dropped;
+    MPI_Count when;
     int source;
     MPI_T_event_instance instance;
 } seen;
@@ -38,6 +42,7 @@ static void note(MPI_T_event_instance event, MPI_T_event_registration registrati
 {
     int64_t copy[VALUES] = {0}, *values = seen.values;
     MPI_Count when = 0;
+    pthread_mutex_lock(&guard);
     memset(seen.values, 0, sizeof seen.values);
     seen.calls += registration == *(MPI_T_event_registration *) data;
     seen.level = level;
@@ -49,6 +54,7 @@ static void note(MPI_T_event_instance event, MPI_T_event_registration registrati
     seen.misread += MPI_T_event_get_timestamp(event, &when) != MPI_SUCCESS || when < seen.when;
     seen.misread += MPI_T_event_get_source(event, &seen.source) != MPI_SUCCESS;
     seen.when = when;
+    pthread_mutex_unlock(&guard);
 }
 
 static void other(MPI_T_event_instance event, MPI_T_event_registration registration, MPI_T_cb_safety level, void *data)
@@ -56,7 +62,9 @@ static void other(MPI_T_event_instance event, MPI_T_event_registration registrat
     (void) event;
     (void) registration;
     (void) level;
+    pthread_mutex_lock(&guard);
     ++*(int *) data;
+    pthread_mutex_unlock(&guard);
 }
 
 /* Of ours: collective operations have messages, too. */
@@ -65,30 +73,39 @@ static void tagged(MPI_T_event_instance event, MPI_T_event_registration registra
     int64_t tag = -1;
     (void) registration;
     (void) level;
+    pthread_mutex_lock(&guard);
     seen.misread += MPI_T_event_read(event, 2, &tag) != MPI_SUCCESS;
     *(int *) data += tag >= 0;
+    pthread_mutex_unlock(&guard);
 }
 
 static void lost(MPI_Count count, MPI_T_event_registration registration, int source, MPI_T_cb_safety level, void *data)
 {
+    pthread_mutex_lock(&guard);
     seen.misread += registration != *(MPI_T_event_registration *) data || source != 0
                     || level != MPI_T_CB_REQUIRE_MPI_RESTRICTED;
-    seen.dropped += count;
+    seen.dropped += (int) count;
+    pthread_mutex_unlock(&guard);
 }
 
 static void freed(MPI_T_event_registration registration, MPI_T_cb_safety level, void *data)
 {
+    pthread_mutex_lock(&guard);
     seen.misread += registration != *(MPI_T_event_registration *) data;
     seen.freed++;
     seen.freed_level = level;
+    pthread_mutex_unlock(&guard);
 }
 
 static void free_it(MPI_T_event_instance event, MPI_T_event_registration registration, MPI_T_cb_safety level, void *data)
 {
     (void) event;
     (void) level;
+    const bool good = MPI_T_event_handle_free(registration, data, freed) == MPI_SUCCESS;
+    pthread_mutex_lock(&guard);
     seen.calls++;
-    seen.misread += MPI_T_event_handle_free(registration, data, freed) != MPI_SUCCESS;
+    seen.misread += !good;
+    pthread_mutex_unlock(&guard);
 }
 
 /* The handle stays where it is: it is the callback's data. */
@@ -140,6 +157,27 @@ static void make_rounds(void)
     }
 }
 
+static int sum_of(const int *a, const int *b)
+{
+    pthread_mutex_lock(&guard);
+    const int sum = *a + *b;
+    pthread_mutex_unlock(&guard);
+    return sum;
+}
+
+/* Until the counters are as high together, and a little longer: none may come that is not wanted. */
+static void settle(const int *a, const int *b, int wanted)
+{
+    const double end = MPI_Wtime() + 30;
+    while (sum_of(a, b) < wanted && MPI_Wtime() < end) {
+        make_rounds();
+    }
+    make_rounds();
+    MPI_CHECK(sum_of(a, b) == wanted);
+}
+
+static const int nothing = 0;
+
 static void unexpected(void)
 {
     MPI_T_event_registration queued, received;
@@ -150,10 +188,10 @@ static void unexpected(void)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_CHECK(MPI_T_source_get_timestamp(0, &before) == MPI_SUCCESS);
     queue_up(3, 300000, 7); /* a long one, whose first fragment alone is here */
-    make_rounds();
+    settle(&seen.calls, &nothing, rank == 1 ? 4 : 0);
     MPI_CHECK(MPI_T_source_get_timestamp(0, &after) == MPI_SUCCESS && after > before);
     if (rank == 1) {
-        MPI_CHECK(seen.calls == 4 && seen.level == MPI_T_CB_REQUIRE_MPI_RESTRICTED && seen.source == 0);
+        MPI_CHECK(seen.level == MPI_T_CB_REQUIRE_MPI_RESTRICTED && seen.source == 0);
         MPI_CHECK(seen.values[0] == MPI_Comm_toint(MPI_COMM_WORLD) && seen.values[1] == 0 && seen.values[2] == 8 &&
                   seen.values[3] == 0);
         MPI_CHECK(seen.when >= before && seen.when <= after);
@@ -163,14 +201,14 @@ static void unexpected(void)
     MPI_CHECK(MPI_T_event_handle_free(queued, NULL, NULL) == MPI_SUCCESS);
     seen.calls = 0;
     fetch(2, 300000, 7);
-    make_rounds();
-    MPI_CHECK(rank == 0 || (seen.calls == 3 && seen.values[2] == 8));
+    settle(&seen.calls, &nothing, rank == 1 ? 3 : 0);
+    MPI_CHECK(rank == 0 || seen.values[2] == 8);
     if (rank == 1) { /* one more, taken out by a probe */
         static char data[300000];
         MPI_Message message;
         MPI_Mprobe(0, 7, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
-        make_rounds();
-        MPI_CHECK(seen.calls == 4 && seen.values[2] == 7 && seen.values[3] == 300000);
+        settle(&seen.calls, &nothing, 4);
+        MPI_CHECK(seen.values[2] == 7 && seen.values[3] == 300000);
         MPI_Mrecv(data, 300000, MPI_BYTE, &message, MPI_STATUS_IGNORE);
     }
     MPI_CHECK(seen.misread == 0);
@@ -195,9 +233,8 @@ static void levels(void)
                                        MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE, MPI_T_CB_REQUIRE_NONE};
     for (int i = 0; i < 4; i++) {
         queue_up(1, 1, 10);
-        make_rounds();
+        settle(expected[i] ? expected[i] : &nothing, &nothing, rank == 1 && expected[i] ? 2 : 0);
         MPI_CHECK(none + restricted + safe + signal_safe == (rank == 1 && expected[i] ? 2 : 0));
-        MPI_CHECK(rank == 0 || !expected[i] || *expected[i] == 2);
         fetch(1, 1, 10);
         MPI_T_event_register_callback(handle, removed[i], MPI_INFO_NULL, NULL, NULL);
         none = restricted = safe = signal_safe = 0;
@@ -205,6 +242,12 @@ static void levels(void)
     }
     MPI_CHECK(MPI_T_event_register_callback(handle, 0x77, MPI_INFO_NULL, NULL, other) == MPI_T_ERR_INVALID);
     end();
+}
+
+static bool helped(void)
+{
+    const char *text = getenv("OMPI_MCA_opal_progress_thread");
+    return text && atoi(text);
 }
 
 /* More than the queue holds between two rounds of progress. */
@@ -222,22 +265,21 @@ static void dropped(void)
     MPI_CHECK(MPI_T_event_set_dropped_handler(handle, lost) == MPI_SUCCESS);
     if (rank == 1) {
         static char data[MANY];
-        for (int i = 0; i < MANY; i++) { /* no progress is made here */
+        for (int i = 0; i < MANY; i++) { /* no progress is made here, unless by the thread that is there for it */
             MPI_Irecv(&data[i], 1, MPI_BYTE, 0, 20, MPI_COMM_WORLD, &requests[i]);
         }
         MPI_Irecv(NULL, 0, MPI_BYTE, 0, 21, MPI_COMM_WORLD, &requests[MANY]);
-        MPI_CHECK(seen.calls == 0 && seen.dropped == 0);
-        make_rounds();
-        MPI_CHECK(seen.calls == QUEUE && seen.dropped == MANY + 1 - QUEUE);
+        MPI_CHECK(helped() || (seen.calls == 0 && seen.dropped == 0));
+        settle(&seen.calls, &seen.dropped, MANY + 1);
+        MPI_CHECK(seen.calls == QUEUE || (helped() && seen.calls > QUEUE));
         MPI_Waitall(MANY + 1, requests, MPI_STATUSES_IGNORE);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     queue_up(1, 1, 30); /* it goes on */
     make_rounds();
-    const int calls = seen.calls;
+    const int before = sum_of(&seen.calls, &seen.dropped);
     fetch(1, 1, 30);
-    make_rounds();
-    MPI_CHECK(rank == 0 || seen.calls == calls + 2);
+    settle(&seen.calls, &seen.dropped, before + (rank == 1 ? 2 : 0));
     MPI_CHECK(seen.misread == 0);
     end();
 }
@@ -257,7 +299,7 @@ static void handles(void)
     listen_to("pml_base_unexpected_queued", free_it, &inside);
     listen_to("pml_base_unexpected_queued", note, &stays);
     queue_up(5, 1, 40);
-    make_rounds();
+    settle(&seen.calls, &seen.freed, rank == 1 ? 1 + 6 + 2 : 1);
     if (rank == 1) {
         MPI_CHECK(seen.freed == 2 && seen.freed_level == MPI_T_CB_REQUIRE_MPI_RESTRICTED);
         MPI_CHECK(seen.calls == 1 + 6);
@@ -286,7 +328,7 @@ static void links(void)
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     while (go_on) {
-        int mine = downs < 2 || ups < 1;
+        int mine = sum_of(&downs, &nothing) < 2 || sum_of(&ups, &nothing) < 1;
         MPI_Allreduce(&mine, &go_on, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     }
     end();

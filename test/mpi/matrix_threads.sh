@@ -20,6 +20,8 @@ init:threads-talk --mca btl tcp,self
 comm:threads --mca btl shm,self
 comm:threads-and-sequence --mca btl tcp,self --mca opal_progress_thread 1
 comm:free-pending --mca btl shm,self --mca opal_progress_thread 1
+events --mca btl shm,self
+events --mca btl shm,tcp,self --mca opal_progress_thread 1
 partitioned:threads --mca btl shm,self
 partitioned:threads --mca pml chaos --mca btl shm,tcp,self --mca pml_chaos_seed 4 --mca opal_progress_thread 1
 coll:threads --mca btl shm,self
