@@ -56,7 +56,7 @@ static void set_up(ompi_communicator_t *comm, ompi_group_t *local_group, ompi_gr
     }
     comm->my_rank = local_group->my_rank;
     comm->remote_size = comm->remote_group->size;
-    atomic_init(&comm->errhandler, &ompi_errors_are_fatal);
+    atomic_init(&comm->errhandler, ompi_errhandler_initial());
 }
 
 ompi_communicator_t *ompi_comm_new(ompi_group_t *local_group, ompi_group_t *remote_group)

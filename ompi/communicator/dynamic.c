@@ -120,6 +120,20 @@ static char *map_per_node(ompi_info_t *info)
     return length < 0 ? NULL : found;
 }
 
+/* Lines NAME=value: those of key "env", and the error handler to start with. NULL: none, or no memory. */
+static char *environment(ompi_info_t *info)
+{
+    char *env = ompi_info_value(info, "env"), *handler = ompi_info_value(info, "mpi_initial_errhandler"), *both = NULL;
+    if (handler && asprintf(&both, "%s%sOMPI_MCA_mpi_initial_errhandler=%s", env ? env : "", env ? "\n" : "", handler) < 0) {
+        both = NULL;
+    }
+    free(handler);
+    if (both) {
+        free(env);
+    }
+    return both ? both : env;
+}
+
 static int fill_in(order_t *order, const char *command, char **args, int maxprocs,
                    ompi_info_t *info)
 {
@@ -130,7 +144,7 @@ static int fill_in(order_t *order, const char *command, char **args, int maxproc
     if (!order->command) {
         return MPI_ERR_NO_MEM;
     }
-    order->env = ompi_info_value(info, "env");
+    order->env = environment(info);
     order->app = (ompi_spawn_app_t) {
         .command = order->command, .args = args, .maxprocs = maxprocs, .env = order->env};
     for (int i = 0; i < OMPI_SPAWN_HINTS; i++) {

@@ -160,7 +160,7 @@ int ompi_errhandler_invoke(void *object, int errorcode, const char *routine)
         kind = OMPI_HANDLE_COMM;
         slot = &ompi_comm_self.errhandler;
     }
-    ompi_errhandler_t *errhandler = slot ? ompi_errhandler_hold(slot) : &ompi_errors_are_fatal;
+    ompi_errhandler_t *errhandler = slot ? ompi_errhandler_hold(slot) : ompi_errhandler_initial();
     switch (errhandler->type) {
     case OMPI_ERRHANDLER_FATAL:
     case OMPI_ERRHANDLER_ABORT:

@@ -36,6 +36,11 @@ struct ompi_errhandler_t {
 
 extern ompi_errhandler_t ompi_errors_are_fatal, ompi_errors_abort, ompi_errors_return;
 
+/* The one to start with, and its name in info keys: parameter mpi_initial_errhandler. */
+int ompi_errhandler_register_params(void);
+ompi_errhandler_t *ompi_errhandler_initial(void);
+const char *ompi_errhandler_initial_name(void);
+
 void ompi_errhandler_retain(ompi_errhandler_t *errhandler);
 void ompi_errhandler_release(ompi_errhandler_t *errhandler);
 
@@ -45,7 +50,7 @@ int ompi_error(int errorcode, const char *format, ...) __attribute__((format(pri
 
 /* Tell the error handler of an object: a communicator, window, file or session, or NULL for an
  * error that belongs to none (then MPI_COMM_SELF's hears it, and before or after the library's life
- * the initial one, MPI_ERRORS_ARE_FATAL). `object` may also be of another class, or freed: then it
+ * the initial one). `object` may also be of another class, or freed: then it
  * counts as NULL. Returns the error code, for the routine to return; does not return if the handler
  * is fatal. MPI_SUCCESS is passed through. */
 int ompi_errhandler_invoke(void *object, int errorcode, const char *routine);

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "ompi/errhandler/errhandler.h"
 #include "ompi/info/info.h"
 #include "ompi/mpi/c/bodies.h"
 #include "ompi/runtime/rte.h"
@@ -105,6 +106,9 @@ static int put_environment(ompi_info_t *info)
     }
     if (rc == MPI_SUCCESS) {
         rc = put_cut(info, "mpi_memory_alloc_kinds", "system,mpi");
+    }
+    if (rc == MPI_SUCCESS) {
+        rc = put_cut(info, "mpi_initial_errhandler", ompi_errhandler_initial_name());
     }
     return rc;
 }

@@ -3,6 +3,7 @@
 #include "ompi/runtime/params.h"
 
 #include "ompi/communicator/port.h"
+#include "ompi/errhandler/errhandler.h"
 #include "ompi/mca/btl/base/btl_base.h"
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/pml.h"
@@ -25,6 +26,9 @@ int ompi_register_own_params(void)
     int rc = ompi_mpi_shell_register();
     if (rc == OPAL_SUCCESS) {
         rc = ompi_launcher_register();
+    }
+    if (rc == OPAL_SUCCESS) {
+        rc = ompi_errhandler_register_params();
     }
     return rc == OPAL_SUCCESS ? ompi_port_register_params() : rc;
 }

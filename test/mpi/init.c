@@ -145,6 +145,31 @@ static void test_leftovers(void)
     MPI_Finalize();
 }
 
+/* Whoever starts the program chose the error handler; objects made later have it, too, and errors of no object. */
+static void test_initial_errhandler(void)
+{
+    MPI_Comm dup;
+    MPI_Errhandler handler;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    char name[32];
+    int length = sizeof name, found = 0;
+    setenv("OMPI_MCA_mpi_initial_errhandler", "mpi_errors_return", 1);
+    MPI_Init(NULL, NULL);
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    const MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF, dup};
+    for (int i = 0; i < 3; i++) {
+        MPI_CHECK(MPI_Send(NULL, 0, MPI_INT, 99, 0, comms[i]) != MPI_SUCCESS);
+        MPI_Comm_get_errhandler(comms[i], &handler);
+        MPI_CHECK(handler == MPI_ERRORS_RETURN);
+    }
+    MPI_CHECK(MPI_Type_commit(&type) != MPI_SUCCESS);
+    MPI_Info_get_string(MPI_INFO_ENV, "mpi_initial_errhandler", &length, name, &found);
+    MPI_CHECK(found && strcmp(name, "mpi_errors_return") == 0);
+    MPI_Comm_free(&dup);
+    MPI_Finalize();
+    MPI_CHECK(MPI_Type_commit(&type) != MPI_SUCCESS); /* and when all is over */
+}
+
 static const mpi_test_t tests[] = {
     {.name = "states-alone", .np = 0, .fn = test_states},
     {.name = "states", .np = 2, .fn = test_states},
@@ -164,6 +189,7 @@ static const mpi_test_t tests[] = {
     {.name = "serialized", .np = 1, .fn = test_serialized},
     {.name = "multiple", .np = 2, .fn = test_multiple},
     {.name = "threads-talk", .np = 3, .fn = test_threads_talk},
+    {.name = "initial-errhandler", .np = 1, .fn = test_initial_errhandler},
     {.name = "leftovers", .np = 3, .fn = test_leftovers},
 };
 

@@ -69,8 +69,10 @@ static int other_child(const char *kind, int rank, MPI_Comm parent)
     int pid;
     if (strcmp(kind, "look") == 0) {
         const char *a = getenv("SPAWN_TEST_A"), *b = getenv("SPAWN_TEST_B");
-        snprintf(text, sizeof text, "%.*s %s %s", PATH_MAX / 2, getcwd(here, sizeof here),
-                 a ? a : "no", b ? b : "no");
+        MPI_Errhandler handler;
+        MPI_Comm_get_errhandler(parent, &handler);
+        snprintf(text, sizeof text, "%.*s %s %s%s", PATH_MAX / 2, getcwd(here, sizeof here), a ? a : "no",
+                 b ? b : "no", handler == MPI_ERRORS_RETURN ? " returns" : "");
         MPI_Send(text, (int) strlen(text) + 1, MPI_CHAR, 0, 0, parent);
     } else if (strcmp(kind, "outlive") == 0) {
         MPI_Recv(&pid, 1, MPI_INT, 0, 0, parent, MPI_STATUS_IGNORE);
@@ -271,10 +273,11 @@ static void test_info(void)
     MPI_Info_set(info, "wdir", "/usr");
     MPI_Info_set(info, "env", "SPAWN_TEST_A=1\nSPAWN_TEST_B=two words");
     MPI_Info_set(info, "bind_to", "none");
+    MPI_Info_set(info, "mpi_initial_errhandler", "mpi_errors_return");
     int rc = MPI_Comm_spawn(self, args, 1, info, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
     if (MPI_CHECK(rc == MPI_SUCCESS) && rank == 0) {
         MPI_Recv(got, sizeof got, MPI_CHAR, 0, 0, inter, MPI_STATUS_IGNORE);
-        MPI_CHECK(strcmp(got, "/usr 1 two words") == 0);
+        MPI_CHECK(strcmp(got, "/usr 1 two words returns") == 0);
     }
     MPI_Comm_disconnect(&inter);
     MPI_Info_free(&info);

@@ -15,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 
-HAWSER_LINKS = ("shm=--mca btl shm,self", "tcp=--mca btl tcp,self")
+HAWSER_LINKS = ("shm=--mca btl shm,self", "tcp=--mca btl tcp,self",
+                "both=--mca btl shm,tcp,self --mca pml_base_stripe all")
 
 
 class Tap:

@@ -551,6 +551,17 @@ static int report_links(orte_cli_t *cli, const opt_t *option, char **args)
     return set_param(cli, "pml_base_report_links", how);
 }
 
+static int initial_errhandler(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    if (strcmp(args[0], "mpi_errors_are_fatal") != 0 && strcmp(args[0], "mpi_errors_abort") != 0 &&
+        strcmp(args[0], "mpi_errors_return") != 0) {
+        orte_report("--initial-errhandler %s: expected mpi_errors_are_fatal, mpi_errors_abort, or mpi_errors_return", args[0]);
+        return OPAL_ERR_BAD_PARAM;
+    }
+    return set_param(cli, "mpi_initial_errhandler", args[0]);
+}
+
 static int set_pmix_mca(orte_cli_t *cli, const opt_t *option, char **args)
 {
     char name[256];
@@ -769,6 +780,9 @@ const orte_cli_option_t orte_cli_options[] = {
     {"report-links", "[=HOW]", ORTE_CLI_ENV,
      "say which links messages take, and what each one carried: text (the default), json:FILE",
      report_links, 0},
+    {"initial-errhandler", "NAME", ORTE_CLI_ENV,
+     "error handler that MPI programs start with: mpi_errors_are_fatal (the default), mpi_errors_abort, mpi_errors_return",
+     initial_errhandler, 0},
 
     {"timeout", "SECONDS", ORTE_CLI_LIFE,
      "end the job after this time, with exit code 124 (also MPIEXEC_TIMEOUT)", set_timeout, 0},
