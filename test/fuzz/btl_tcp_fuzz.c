@@ -8,18 +8,10 @@
  */
 #include "opal/util/net_pair.h"
 #include "ompi/mca/btl/tcp/btl_tcp_wire.h"
+#include "test/support/fuzz_targets.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 static void fuzz_greeting(const uint8_t *data, size_t size)
 {
@@ -109,18 +101,8 @@ static void fuzz_text(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const target[])(const uint8_t *, size_t) = {fuzz_greeting, fuzz_frame, fuzz_card,
-                                                              fuzz_text};
-    if (size == 0) {
-        return 0;
-    }
-    uint8_t *exact = malloc(size); /* so that reading beyond it is seen */
-    if (exact) {
-        memcpy(exact, data + 1, size - 1);
-        target[data[0] % 4](exact, size - 1);
-        free(exact);
-    }
-    return 0;
+    static const fuzz_target_t targets[] = {fuzz_greeting, fuzz_frame, fuzz_card, fuzz_text};
+    return fuzz_one_of(targets, sizeof(targets) / sizeof(targets[0]), data, size);
 }
 
 #ifndef HAWSER_LIBFUZZER

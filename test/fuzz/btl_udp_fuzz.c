@@ -6,18 +6,10 @@
  * in the source tree and a fixed number of mutations of it, always the same ones.
  */
 #include "ompi/mca/btl/udp/btl_udp.h"
+#include "test/support/fuzz_targets.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 static void fuzz_header(const uint8_t *data, size_t size)
 {
@@ -142,18 +134,8 @@ static void fuzz_assemble(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const target[])(const uint8_t *, size_t) = {fuzz_header, fuzz_card,
-                                                              fuzz_assemble};
-    if (size == 0) {
-        return 0;
-    }
-    uint8_t *exact = malloc(size); /* so that reading beyond it is seen */
-    if (exact) {
-        memcpy(exact, data + 1, size - 1);
-        target[data[0] % 3](exact, size - 1);
-        free(exact);
-    }
-    return 0;
+    static const fuzz_target_t targets[] = {fuzz_header, fuzz_card, fuzz_assemble};
+    return fuzz_one_of(targets, sizeof(targets) / sizeof(targets[0]), data, size);
 }
 
 #ifndef HAWSER_LIBFUZZER

@@ -11,6 +11,7 @@
 #include "opal/mca/base/var.h"
 #include "opal/util/argv.h"
 #include "orte/mca/grpcomm/grpcomm.h"
+#include "test/support/fuzz_targets.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -21,15 +22,6 @@
 #include <unistd.h>
 
 enum { COUNT = 9, RADIX = 2, TAG = ORTE_OOB_TAG_FIRST };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(bool condition)
-{
-    if (!condition) {
-        abort();
-    }
-}
 
 static void fuzz_greeting(const uint8_t *data, size_t size)
 {
@@ -234,19 +226,9 @@ static void fuzz_insider(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const target[])(const uint8_t *, size_t) = {
+    static const fuzz_target_t targets[] = {
         fuzz_greeting, fuzz_frame, fuzz_pack, fuzz_contact, fuzz_door, fuzz_insider};
-
-    if (size == 0) {
-        return 0;
-    }
-    uint8_t *exact = malloc(size); /* so that reading beyond it is seen */
-    if (exact != NULL) {
-        memcpy(exact, data + 1, size - 1);
-        target[data[0] % (sizeof(target) / sizeof(target[0]))](exact, size - 1);
-        free(exact);
-    }
-    return 0;
+    return fuzz_one_of(targets, sizeof(targets) / sizeof(targets[0]), data, size);
 }
 
 #ifndef HAWSER_LIBFUZZER

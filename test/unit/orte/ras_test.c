@@ -8,10 +8,10 @@
 #include "opal/util/argv.h"
 #include "orte/mca/ras/ras.h"
 #include "orte/mca/schizo/schizo.h"
+#include "test/support/caught.h"
 #include "test/support/fuzz.h"
 #include "test/support/tap.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -28,23 +28,6 @@ static void put_file(const char *name, const char *text)
     FILE *file = fopen(path, "w");
     fputs(text, file);
     fclose(file);
-}
-
-/* Run with standard error caught in `message`. */
-static int caught(int (*run)(void *), void *arg)
-{
-    char path[256];
-
-    snprintf(path, sizeof(path), "%s/stderr", dir);
-    int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), saved = dup(STDERR_FILENO);
-    dup2(file, STDERR_FILENO);
-    int rc = run(arg);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    ssize_t got = pread(file, message, sizeof(message) - 1, 0);
-    message[got > 0 ? got : 0] = '\0';
-    close(file);
-    return rc;
 }
 
 static int allocate(void *arg)
@@ -250,7 +233,7 @@ static void all_cases(void)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const case_t *c = &cases[i];
         char text[1024] = "";
-        int rc = caught(run_case, (void *)c);
+        int rc = caught(run_case, (void *)c, dir, message, sizeof(message));
         bool ok;
         if (c->expected[0] == '!') {
             size_t length = strlen(message);

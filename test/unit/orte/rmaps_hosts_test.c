@@ -9,10 +9,10 @@
 #include "orte/mca/ras/ras.h"
 #include "orte/mca/rmaps/rmaps.h"
 #include "orte/mca/schizo/schizo.h"
+#include "test/support/caught.h"
 #include "test/support/tap.h"
 
 #include <ctype.h>
-#include <fcntl.h>
 #include <string.h>
 
 static orte_runtime_t *rt;
@@ -124,21 +124,9 @@ static int map(const char *line)
     return rc == OPAL_SUCCESS ? orte_rmaps_map(rt->job, rt->nodes, rt->nnodes) : rc;
 }
 
-/* Map with standard error caught in `message`. */
-static int map_caught(const char *line)
+static int map_line(void *line)
 {
-    char path[256];
-
-    snprintf(path, sizeof(path), "%s/stderr", dir);
-    int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600), saved = dup(STDERR_FILENO);
-    dup2(file, STDERR_FILENO);
-    int rc = map(line);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    ssize_t got = pread(file, message, sizeof(message) - 1, 0);
-    message[got > 0 ? got : 0] = '\0';
-    close(file);
-    return rc;
+    return map(line);
 }
 
 /* "0:CPUS 1:CPUS": host number and cpus by rank; no cpus: not bound. */
@@ -265,7 +253,7 @@ static void exact_maps(void)
         char text[1024] = "";
         bool ok;
         start(c->hosts);
-        int rc = map_caught(c->line);
+        int rc = caught(map_line, (void *)(uintptr_t)c->line, dir, message, sizeof(message));
         if (c->expected[0] == '!') {
             size_t length = strlen(message);
             ok = rc != OPAL_SUCCESS && strstr(message, c->expected + 1) != NULL &&
