@@ -9,7 +9,7 @@
  *   int main(int argc, char **argv) { return mpi_test_main(argc, argv, tests, 1); }
  *
  * MPIRUN in the environment replaces the build tree's mpirun; MPIRUN_ARGS are further arguments for
- * it.
+ * it. MPI_TEST_SLOWNESS multiplies the limits of time, for a machine that is emulated.
  */
 #ifndef TEST_SUPPORT_MPI_TEST_H
 #define TEST_SUPPORT_MPI_TEST_H
@@ -51,6 +51,13 @@ __attribute__((visibility("default"))) const char *__lsan_default_options(void)
 #endif
 
 static int mpi_test_failures;
+
+static inline unsigned mpi_test_seconds(const mpi_test_t *test)
+{
+    const char *slowness = getenv("MPI_TEST_SLOWNESS");
+    int factor = slowness ? atoi(slowness) : 1;
+    return (test->seconds ? test->seconds : 60) * (unsigned) (factor > 0 ? factor : 1);
+}
 
 /* Several threads may check. */
 #define MPI_CHECK(condition) mpi_test_check((condition), #condition, __FILE__, __LINE__)
@@ -139,7 +146,7 @@ static inline int mpi_test_judge(const mpi_test_t *tests, size_t count, const ch
     static char output[65536];
     unsigned limit = 30;
     for (size_t i = 0; i < count; i++) {
-        limit += tests[i].seconds ? tests[i].seconds : 60;
+        limit += mpi_test_seconds(&tests[i]);
     }
     tap_start(limit);
     for (size_t i = 0; i < count; i++) {
@@ -163,7 +170,7 @@ static inline int mpi_test_main(int argc, char **argv, const mpi_test_t *tests, 
     bool child = argc == 2 && !getenv("MPI_TEST_JUDGE");
     for (size_t i = 0; child && i < count; i++) {
         if (strcmp(argv[1], tests[i].name) == 0) {
-            alarm(tests[i].seconds ? tests[i].seconds : 60);
+            alarm(mpi_test_seconds(&tests[i]));
             tests[i].fn();
             return mpi_test_failures ? MPI_TEST_FAILED : 0;
         }

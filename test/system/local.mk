@@ -70,3 +70,5 @@ system/hosts_mpi.log system/hosts_end.log: system/launch_probe$(EXEEXT)
 check_SCRIPTS += system/verbs.sh
 EXTRA_DIST += system/verbs.sh system/verbs_inside.sh lab/verbs lab/verbs-guest
 system/verbs.log: system/launch_probe$(EXEEXT) system/links_mix$(EXEEXT)
+check_SCRIPTS += system/verbs_suite.sh
+EXTRA_DIST += system/verbs_suite.sh system/verbs_suite_inside.sh
