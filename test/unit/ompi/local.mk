@@ -76,6 +76,13 @@ unit_ompi_btl_uct_wire_test_SOURCES = unit/ompi/btl_uct/wire_test.c
 unit_ompi_btl_uct_wire_test_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CFLAGS)
 unit_ompi_btl_uct_wire_test_LDADD = $(top_builddir)/ompi/mca/btl/uct/libbtl_uct_core.la $(opal_lib) -lpthread
 endif
+# What the BTLs over libibverbs share.
+if HAWSER_IBVERBS
+check_PROGRAMS += unit/ompi/common_verbs/cache_test
+unit_ompi_common_verbs_cache_test_SOURCES = unit/ompi/common_verbs/cache_test.c
+unit_ompi_common_verbs_cache_test_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
+unit_ompi_common_verbs_cache_test_LDADD = $(top_builddir)/ompi/mca/common/verbs/libcommon_verbs.la $(opal_lib) -lpthread -ldl
+endif
 # btl/openib: what it puts on the wire; an adapter that is a program.
 if HAWSER_BUILD_btl_openib
 btl_openib_core = $(top_builddir)/ompi/mca/btl/openib/libbtl_openib_core.la $(opal_lib) -lpthread
