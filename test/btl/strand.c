@@ -14,7 +14,8 @@
  * its own. A link may be throttled, to a rate that another seeded choice changes as it goes.
  *
  * Parameters: btl_strand_links, _seed, _life and _fade (ms; 0: never dies), _rate (bytes/s; 0: no
- * limit), _last (links from this one on never die), _get (offer single copy), _final (who dies stays dead).
+ * limit), _last (links from this one on never die), _get (1: offer single
+ * copy; 2: get with keys, which takes its time), _final (who dies stays dead).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -89,7 +90,8 @@ static const mca_btl_services_t *services;
 static strand_module_t modules[LINKS_MAX];
 static mca_btl_module_t *module_list[LINKS_MAX];
 static int64_t links, seed, life_ms, fade_ms, rate, last;
-static bool get, final;
+static int64_t get;
+static bool final;
 static uint64_t state;
 static void *timer;
 static _Alignas(16) unsigned char input[sizeof(frame_t) + FRAG_MAX + MCA_BTL_HEADER_MAX];
@@ -269,31 +271,108 @@ static int no_put(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t r
     return MCA_ERR_NOT_SUPPORTED;
 }
 
+/* Memory that a peer may get from; its address is the key. */
+struct mca_btl_registration {
+    uint64_t good;
+    const char *from, *to;
+};
+
+typedef struct pending {
+    struct pending *next;
+    mca_btl_endpoint_t *ep;
+    mca_btl_descriptor_t *desc;
+    uint64_t remote;
+    mca_btl_registration_t *registration; /* in the peer */
+} pending_t;
+
+static pending_t *pendings;
+static unsigned registrations;
+static const uint64_t GOOD = 0x5ead5ead5ead5ead;
+
+static bool read_peer(const mca_btl_endpoint_t *ep, uint64_t remote, const struct iovec *to)
+{
+    struct iovec from = {(void *) (uintptr_t) remote, to->iov_len};
+    return process_vm_readv(ep->pid, to, 1, &from, 1, 0) == (ssize_t) from.iov_len;
+}
+
+static int get_later(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key)
+{
+    pending_t *p = calloc(1, sizeof(*p));
+    if (!p) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    p->ep = ep;
+    p->desc = desc;
+    p->remote = remote;
+    memcpy(&p->registration, key, sizeof(p->registration));
+    p->next = pendings;
+    pendings = p;
+    return 0;
+}
+
+/* The peer's memory must be registered as long as it is read; but of a peer that has failed it need not be. */
+static void get_now(const pending_t *p)
+{
+    mca_btl_registration_t theirs;
+    const char *at = (const char *) (uintptr_t) p->remote;
+    bool read = p->ep->life != DOWN &&
+                read_peer(p->ep, (uintptr_t) p->registration, &(struct iovec){&theirs, sizeof(theirs)});
+    if (read && (theirs.good != GOOD || at < theirs.from || at + p->desc->iov[0].iov_len > theirs.to)) {
+        fprintf(stderr, "strand: memory is fetched that is not registered\n");
+        abort();
+    }
+    read = read && read_peer(p->ep, p->remote, &p->desc->iov[0]);
+    p->desc->event(p->desc, read ? MCA_BTL_CONFIRMED : MCA_BTL_UNCONFIRMED, read ? MCA_SUCCESS : MCA_ERR_UNREACHABLE);
+}
+
+static void get_all(void)
+{
+    pending_t *p = pendings;
+    pendings = NULL;
+    while (p) {
+        pending_t *next = p->next;
+        get_now(p);
+        free(p);
+        p = next;
+    }
+}
+
 static int do_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote,
                   const void *key)
 {
-    (void) key;
     if (ep->life == DOWN || ep->pid == 0) {
         return ep->pid == 0 ? MCA_ERR_NOT_AVAILABLE : MCA_ERR_UNREACHABLE;
     }
-    struct iovec from = {(void *) (uintptr_t) remote, desc->iov[0].iov_len};
-    if (process_vm_readv(ep->pid, desc->iov, 1, &from, 1, 0) != (ssize_t) from.iov_len) {
-        return MCA_ERR_NOT_AVAILABLE;
+    if ((get == 2) != (key != NULL)) {
+        return MCA_ERR_BAD_PARAM;
     }
-    return 1;
+    return key ? get_later(ep, desc, remote, key)
+               : read_peer(ep, remote, &desc->iov[0]) ? 1 : MCA_ERR_NOT_AVAILABLE;
 }
 
-static int no_register(mca_btl_module_t *module, void *addr, size_t len,
+static int do_register(mca_btl_module_t *module, void *addr, size_t len,
                        uint8_t key[MCA_BTL_KEY_MAX], size_t *key_len,
                        mca_btl_registration_t **registration)
 {
-    (void) module, (void) addr, (void) len, (void) key, (void) key_len, (void) registration;
-    return MCA_ERR_NOT_SUPPORTED;
+    (void) module;
+    mca_btl_registration_t *r = malloc(sizeof(*r));
+    if (!r) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    *r = (mca_btl_registration_t){GOOD, addr, (char *) addr + len};
+    memcpy(key, &r, sizeof(r));
+    *key_len = sizeof(r);
+    *registration = r;
+    registrations++;
+    return MCA_SUCCESS;
 }
 
-static void no_deregister(mca_btl_module_t *module, mca_btl_registration_t *registration)
+static void do_deregister(mca_btl_module_t *module, mca_btl_registration_t *registration)
 {
-    (void) module, (void) registration;
+    (void) module;
+    *(volatile uint64_t *) &registration->good = 0;
+    free(registration);
+    registrations--;
 }
 
 /* ---- Lives ---- */
@@ -484,6 +563,7 @@ static void tick(void *context)
     for (int64_t i = 0; i < links; i++) {
         poll_module(&modules[i]);
     }
+    get_all();
     services->timer_add(TICK_US, tick, NULL, &timer);
 }
 
@@ -548,6 +628,10 @@ static bool idle(mca_btl_module_t *module, mca_btl_endpoint_t *endpoint)
 static void finalize(mca_btl_module_t *module)
 {
     strand_module_t *m = (strand_module_t *) module;
+    if (registrations > 0) {
+        fprintf(stderr, "strand: %u registrations are left at the end\n", registrations);
+        abort();
+    }
     services->timer_del(timer);
     timer = NULL;
     services->event_del(m->event);
@@ -558,7 +642,7 @@ static void finalize(mca_btl_module_t *module)
 static const mca_btl_module_ops_t ops = {
     .add_peer = add_peer, .del_peer = del_peer, .idle = idle, .finalize = finalize,
     .send_short = send_short, .reserve = reserve, .commit = commit, .send = send_desc,
-    .put = no_put, .get = do_get, .register_mem = no_register, .deregister_mem = no_deregister,
+    .put = no_put, .get = do_get, .register_mem = do_register, .deregister_mem = do_deregister,
     .keep = keep, .release = release,
 };
 
@@ -578,7 +662,7 @@ static int module_init(strand_module_t *m, unsigned index)
                    .bandwidth = rate > 0 ? (uint64_t) rate : 1000000000, .latency_ns = 10000,
                    .exclusivity = 100,
                    .caps = MCA_BTL_CAP_RELIABLE | MCA_BTL_CAP_CAN_FAIL | MCA_BTL_CAP_LOCAL |
-                           (get ? MCA_BTL_CAP_GET | MCA_BTL_CAP_SINGLE_COPY : 0)},
+                           (get ? MCA_BTL_CAP_GET : 0) | (get == 1 ? MCA_BTL_CAP_SINGLE_COPY : 0)},
     };
     snprintf(m->super.name, sizeof(m->super.name), "strand:%u", index);
     m->index = index;
@@ -624,9 +708,10 @@ static int register_params(const mca_base_services_t *base)
         {"links", 3, 1, LINKS_MAX, &links},      {"seed", 1, 0, INT32_MAX, &seed},
         {"life", 100, 0, INT32_MAX, &life_ms},   {"fade", 10, 0, INT32_MAX, &fade_ms},
         {"rate", 0, 0, INT64_MAX, &rate},        {"last", -1, -1, LINKS_MAX, &last},
+        {"get", 0, 0, 2, &get},
     };
     static mca_base_var_desc_t descs[8];
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 7; i++) {
         descs[i] = (mca_base_var_desc_t){
             .framework = "btl", .component = "strand", .name = list[i].name, .help = "See the source",
             .type = MCA_VAR_INT, .def.i = list[i].def, .min = list[i].min, .max = list[i].max,
@@ -636,15 +721,12 @@ static int register_params(const mca_base_services_t *base)
             return rc;
         }
     }
-    descs[6] = descs[0];
-    descs[6].name = "get";
-    descs[6].type = MCA_VAR_BOOL;
-    descs[6].min = descs[6].max = 0;
-    descs[6].def.b = false;
-    descs[7] = descs[6];
+    descs[7] = descs[0];
     descs[7].name = "final";
-    int rc = base->var_register(&descs[6], &get);
-    return rc == MCA_SUCCESS ? base->var_register(&descs[7], &final) : rc;
+    descs[7].type = MCA_VAR_BOOL;
+    descs[7].min = descs[7].max = 0;
+    descs[7].def.b = false;
+    return base->var_register(&descs[7], &final);
 }
 
 static const mca_btl_component_ops_t component_ops = {

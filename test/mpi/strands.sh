@@ -38,6 +38,10 @@ strands pair
 strands mix --mca btl_strand_links 2 --mca btl_strand_fade 100
 strands mix --mca btl_strand_links 1
 strands pair --mca btl_strand_links 1 --mca btl_strand_get 1
+strands pair --mca btl_strand_links 1 --mca btl_strand_get 2
+strands mix --mca btl_strand_links 1 --mca btl_strand_get 2
+strands mix --mca btl_strand_links 2 --mca btl_strand_get 2 --mca pml_base_stripe best
+strands mix --mca pml dr --mca btl_strand_links 1 --mca btl_strand_get 2
 strands pair --mca btl_strand_links 4 --mca btl_strand_rate 200000000
 strands mix --mca pml chaos --mca btl_strand_links 2
 strands mix --mca pml dr --mca btl_strand_links 2

@@ -33,12 +33,19 @@ static bool engine_prefers_fetch(mca_pml_link_t *link, size_t bytes)
     return mca_pml_pace_choose(link->pace, bytes);
 }
 
+/* Can the link get from the sender's memory, with the key that the sender gave? */
+static bool engine_can_get(const mca_pml_link_t *link, const mca_pml_hdr_rget_t *hdr)
+{
+    uint32_t caps = link->module->limits.caps, key_len = le32toh(hdr->key_len);
+    return (caps & MCA_BTL_CAP_GET) && ((caps & MCA_BTL_CAP_SINGLE_COPY) || (key_len > 0 && key_len <= MCA_BTL_KEY_MAX));
+}
+
 /* The link over which the message is to be fetched from the sender's memory; NULL: fragments must come. */
-static mca_pml_link_t *engine_choose_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer)
+static mca_pml_link_t *engine_choose_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_rget_t *hdr)
 {
     mca_pml_peer_lock(peer);
     mca_pml_link_t *link = peer->bandwidth_count == 1 ? peer->bandwidth[0] : NULL;
-    if (link && (!recv->ptr || recv->expected == 0 || !(link->module->limits.caps & MCA_BTL_CAP_GET))) {
+    if (link && (!recv->ptr || recv->expected == 0 || !engine_can_get(link, hdr))) {
         link = NULL;
     }
     if (link && !engine_prefers_fetch(link, recv->expected)) {
@@ -52,12 +59,12 @@ static mca_pml_link_t *engine_choose_fetch(mca_pml_recv_t *recv, mca_pml_peer_t 
 
 /* ---- One piece after the other ---- */
 
-enum { ENGINE_FETCH_TRIES = 8 };
+enum { ENGINE_FETCH_TRIES = 8, ENGINE_FETCH_MOST = 1 << 30 /* every link gets that much at once */ };
 
 static inline size_t engine_fetch_piece(const mca_pml_fetch_t *fetch, size_t offset)
 {
-    size_t left = fetch->len - offset;
-    return fetch->checked && left > POLICY_FETCH_PIECE ? POLICY_FETCH_PIECE : left;
+    size_t left = fetch->len - offset, most = fetch->checked ? POLICY_FETCH_PIECE : ENGINE_FETCH_MOST;
+    return left > most ? most : left;
 }
 
 /* Ask for the sum of the piece at `offset`, if there is one. */
@@ -126,7 +133,8 @@ static int engine_fetch_get(mca_pml_fetch_t *fetch)
     size_t len = engine_fetch_piece(fetch, fetch->offset);
     fetch->desc.iov[0] = (struct iovec){fetch->recv->ptr + fetch->offset, len};
     fetch->began_ns = fetch->checked ? opal_now_ns() : 0;
-    int rc = link->module->ops->get(link->endpoint, &fetch->desc, fetch->address + fetch->offset, NULL);
+    bool keyed = !(link->module->limits.caps & MCA_BTL_CAP_SINGLE_COPY);
+    int rc = link->module->ops->get(link->endpoint, &fetch->desc, fetch->address + fetch->offset, keyed ? fetch->key : NULL);
     mca_pml_peer_lock(peer);
     if (rc >= 0) {
         engine_count(link, len);
@@ -176,11 +184,15 @@ static bool engine_fetch_goes_on(mca_pml_fetch_t *fetch, engine_fetched_t what)
 static bool engine_fetch_placed(mca_pml_fetch_t *fetch)
 {
     mca_pml_peer_t *peer = fetch->recv->peer;
-    if (!fetch->checked) {
-        engine_fetched(fetch);
-        return false;
-    }
     size_t len = engine_fetch_piece(fetch, fetch->offset);
+    if (!fetch->checked) {
+        mca_pml_peer_lock(peer);
+        fetch->offset += len;
+        engine_fetched_t next = fetch->failed ? ENGINE_FETCH_BAD
+                                : fetch->offset < fetch->len ? ENGINE_FETCH_MORE : ENGINE_FETCH_ALL;
+        mca_pml_peer_unlock(peer);
+        return engine_fetch_goes_on(fetch, next);
+    }
     if (fetch->tries == 0) {
         engine_fetch_ask(fetch, fetch->offset + len);
     }
@@ -280,7 +292,7 @@ static bool engine_fetch_fail(mca_pml_recv_t *recv)
 /* Fetch the message from the sender's memory. False: not possible, fragments must come. */
 static bool engine_try_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_rget_t *hdr)
 {
-    mca_pml_link_t *link = engine_choose_fetch(recv, peer);
+    mca_pml_link_t *link = engine_choose_fetch(recv, peer, hdr);
     mca_pml_fetch_t *fetch = link ? malloc(sizeof(*fetch)) : NULL;
     if (!fetch) {
         return false;
@@ -289,10 +301,13 @@ static bool engine_try_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const m
         .desc = {.iov_count = 1, .event = engine_fetch_event}, .recv = recv, .link = link, .sreq = hdr->rndv.sreq,
         .len = recv->expected, .address = le64toh(hdr->address), .checked = policy_checks(),
         .started_ns = opal_now_ns()};
+    memcpy(fetch->key, hdr->key, sizeof(fetch->key));
+    if (fetch->checked || !(link->module->limits.caps & MCA_BTL_CAP_SINGLE_COPY)) {
+        engine_recv_name(recv, peer, 0); /* sums come for it, and the rest if a fetch fails; or the peer is lost first */
+        recv->fetch = fetch;
+    }
     if (fetch->checked) {
         fetch->desc.flags = MCA_BTL_DESC_READ;
-        engine_recv_name(recv, peer, 0); /* sums come for it, and the rest if a fetch fails */
-        recv->fetch = fetch;
         engine_fetch_ask(fetch, 0);
     }
     engine_fetch_run(fetch);

@@ -30,8 +30,18 @@ static const ompi_request_ops_t engine_send_ops = {
     .free = engine_send_free,
 };
 
+/* The receiver does not fetch it, or has done so. */
+static void engine_unregister(mca_pml_send_t *send)
+{
+    if (send->registration) {
+        send->registrar->ops->deregister_mem(send->registrar, send->registration);
+        send->registration = NULL;
+    }
+}
+
 static void engine_send_done(mca_pml_send_t *send, int error)
 {
+    engine_unregister(send);
     send->state = MCA_PML_SEND_DONE;
     if (send->id) {
         mca_pml_base_id_free(send->id);
@@ -175,8 +185,8 @@ static inline size_t engine_send_copy_out(const mca_pml_send_t *send, size_t off
 static inline bool engine_can_fetch(const mca_pml_link_t *link, const mca_pml_send_t *send)
 {
     const mca_btl_limits_t *limits = &link->module->limits;
-    return POLICY_FETCH && send->ptr && (limits->caps & MCA_BTL_CAP_GET) && (limits->caps & MCA_BTL_CAP_SINGLE_COPY) &&
-           send->bytes > 0 && (send->bytes >= limits->get_min || send->bytes >= limits->get_try);
+    return POLICY_FETCH && send->ptr && (limits->caps & MCA_BTL_CAP_GET) && send->bytes > 0 &&
+           (send->bytes >= limits->get_min || send->bytes >= limits->get_try);
 }
 
 /* May pieces of the message use the link? */
@@ -193,13 +203,31 @@ static inline mca_pml_link_t *engine_fetch_link(mca_pml_peer_t *peer, const mca_
     return link && engine_can_fetch(link, send) && engine_may_use(peer, send, link) ? link : NULL;
 }
 
+/* What the receiver needs to fetch the message over the link. False: it can't. */
+static bool engine_offer(mca_pml_link_t *link, mca_pml_send_t *send, mca_pml_hdr_rget_t *hdr)
+{
+    mca_btl_module_t *module = link->module;
+    size_t key_len = 0;
+    if (!(module->limits.caps & MCA_BTL_CAP_SINGLE_COPY)) {
+        if (module->ops->register_mem(module, (void *) (uintptr_t) send->ptr, send->bytes, hdr->key, &key_len,
+                                      &send->registration) != MCA_SUCCESS) {
+            return false;
+        }
+        send->registrar = module;
+    }
+    hdr->address = htole64((uint64_t) (uintptr_t) send->ptr);
+    hdr->key_len = htole32((uint32_t) key_len);
+    return true;
+}
+
 static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send)
 {
     union {
         mca_pml_hdr_rndv_t rndv;
         mca_pml_hdr_rget_t rget;
     } hdr;
-    bool fetch = engine_fetch_link(peer, send) == link;
+    memset(&hdr, 0, sizeof(hdr));
+    bool fetch = engine_fetch_link(peer, send) == link && engine_offer(link, send, &hdr.rget);
     size_t hdr_len = fetch ? sizeof(hdr.rget) : sizeof(hdr.rndv);
     size_t room = engine_eager_max(peer, send->cp, link) - hdr_len - POLICY_ROOM;
     size_t len = fetch ? 0 : send->bytes < room ? send->bytes : room;
@@ -207,14 +235,10 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
     if (!engine_has_credit(peer, engine_cost(len))) {
         len = 0; /* the announcement alone */
     }
-    memset(&hdr, 0, sizeof(hdr));
     engine_fill_match(peer, &hdr.rndv.match, fetch ? MCA_PML_HDR_RGET : MCA_PML_HDR_RNDV, send->super.comm, send->tag,
                       send->seq);
     hdr.rndv.length = htole64(send->bytes);
     hdr.rndv.sreq = htole64(send->id);
-    if (fetch) {
-        hdr.rget.address = htole64((uint64_t) (uintptr_t) send->ptr);
-    }
     uint32_t charge = len > 0 ? engine_cost(len) : 0;
     mca_btl_room_t lent;
     int rc;
@@ -232,6 +256,8 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
     }
     if (rc == MCA_SUCCESS) {
         engine_count(link, hdr_len + len);
+    } else {
+        engine_unregister(send);
     }
     return rc;
 }
@@ -1035,6 +1061,7 @@ static mca_pml_send_t *engine_send_new(const void *buf, size_t count, ompi_datat
     send->mode = (uint8_t) mode;
     send->cp = cp;
     send->copy = NULL;
+    send->registration = NULL;
     send->id = 0;
     send->bytes = type->opal.size * count;
     send->ptr = opal_convertor_contiguous_ptr(&type->opal, count, buf);

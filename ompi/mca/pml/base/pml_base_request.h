@@ -60,6 +60,8 @@ typedef struct mca_pml_send {
     size_t part[MCA_PML_LINKS_MAX]; /* what each link of the peer is still to be handed */
     opal_convertor_t conv;       /* if !ptr */
     void *copy;                  /* buffered mode: the packed message in the user's attached buffer */
+    mca_btl_registration_t *registration; /* of `ptr` with `registrar`, for the receiver to fetch from; NULL: none */
+    mca_btl_module_t *registrar;
 } mca_pml_send_t;
 
 typedef struct mca_pml_recv {
@@ -81,7 +83,7 @@ typedef struct mca_pml_recv {
     mca_pml_ranges_t ranges;
     mca_pml_link_t *timed;       /* how long the pieces take is to be noted for this link; NULL: no */
     uint64_t started_ns;
-    struct mca_pml_fetch *fetch; /* one whose pieces are checked; NULL: none, or not so */
+    struct mca_pml_fetch *fetch; /* one that may take its time; NULL: none, or not so */
     opal_convertor_t conv;       /* if !ptr */
 } mca_pml_recv_t;
 
@@ -155,6 +157,7 @@ typedef struct mca_pml_fetch {
     mca_pml_recv_t *recv;
     mca_pml_link_t *link;
     uint64_t sreq, address;
+    uint8_t key[MCA_BTL_KEY_MAX]; /* of the sender's memory, if the link needs one */
     size_t len, offset;          /* of the message; of the present piece: all before it is in place and good */
     uint64_t started_ns;
     uint64_t began_ns, work_ns;  /* with the present piece; spent on all before; if checked */
