@@ -78,10 +78,14 @@ unit_ompi_btl_uct_wire_test_LDADD = $(top_builddir)/ompi/mca/btl/uct/libbtl_uct_
 endif
 # What the BTLs over libibverbs share.
 if HAWSER_IBVERBS
-check_PROGRAMS += unit/ompi/common_verbs/cache_test
+common_verbs_core = $(top_builddir)/ompi/mca/common/verbs/libcommon_verbs.la $(opal_lib) -lpthread -ldl
+check_PROGRAMS += unit/ompi/common_verbs/cache_test unit/ompi/common_verbs/port_test
 unit_ompi_common_verbs_cache_test_SOURCES = unit/ompi/common_verbs/cache_test.c
 unit_ompi_common_verbs_cache_test_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
-unit_ompi_common_verbs_cache_test_LDADD = $(top_builddir)/ompi/mca/common/verbs/libcommon_verbs.la $(opal_lib) -lpthread -ldl
+unit_ompi_common_verbs_cache_test_LDADD = $(common_verbs_core)
+unit_ompi_common_verbs_port_test_SOURCES = unit/ompi/common_verbs/port_test.c
+unit_ompi_common_verbs_port_test_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
+unit_ompi_common_verbs_port_test_LDADD = $(common_verbs_core)
 endif
 # btl/openib: what it puts on the wire; an adapter that is a program.
 if HAWSER_BUILD_btl_openib

@@ -14,6 +14,7 @@
 
 #include "hawser/btl.h"
 #include "ompi/mca/common/verbs/common_verbs_lib.h"
+#include "opal/util/net_if.h"
 
 enum {
     COMMON_VERBS_PORTS_MAX = 16,
@@ -38,6 +39,7 @@ typedef struct common_verbs_device {
     struct ibv_pd *pd;
     char name[COMMON_VERBS_NAME_MAX];
     struct ibv_device_attr attr;
+    bool hardware;         /* no program that plays an adapter */
     void *event;           /* of its asynchronous events */
     unsigned users;        /* ports of it that are used */
 } common_verbs_device_t;
@@ -64,17 +66,25 @@ typedef void (*common_verbs_changed_fn_t)(common_verbs_port_t *port, bool up, co
 typedef void (*common_verbs_event_fn_t)(common_verbs_device_t *device, const struct ibv_async_event *event);
 
 typedef struct common_verbs_wanted {
-    const char *include, *exclude; /* devices or ports, "mlx5_0,mlx5_1:2"; may be NULL */
+    const char *include, *exclude; /* devices or ports, "mlx5_0,mlx5_1:2", and blocks of RoCE addresses; may be NULL */
     int gid_index;                 /* -1: choose */
     common_verbs_changed_fn_t changed; /* called from progress */
     common_verbs_event_fn_t event;     /* the same; may be NULL */
 } common_verbs_wanted_t;
+
+/* What is needed to choose addresses. */
+typedef struct common_verbs_gids {
+    opal_net_filter_t *include, *exclude;
+    opal_net_if_t *ifs;
+    size_t if_count;
+} common_verbs_gids_t;
 
 /* A component's ports. */
 typedef struct common_verbs {
     const mca_btl_services_t *services;
     const char *component;
     common_verbs_wanted_t wanted;
+    common_verbs_gids_t gids; /* during common_verbs_open() */
     unsigned count, device_count;
     common_verbs_port_t port[COMMON_VERBS_PORTS_MAX];
     common_verbs_device_t device[COMMON_VERBS_PORTS_MAX];

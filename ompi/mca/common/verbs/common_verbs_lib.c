@@ -21,7 +21,7 @@ static const mca_btl_load_entry_t table[] = {
 bool common_verbs_lib_wanted(void)
 {
     DIR *dir = opendir("/sys/class/infiniband_verbs");
-    bool found = false;
+    bool found = common_verbs_lib.get_device_list != NULL;
     for (struct dirent *e; dir && !found && (e = readdir(dir));) {
         found = strncmp(e->d_name, "uverbs", strlen("uverbs")) == 0;
     }
@@ -33,5 +33,8 @@ bool common_verbs_lib_wanted(void)
 
 const char *common_verbs_lib_load(void)
 {
+    if (common_verbs_lib.get_device_list) {
+        return NULL;
+    }
     return mca_btl_load("libibverbs.so.1", table, sizeof(table) / sizeof(table[0]), &common_verbs_lib);
 }

@@ -27,7 +27,7 @@ extern common_verbs_lib_t common_verbs_lib;
 
 /* Has this machine a device at all? */
 bool common_verbs_lib_wanted(void);
-/* NULL: the table is filled, and stays so to the process's end; else why not. */
+/* NULL: the table is filled, as it is once for all; else why not. */
 const char *common_verbs_lib_load(void);
 
 #endif

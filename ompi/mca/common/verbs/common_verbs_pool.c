@@ -211,6 +211,23 @@ void common_verbs_pool_refill(common_verbs_pool_t *p)
     }
 }
 
+void common_verbs_pool_unpost(common_verbs_pool_t *p)
+{
+    opal_list_item_t *item, *tmp;
+    lock(p);
+    p->qp = NULL;
+    p->idle = NULL;
+    p->idle_count = 0;
+    OPAL_LIST_FOREACH (item, tmp, &p->chunks) {
+        common_verbs_chunk_t *c = OPAL_CONTAINER_OF(item, common_verbs_chunk_t, item);
+        for (unsigned i = COMMON_VERBS_CHUNK; i-- > 0;) {
+            make_idle(p, &c->buffer[i]);
+        }
+    }
+    atomic_store_explicit(&p->posted, 0, memory_order_relaxed);
+    unlock(p);
+}
+
 /* ---- Surplus ---- */
 
 static void retire_one(common_verbs_pool_t *p)

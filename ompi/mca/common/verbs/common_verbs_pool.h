@@ -70,6 +70,8 @@ common_verbs_buffer_t *common_verbs_pool_filled(common_verbs_pool_t *pool, uint6
 void common_verbs_pool_post(common_verbs_pool_t *pool, bool all);
 /* After arrivals: post what is free, and grow where they threaten to use up all. */
 void common_verbs_pool_refill(common_verbs_pool_t *pool);
+/* The queue that its buffers were posted to has ended, and no buffer is in use: all are free. */
+void common_verbs_pool_unpost(common_verbs_pool_t *pool);
 /* From time to time: surplus above `least` goes. */
 void common_verbs_pool_look(common_verbs_pool_t *pool, uint32_t least);
 

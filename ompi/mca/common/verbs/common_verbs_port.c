@@ -2,16 +2,13 @@
 /* Devices and ports: which are there, which are used, and what happens to them. */
 #include "ompi/mca/common/verbs/common_verbs.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "opal/util/net_if.h"
-
-enum { GIDS_MAX = 256, IB_SUBNET_BITS = 64, MAPPED_BITS = 96 };
+#include "ompi/mca/common/verbs/common_verbs_gid.h"
 
 /* ---- What the user wants ---- */
 
@@ -31,92 +28,38 @@ static bool is_listed(const char *list, const char *device, unsigned port)
     return false;
 }
 
+/* Is there anything in it but CIDR blocks, which are about addresses? */
+static bool has_names(const char *list)
+{
+    for (const char *at = list; at && *at;) {
+        size_t len = strcspn(at, ",");
+        if (len > 0 && !memchr(at, '/', len)) {
+            return true;
+        }
+        at += len + (at[len] == ',');
+    }
+    return false;
+}
+
 static const char *unwanted(const common_verbs_wanted_t *w, const char *device, unsigned port)
 {
-    if (w->include && *w->include && !is_listed(w->include, device, port)) {
+    if (has_names(w->include) && !is_listed(w->include, device, port)) {
         return "not in if_include";
     }
     return is_listed(w->exclude, device, port) ? "in if_exclude" : NULL;
 }
 
-/* ---- Addresses of a port ---- */
-
-static bool is_mapped(const uint8_t gid[16])
-{
-    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    return memcmp(gid, mapped, sizeof(mapped)) == 0;
-}
-
-/* RoCE: bits of the GID that name the subnet, from the interface that has this address; 0: in no interface that
- * this process sees. */
-static uint8_t subnet_bits(const uint8_t gid[16], const opal_net_if_t *ifs, size_t count)
-{
-    bool mapped = is_mapped(gid);
-    for (size_t i = 0; i < count; i++) {
-        for (unsigned k = 0; k < ifs[i].addr_count; k++) {
-            const opal_net_addr_t *a = &ifs[i].addr[k];
-            if (a->family == AF_INET && mapped && memcmp(a->bytes, gid + 12, 4) == 0) {
-                return (uint8_t) (MAPPED_BITS + a->prefix);
-            }
-            if (a->family == AF_INET6 && !mapped && memcmp(a->bytes, gid, 16) == 0) {
-                return a->prefix;
-            }
-        }
-    }
-    return 0;
-}
-
-/* RoCE v2 over IPv4, over routed IPv6, over link-local IPv6; then RoCE v1. */
-static int gid_rank(const struct ibv_gid_entry *e)
-{
-    bool link_local = e->gid.raw[0] == 0xfe && (e->gid.raw[1] & 0xc0) == 0x80;
-    if (e->gid_type != IBV_GID_TYPE_ROCE_V2) {
-        return 1;
-    }
-    return is_mapped(e->gid.raw) ? 4 : link_local ? 2 : 3;
-}
-
-static bool choose_gid(common_verbs_t *v, common_verbs_port_t *p, const char **why)
-{
-    struct ibv_gid_entry e, best = {0};
-    int best_rank = 0;
-    for (int i = 0; i < GIDS_MAX; i++) {
-        if (v->wanted.gid_index >= 0 ? i != v->wanted.gid_index : !p->ethernet && i > 0) {
-            continue;
-        }
-        if (common_verbs_lib.query_gid_ex(p->device->context, p->number, (uint32_t) i, &e, 0, sizeof(e)) == 0 &&
-            (!p->ethernet || gid_rank(&e) > best_rank)) {
-            best = e;
-            best_rank = p->ethernet ? gid_rank(&e) : 1;
-        }
-    }
-    if (best_rank == 0) {
-        *why = v->wanted.gid_index >= 0 ? "it has no address with the index in gid_index"
-                                        : "it has no address (GID)";
-        return false;
-    }
-    p->gid_index = (uint8_t) best.gid_index;
-    memcpy(p->addr.gid, best.gid.raw, 16);
-    return true;
-}
-
-static void set_subnet(common_verbs_port_t *p)
-{
-    opal_net_if_t *ifs = NULL;
-    size_t count = 0;
-    if (!p->ethernet) {
-        p->addr.prefix = IB_SUBNET_BITS;
-    } else if (opal_net_if_list(&ifs, &count) == OPAL_SUCCESS) {
-        p->addr.prefix = subnet_bits(p->addr.gid, ifs, count);
-        free(ifs);
-    }
-}
+/* ---- What a port is like ---- */
 
 /* Bytes/s, from lanes and their speed as the port tells them. */
 static uint64_t port_bandwidth(const struct ibv_port_attr *attr)
 {
     static const uint32_t mbps[] = {2500, 5000, 10000, 10000, 14000, 25000, 50000, 100000};
-    unsigned lanes = attr->active_width == 8 ? 12 : attr->active_width == 16 ? 2 : attr->active_width;
+    static const unsigned widths[] = {1, 4, 8, 12, 2};
+    unsigned lanes = 1;
+    for (unsigned i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+        lanes = attr->active_width == 1u << i ? widths[i] : lanes;
+    }
     for (unsigned i = 0; i < sizeof(mbps) / sizeof(mbps[0]); i++) {
         if (attr->active_speed == 1u << i) {
             return (uint64_t) mbps[i] * lanes * 125000;
@@ -233,21 +176,29 @@ static bool port_use(common_verbs_t *v, common_verbs_device_t *d, uint8_t number
         p->addr.lmc = p->ethernet ? 0 : attr.lmc;
         p->addr.mtu = (uint8_t) attr.active_mtu;
         p->bandwidth = port_bandwidth(&attr);
-        choose_gid(v, p, &why);
+        why = common_verbs_gid_choose(&v->gids, p, v->wanted.gid_index);
     }
     if (why) {
         reject(v, p->name, why);
         return false;
     }
-    set_subnet(p);
     v->count++;
     return true;
+}
+
+/* What is on no bus is a program: Soft-RoCE, Soft-iWARP. */
+static bool is_hardware(const char *name)
+{
+    char path[COMMON_VERBS_NAME_MAX + 64];
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device", name);
+    return access(path, F_OK) == 0;
 }
 
 static int device_use(common_verbs_t *v, struct ibv_device *device)
 {
     common_verbs_device_t *d = &v->device[v->device_count];
     snprintf(d->name, sizeof(d->name), "%s", common_verbs_lib.get_device_name(device));
+    d->hardware = is_hardware(d->name);
     d->context = common_verbs_lib.open_device(device);
     if (!d->context || common_verbs_lib.query_device(d->context, &d->attr) != 0) {
         reject(v, d->name, errno == ENOENT ? "it can't be opened: this process sees no device file of it"
@@ -283,13 +234,15 @@ int common_verbs_open(common_verbs_t *v, const mca_btl_services_t *services, con
                                services->job->host, why);
         return MCA_SUCCESS;
     }
-    struct ibv_device **list = common_verbs_lib.get_device_list(&count);
+    rc = common_verbs_gids_begin(&v->gids, services, component, wanted);
+    struct ibv_device **list = rc == MCA_SUCCESS ? common_verbs_lib.get_device_list(&count) : NULL;
     for (int i = 0; list && i < count && v->device_count < COMMON_VERBS_PORTS_MAX && rc == MCA_SUCCESS; i++) {
         rc = device_use(v, list[i]);
     }
     if (list) {
         common_verbs_lib.free_device_list(list);
     }
+    common_verbs_gids_end(&v->gids);
     if (rc != MCA_SUCCESS) {
         common_verbs_close(v);
     }

@@ -72,13 +72,18 @@ void common_verbs_unmap_watch(common_verbs_unmap_t *u, uintptr_t start, uintptr_
 
 #ifdef HAWSER_HAVE_UCM
 
-#include <dlfcn.h>
-#include <string.h>
 #include <ucm/api/ucm.h>
+#include "ompi/mca/btl/base/btl_base_load.h"
 
-static __typeof__(ucm_set_event_handler) *set_event_handler;
-static __typeof__(ucm_unset_event_handler) *unset_event_handler;
-static __typeof__(ucm_test_events) *test_events;
+static struct {
+    __typeof__(ucm_set_event_handler) *set_event_handler;
+    __typeof__(ucm_unset_event_handler) *unset_event_handler;
+    __typeof__(ucm_test_events) *test_events;
+} ucm;
+
+static const mca_btl_load_entry_t table[] = {{"ucm_set_event_handler", offsetof(__typeof__(ucm), set_event_handler)},
+                                             {"ucm_unset_event_handler", offsetof(__typeof__(ucm), unset_event_handler)},
+                                             {"ucm_test_events", offsetof(__typeof__(ucm), test_events)}};
 
 static void unmapped(ucm_event_type_t type, ucm_event_t *event, void *context)
 {
@@ -87,41 +92,19 @@ static void unmapped(ucm_event_type_t type, ucm_event_t *event, void *context)
     common_verbs_unmap_note(context, start, start + event->vm_unmapped.size);
 }
 
-/* libucm needs libucs, which brings it. Never unloaded: it has put itself in front of the C library's functions. */
-static const char *load(void)
-{
-    const struct {
-        const char *name;
-        void **to;
-    } wanted[] = {{"ucm_set_event_handler", (void **) &set_event_handler},
-                  {"ucm_unset_event_handler", (void **) &unset_event_handler},
-                  {"ucm_test_events", (void **) &test_events}};
-    void *library = dlopen("libucs.so.0", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (!library) {
-        return dlerror();
-    }
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-        void *function = dlsym(library, wanted[i].name);
-        if (!function) {
-            return dlerror();
-        }
-        memcpy(wanted[i].to, &function, sizeof(function));
-    }
-    return NULL;
-}
-
 const char *common_verbs_unmap_follow(common_verbs_unmap_t *u)
 {
-    const char *why = load();
+    /* libucm needs libucs, which brings it. */
+    const char *why = mca_btl_load("libucs.so.0", table, sizeof(table) / sizeof(table[0]), &ucm);
     u->low = UINTPTR_MAX;
     if (why) {
         return why;
     }
-    if (set_event_handler(UCM_EVENT_VM_UNMAPPED, 0, unmapped, u) != UCS_OK) {
+    if (ucm.set_event_handler(UCM_EVENT_VM_UNMAPPED, 0, unmapped, u) != UCS_OK) {
         return "libucm takes no handler";
     }
     u->follows = true;
-    if (test_events(UCM_EVENT_VM_UNMAPPED) != UCS_OK) {
+    if (ucm.test_events(UCM_EVENT_VM_UNMAPPED) != UCS_OK) {
         common_verbs_unmap_end(u);
         return "libucm does not see what is unmapped";
     }
@@ -131,7 +114,7 @@ const char *common_verbs_unmap_follow(common_verbs_unmap_t *u)
 void common_verbs_unmap_end(common_verbs_unmap_t *u)
 {
     if (u->follows) {
-        unset_event_handler(UCM_EVENT_VM_UNMAPPED, unmapped, u);
+        ucm.unset_event_handler(UCM_EVENT_VM_UNMAPPED, unmapped, u);
         u->follows = false;
     }
 }
