@@ -5,7 +5,7 @@ libmpi_abi_la_SOURCES += mca/coll/base/coll_base.c mpi/coll/coll.c \
     mca/topo/base/topo_base.h mca/topo/base/topo_base.c mca/topo/base/topo_base_cart.c \
     mca/topo/base/topo_base_graph.c mca/topo/base/topo_base_dist_graph.c \
     mca/topo/base/topo_base_place.c mca/topo/base/topo_base_dims.c \
-    mca/btl/base/btl_base.h mca/btl/base/btl_base_keep.h mca/btl/base/btl_base_load.h mca/btl/base/btl_base_messages_only.h mca/btl/base/btl_base_place.h mca/btl/base/btl_base_private.h mca/btl/base/btl_base_open.c \
+    mca/btl/base/btl_base_attention.h mca/btl/base/btl_base.h mca/btl/base/btl_base_keep.h mca/btl/base/btl_base_load.h mca/btl/base/btl_base_messages_only.h mca/btl/base/btl_base_params.h mca/btl/base/btl_base_place.h mca/btl/base/btl_base_private.h mca/btl/base/btl_base_open.c \
     mca/btl/base/btl_base_card.c \
     mca/pml/base/pml_base_hdr.h mca/pml/base/pml_base_match.h mca/pml/base/pml_base_match.c \
     mca/pml/base/pml_base_bind.h mca/pml/base/pml_base_bind.c \

@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* The component's parameters. */
 #include "ompi/mca/btl/tcp/btl_tcp.h"
+#include "ompi/mca/btl/base/btl_base_params.h"
 
 #define COMMON .framework = "btl", .component = "tcp", .scope = MCA_VAR_SCOPE_STARTUP
 #define USER COMMON, .level = MCA_VAR_LEVEL_USER
@@ -11,15 +12,9 @@ static const mca_base_var_enum_t families[] = {{"any", 0}, {"ipv4", 4}, {"ipv6",
 
 static btl_tcp_params_t *const p = &mca_btl_tcp.params;
 
-/* A parameter and where its value goes. */
-typedef struct param {
-    mca_base_var_desc_t desc;
-    size_t at;
-} param_t;
-
 #define AT(field) offsetof(btl_tcp_params_t, field)
 
-static const param_t table[] = {
+static const mca_btl_base_param_t table[] = {
     {{USER, .name = "if_include", .type = MCA_VAR_LIST,
       .help = "Interfaces to use: names or CIDR blocks, e.g. \"eth0,10.1.0.0/16\" (empty: "
               "net_include)"},
@@ -139,8 +134,6 @@ int btl_tcp_register_params(const mca_base_services_t *services)
 {
     const opal_net_params_t *shared;
     int rc = opal_net_params(services, &shared);
-    for (size_t i = 0; rc == MCA_SUCCESS && i < sizeof(table) / sizeof(table[0]); i++) {
-        rc = services->var_register(&table[i].desc, (char *) p + table[i].at);
-    }
-    return rc;
+    return rc == OPAL_SUCCESS ? mca_btl_base_register(services, table, sizeof(table) / sizeof(table[0]), p)
+                              : rc;
 }

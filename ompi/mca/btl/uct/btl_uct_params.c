@@ -1,15 +1,12 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* The component's parameters. */
 #include "ompi/mca/btl/uct/btl_uct.h"
+#include "ompi/mca/btl/base/btl_base_params.h"
 
 #define COMMON .framework = "btl", .component = "uct", .scope = MCA_VAR_SCOPE_STARTUP
 #define AT(field) offsetof(btl_uct_params_t, field)
 
-/* A parameter and where its value goes. */
-static const struct {
-    mca_base_var_desc_t desc;
-    size_t at;
-} table[] = {
+static const mca_btl_base_param_t table[] = {
     {{COMMON, .level = MCA_VAR_LEVEL_USER, .name = "transports", .type = MCA_VAR_LIST,
       .help = "UCT transports to use as links, each with an optional device, e.g. \"rc_verbs,tcp/eth0\"; after ^ those "
               "not to use (empty: all that carry messages and say when a peer has failed)"},
@@ -38,9 +35,5 @@ static const struct {
 
 int btl_uct_register_params(const mca_base_services_t *services)
 {
-    int rc = MCA_SUCCESS;
-    for (size_t i = 0; rc == MCA_SUCCESS && i < sizeof(table) / sizeof(table[0]); i++) {
-        rc = services->var_register(&table[i].desc, (char *) &mca_btl_uct.params + table[i].at);
-    }
-    return rc;
+    return mca_btl_base_register(services, table, sizeof(table) / sizeof(table[0]), &mca_btl_uct.params);
 }

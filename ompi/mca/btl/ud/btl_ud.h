@@ -23,6 +23,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "hawser/btl.h"
+#include "ompi/mca/btl/base/btl_base_attention.h"
 #include "ompi/mca/btl/ud/btl_ud_wire.h"
 #include "ompi/mca/common/verbs/common_verbs.h"
 #include "ompi/mca/common/verbs/common_verbs_pool.h"
@@ -82,7 +83,7 @@ struct mca_btl_endpoint {
     btl_ud_module_t *module;
     void *cookie;
     mca_btl_name_t name;
-    mca_btl_endpoint_t *kick_next;
+    mca_btl_base_kick_t kick;   /* BTL_UD_KICK_*; when deleted, its next in `dead` */
     opal_siphash_key_t key_out, key_in;
     uint32_t epoch;
     unsigned peer_port;
@@ -91,7 +92,6 @@ struct mca_btl_endpoint {
 
     /* Sending half; under the lock. */
     pthread_mutex_t lock;
-    unsigned kicks;
     char fail_why[BTL_UD_WHY_MAX];
     bool down, want_writable, one_more;
     uint32_t sent, seen, asked, room; /* datagrams: see btl_ud_wire.h */
@@ -132,15 +132,14 @@ typedef struct btl_ud_component {
     size_t module_count, modules_open;
     _Atomic uint32_t epoch;
 
-    void *poller, *timer;
+    mca_btl_base_attention_t attention;
+    void *timer;
     uint64_t timer_ns;
-    _Atomic bool active, heated;
+    _Atomic bool heated;
     uint32_t idle_polls;
     uint64_t pool_ns;           /* of the last look at the pools */
     opal_list_t care;
-    pthread_mutex_t kick_lock;
-    mca_btl_endpoint_t *kick_list, *dead;
-    _Atomic bool kicked;
+    mca_btl_base_kick_t *dead;  /* endpoints to be freed */
 } btl_ud_component_t;
 
 extern btl_ud_component_t mca_btl_ud;

@@ -16,55 +16,27 @@ btl_ud_component_t mca_btl_ud;
 
 /* ---- Attention ---- */
 
-static void set_active(btl_ud_component_t *c, bool active)
-{
-    if (atomic_load_explicit(&c->active, memory_order_relaxed) != active) {
-        atomic_store_explicit(&c->active, active, memory_order_relaxed);
-        c->services->poller_active(c->poller, active);
-    }
-}
-
 void btl_ud_heat(void)
 {
-    btl_ud_component_t *c = &mca_btl_ud;
-    if (OPAL_UNLIKELY(!atomic_load_explicit(&c->heated, memory_order_relaxed))) {
-        atomic_store_explicit(&c->heated, true, memory_order_relaxed);
-    }
-    if (OPAL_UNLIKELY(!atomic_load_explicit(&c->active, memory_order_relaxed))) {
-        set_active(c, true);
-    }
+    mca_btl_base_heat(&mca_btl_ud.attention, &mca_btl_ud.heated);
 }
 
 void btl_ud_kick(mca_btl_endpoint_t *ep, unsigned what)
 {
-    btl_ud_component_t *c = &mca_btl_ud;
-    bool listed = ep->kicks != 0;
-    ep->kicks |= what;
-    if (listed) {
-        return;
-    }
-    btl_ud_lock(&c->kick_lock);
-    ep->kick_next = c->kick_list;
-    c->kick_list = ep;
-    btl_ud_unlock(&c->kick_lock);
-    atomic_store_explicit(&c->kicked, true, memory_order_release);
-    set_active(c, true);
-    if (c->threads) {
-        c->services->wake();
-    }
+    mca_btl_base_kick(&mca_btl_ud.attention, &ep->kick, what);
 }
 
 static void kick_handle(btl_ud_component_t *c, mca_btl_endpoint_t *ep)
 {
     char why[BTL_UD_WHY_MAX];
     btl_ud_lock(&ep->lock);
-    unsigned kicks = ep->kicks;
+    unsigned kicks = ep->kick.what;
     memcpy(why, ep->fail_why, sizeof(why));
-    ep->kicks = 0;
+    ep->kick.what = 0;
     btl_ud_unlock(&ep->lock);
     if (kicks & BTL_UD_KICK_DELETE) {
-        ep->kick_next = c->dead;
-        c->dead = ep;
+        ep->kick.next = c->dead;
+        c->dead = &ep->kick;
         return;
     }
     if (kicks & BTL_UD_KICK_FAIL) {
@@ -81,14 +53,10 @@ static void kick_handle(btl_ud_component_t *c, mca_btl_endpoint_t *ep)
 static OPAL_COLD int kicks_handle(btl_ud_component_t *c)
 {
     int done = 0;
-    atomic_store_explicit(&c->kicked, false, memory_order_relaxed);
-    btl_ud_lock(&c->kick_lock);
-    mca_btl_endpoint_t *list = c->kick_list;
-    c->kick_list = NULL;
-    btl_ud_unlock(&c->kick_lock);
-    for (mca_btl_endpoint_t *next; list; list = next) {
-        next = list->kick_next;
-        kick_handle(c, list);
+    mca_btl_base_kick_t *list = mca_btl_base_kicks_take(&c->attention);
+    for (mca_btl_base_kick_t *next; list; list = next) {
+        next = list->next;
+        kick_handle(c, OPAL_CONTAINER_OF(list, mca_btl_endpoint_t, kick));
         done++;
     }
     return done;
@@ -97,9 +65,9 @@ static OPAL_COLD int kicks_handle(btl_ud_component_t *c)
 /* Between rounds nobody but the lists knows of an endpoint. */
 static OPAL_COLD void reap(btl_ud_component_t *c)
 {
-    for (mca_btl_endpoint_t *ep; (ep = c->dead);) {
-        c->dead = ep->kick_next;
-        btl_ud_endpoint_free(ep);
+    for (mca_btl_base_kick_t *dead; (dead = c->dead);) {
+        c->dead = dead->next;
+        btl_ud_endpoint_free(OPAL_CONTAINER_OF(dead, mca_btl_endpoint_t, kick));
     }
 }
 
@@ -120,7 +88,7 @@ static int poll_all(void *context)
 {
     btl_ud_component_t *c = context;
     int done = 0;
-    if (OPAL_UNLIKELY(atomic_load_explicit(&c->kicked, memory_order_acquire))) {
+    if (mca_btl_base_kicked(&c->attention)) {
         done += kicks_handle(c);
     }
     bool full = false;
@@ -132,19 +100,18 @@ static int poll_all(void *context)
             full |= !opal_list_is_empty(&m->full);
         }
     }
-    if (OPAL_UNLIKELY(atomic_load_explicit(&c->kicked, memory_order_acquire))) {
+    if (mca_btl_base_kicked(&c->attention)) {
         done += kicks_handle(c); /* this may have caused others: not the time to sleep */
     }
     if (OPAL_UNLIKELY(c->dead)) {
         reap(c);
     }
-    if (done > 0 || atomic_load_explicit(&c->heated, memory_order_relaxed)) {
-        atomic_store_explicit(&c->heated, false, memory_order_relaxed);
+    if (done > 0 || mca_btl_base_cool(&c->heated)) {
         c->idle_polls = 0;
     } else if (++c->idle_polls % COOL_POLLS == 0) {
         look_at_pools(c);
     }
-    set_active(c, c->idle_polls < COOL_POLLS || full || atomic_load_explicit(&c->kicked, memory_order_relaxed));
+    mca_btl_base_set_active(&c->attention, c->idle_polls < COOL_POLLS || full || mca_btl_base_kicked(&c->attention));
     return done;
 }
 
@@ -177,12 +144,9 @@ void btl_ud_component_end(void)
     for (unsigned i = 0; c->modules && i < c->verbs.count; i++) {
         btl_ud_module_close(&c->modules[i]);
     }
-    if (c->poller) {
-        c->services->poller_del(c->poller);
-    }
     common_verbs_close(&c->verbs);
     free(c->modules);
-    pthread_mutex_destroy(&c->kick_lock);
+    mca_btl_base_attention_end(&c->attention);
     btl_ud_params_t params = c->params;
     uint32_t epoch = c->epoch;
     *c = (btl_ud_component_t){.params = params, .epoch = epoch};
@@ -213,10 +177,9 @@ static int component_start(btl_ud_component_t *c)
     }
     if (rc == MCA_SUCCESS) {
         c->module_count = c->modules_open = c->verbs.count;
-        rc = c->services->poller_add(&poller, c, &c->poller);
+        rc = mca_btl_base_attention_begin(&c->attention, &poller, c);
     }
     if (rc == MCA_SUCCESS) {
-        c->services->poller_active(c->poller, false);
         rc = publish(c);
     }
     return rc;
@@ -236,7 +199,7 @@ static int component_init(const mca_btl_services_t *services, mca_btl_module_t *
     *c = (btl_ud_component_t){.params = params, .services = services, .threads = services->threads,
                               .epoch = (epoch & EPOCH_MASK) + 1, .qkey = btl_ud_qkey(services->job->secret)};
     opal_list_init(&c->care);
-    pthread_mutex_init(&c->kick_lock, NULL);
+    mca_btl_base_attention_init(&c->attention, services);
     int rc = component_start(c);
     if (rc != MCA_SUCCESS) {
         btl_ud_component_end();

@@ -1,24 +1,21 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* The component's parameters. */
 #include "ompi/mca/btl/ud/btl_ud.h"
+#include "ompi/mca/btl/base/btl_base_params.h"
 
 #define COMMON .framework = "btl", .component = "ud", .scope = MCA_VAR_SCOPE_STARTUP
 #define USER COMMON, .level = MCA_VAR_LEVEL_USER
 #define TUNER COMMON, .level = MCA_VAR_LEVEL_TUNER
 
-/* A parameter and where its value goes. */
-typedef struct param {
-    mca_base_var_desc_t desc;
-    size_t at;
-} param_t;
-
 #define AT(field) offsetof(btl_ud_params_t, field)
 
-static const param_t table[] = {
+static const mca_btl_base_param_t table[] = {
     {{USER, .name = "if_include", .type = MCA_VAR_LIST,
-      .help = "Devices or ports to use, e.g. \"mlx5_0,mlx5_1:2\" (empty: all)"},
+      .help = "Devices or ports to use, e.g. \"mlx5_0,mlx5_1:2\", and blocks that RoCE addresses must be in, e.g. "
+              "\"10.1.0.0/16\" (empty: net_include, or else all)"},
      AT(if_include)},
-    {{USER, .name = "if_exclude", .type = MCA_VAR_LIST, .help = "Devices or ports not to use"},
+    {{USER, .name = "if_exclude", .type = MCA_VAR_LIST,
+      .help = "Devices, ports and blocks of RoCE addresses not to use (empty: net_exclude)"},
      AT(if_exclude)},
     {{TUNER, .name = "gid_index", .type = MCA_VAR_INT, .def.i = -1, .min = -1, .max = 255,
       .help = "Index of the address (GID) to use of a port (-1: RoCE v2 over IPv4 if there is one, else over IPv6)"},
@@ -70,9 +67,8 @@ static const param_t table[] = {
 
 int btl_ud_register_params(const mca_base_services_t *services)
 {
-    int rc = MCA_SUCCESS;
-    for (size_t i = 0; rc == MCA_SUCCESS && i < sizeof(table) / sizeof(table[0]); i++) {
-        rc = services->var_register(&table[i].desc, (char *) &mca_btl_ud.params + table[i].at);
-    }
-    return rc;
+    const opal_net_params_t *shared;
+    int rc = opal_net_params(services, &shared);
+    return rc == OPAL_SUCCESS ? mca_btl_base_register(services, table, sizeof(table) / sizeof(table[0]), &mca_btl_ud.params)
+                              : rc;
 }

@@ -29,6 +29,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "hawser/btl.h"
+#include "ompi/mca/btl/base/btl_base_attention.h"
 #include "ompi/mca/btl/udp/btl_udp_wire.h"
 #include "opal/class/list.h"
 #include "opal/include/opal/declspec.h"
@@ -125,7 +126,7 @@ struct mca_btl_endpoint {
     void *cookie;
     mca_btl_name_t name;
     mca_btl_endpoint_t *chain;  /* in the module's table */
-    mca_btl_endpoint_t *kick_next;
+    mca_btl_base_kick_t kick;   /* BTL_UDP_KICK_*; when deleted, its next in `dead` */
     opal_siphash_key_t key_out, key_in;
     uint32_t epoch;
     unsigned peer_if;
@@ -134,7 +135,6 @@ struct mca_btl_endpoint {
 
     /* Sending half; under the lock. */
     pthread_mutex_t lock;
-    unsigned kicks;             /* BTL_UDP_KICK_*; in the kick list if not 0 */
     int error;                  /* why KICK_ERROR */
     char fail_why[BTL_UDP_WHY_MAX]; /* why KICK_FAIL */
     bool down;                  /* told by state(DOWN) */
@@ -185,16 +185,14 @@ typedef struct btl_udp_component {
     size_t module_count, modules_open;
     _Atomic uint32_t epoch;     /* given to endpoints, growing */
 
-    void *poller, *timer;
+    mca_btl_base_attention_t attention;
+    void *timer;
     uint64_t timer_ns;          /* when it fires */
     _Atomic bool active;
     uint64_t tick;
     opal_list_t care, full;
 
-    pthread_mutex_t kick_lock;
-    mca_btl_endpoint_t *kick_list;
-    _Atomic bool kicked;
-    mca_btl_endpoint_t *dead;   /* to be freed at the end of the round */
+    mca_btl_base_kick_t *dead;  /* endpoints to be freed */
 
     pthread_mutex_t pool_lock;
     btl_udp_rbuf_t *rbufs;

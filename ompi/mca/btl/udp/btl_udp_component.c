@@ -20,41 +20,14 @@ btl_udp_component_t mca_btl_udp = {.timer = NULL};
 
 /* ---- Attention ---- */
 
-static void set_active(btl_udp_component_t *c, bool active)
-{
-    if (atomic_load_explicit(&c->active, memory_order_relaxed) != active) {
-        atomic_store_explicit(&c->active, active, memory_order_relaxed);
-        c->services->poller_active(c->poller, active);
-    }
-}
-
 void btl_udp_heat(btl_udp_module_t *m)
 {
-    if (OPAL_UNLIKELY(!atomic_load_explicit(&m->heated, memory_order_relaxed))) {
-        atomic_store_explicit(&m->heated, true, memory_order_relaxed);
-    }
-    if (OPAL_UNLIKELY(!atomic_load_explicit(&mca_btl_udp.active, memory_order_relaxed))) {
-        set_active(&mca_btl_udp, true);
-    }
+    mca_btl_base_heat(&mca_btl_udp.attention, &m->heated);
 }
 
 void btl_udp_kick(mca_btl_endpoint_t *ep, unsigned what)
 {
-    btl_udp_component_t *c = &mca_btl_udp;
-    bool listed = ep->kicks != 0;
-    ep->kicks |= what;
-    if (listed) {
-        return;
-    }
-    btl_udp_lock(&c->kick_lock);
-    ep->kick_next = c->kick_list;
-    c->kick_list = ep;
-    btl_udp_unlock(&c->kick_lock);
-    atomic_store_explicit(&c->kicked, true, memory_order_release);
-    set_active(c, true);
-    if (c->threads) {
-        c->services->wake();
-    }
+    mca_btl_base_kick(&mca_btl_udp.attention, &ep->kick, what);
 }
 
 /* ---- Full sockets ---- */
@@ -94,15 +67,15 @@ static int full_retry(btl_udp_component_t *c)
 static void kick_handle(btl_udp_component_t *c, mca_btl_endpoint_t *ep)
 {
     btl_udp_lock(&ep->lock);
-    unsigned kicks = ep->kicks;
+    unsigned kicks = ep->kick.what;
     int error = ep->error;
     char why[BTL_UDP_WHY_MAX];
     memcpy(why, ep->fail_why, sizeof(why));
-    ep->kicks = 0;
+    ep->kick.what = 0;
     btl_udp_unlock(&ep->lock);
     if (kicks & BTL_UDP_KICK_DELETE) {
-        ep->kick_next = c->dead;
-        c->dead = ep;
+        ep->kick.next = c->dead;
+        c->dead = &ep->kick;
         return;
     }
     if (kicks & BTL_UDP_KICK_FAIL) {
@@ -124,14 +97,10 @@ static void kick_handle(btl_udp_component_t *c, mca_btl_endpoint_t *ep)
 static OPAL_COLD int kicks_handle(btl_udp_component_t *c)
 {
     int done = 0;
-    atomic_store_explicit(&c->kicked, false, memory_order_relaxed);
-    btl_udp_lock(&c->kick_lock);
-    mca_btl_endpoint_t *list = c->kick_list;
-    c->kick_list = NULL;
-    btl_udp_unlock(&c->kick_lock);
-    for (mca_btl_endpoint_t *next; list; list = next) {
-        next = list->kick_next;
-        kick_handle(c, list);
+    mca_btl_base_kick_t *list = mca_btl_base_kicks_take(&c->attention);
+    for (mca_btl_base_kick_t *next; list; list = next) {
+        next = list->next;
+        kick_handle(c, OPAL_CONTAINER_OF(list, mca_btl_endpoint_t, kick));
         done++;
     }
     return done;
@@ -140,9 +109,9 @@ static OPAL_COLD int kicks_handle(btl_udp_component_t *c)
 /* Between rounds nobody but the lists knows of an endpoint. */
 static OPAL_COLD void reap(btl_udp_component_t *c)
 {
-    for (mca_btl_endpoint_t *ep; (ep = c->dead);) {
-        c->dead = ep->kick_next;
-        btl_udp_endpoint_free(ep);
+    for (mca_btl_base_kick_t *dead; (dead = c->dead);) {
+        c->dead = dead->next;
+        btl_udp_endpoint_free(OPAL_CONTAINER_OF(dead, mca_btl_endpoint_t, kick));
     }
 }
 
@@ -163,8 +132,7 @@ static inline int socket_poll(btl_udp_module_t *m, btl_udp_socket_t *s)
 static inline bool module_poll(btl_udp_component_t *c, btl_udp_module_t *m, int *done)
 {
     btl_udp_socket_t *s = &m->socket[BTL_UDP_SHORT], *l = &m->socket[BTL_UDP_LONG];
-    if (atomic_load_explicit(&m->heated, memory_order_relaxed)) {
-        atomic_store_explicit(&m->heated, false, memory_order_relaxed);
+    if (mca_btl_base_cool(&m->heated)) {
         s->idle_polls = 0;
         l->idle_polls = l->idle_polls < WARM_POLLS ? l->idle_polls : WARM_POLLS;
     }
@@ -188,7 +156,7 @@ int btl_udp_poll(void *context)
     bool active = false;
     int done = 0;
     c->tick++;
-    if (OPAL_UNLIKELY(atomic_load_explicit(&c->kicked, memory_order_acquire))) {
+    if (mca_btl_base_kicked(&c->attention)) {
         done += kicks_handle(c);
     }
     if (OPAL_UNLIKELY(!opal_list_is_empty(&c->full))) {
@@ -197,14 +165,14 @@ int btl_udp_poll(void *context)
     for (size_t i = 0; i < c->module_count; i++) {
         active |= module_poll(c, &c->modules[i], &done);
     }
-    if (OPAL_UNLIKELY(atomic_load_explicit(&c->kicked, memory_order_acquire))) {
+    if (mca_btl_base_kicked(&c->attention)) {
         done += kicks_handle(c); /* this may have caused others: not the time to sleep */
     }
     if (OPAL_UNLIKELY(c->dead)) {
         reap(c);
     }
-    set_active(c, active || !opal_list_is_empty(&c->full) ||
-                      atomic_load_explicit(&c->kicked, memory_order_relaxed));
+    mca_btl_base_set_active(&c->attention, active || !opal_list_is_empty(&c->full) ||
+                      mca_btl_base_kicked(&c->attention));
     return done;
 }
 
@@ -228,7 +196,7 @@ static void socket_ready(int fd, unsigned what, void *context)
         full_retry(c);
     }
     if (what & MCA_BTL_EVENT_READ && socket_poll(s->module, s) > 0) {
-        set_active(c, true);
+        mca_btl_base_set_active(&c->attention, true);
     }
 }
 
@@ -244,13 +212,10 @@ static int publish(btl_udp_component_t *c)
 static int start_polling(btl_udp_component_t *c)
 {
     static const mca_btl_poller_t poller = {btl_udp_poll, poller_arm, poller_disarm};
-    int rc = c->services->poller_add(&poller, c, &c->poller);
+    int rc = mca_btl_base_attention_begin(&c->attention, &poller, c);
     for (size_t i = 0; i < c->module_count * BTL_UDP_CHANNELS && rc == MCA_SUCCESS; i++) {
         btl_udp_socket_t *s = &c->modules[i / BTL_UDP_CHANNELS].socket[i % BTL_UDP_CHANNELS];
         rc = c->services->event_add(s->fd, MCA_BTL_EVENT_READ, socket_ready, s, &s->event);
-    }
-    if (rc == MCA_SUCCESS) {
-        c->services->poller_active(c->poller, false);
     }
     return rc;
 }
@@ -267,13 +232,10 @@ void btl_udp_component_end(void)
     for (size_t i = 0; i < c->module_count; i++) {
         btl_udp_module_close(&c->modules[i]);
     }
-    if (c->poller) {
-        c->services->poller_del(c->poller);
-    }
     free(c->modules);
     free(c->module_list);
     btl_udp_pool_end();
-    pthread_mutex_destroy(&c->kick_lock);
+    mca_btl_base_attention_end(&c->attention);
     pthread_mutex_destroy(&c->pool_lock);
     btl_udp_params_t params = c->params;
     uint32_t epoch = c->epoch;
@@ -306,7 +268,7 @@ static int component_init(const mca_btl_services_t *services, mca_btl_module_t *
                                .threads = services->threads, .epoch = (epoch & EPOCH_MASK) + 1};
     opal_list_init(&c->care);
     opal_list_init(&c->full);
-    pthread_mutex_init(&c->kick_lock, NULL);
+    mca_btl_base_attention_init(&c->attention, services);
     pthread_mutex_init(&c->pool_lock, NULL);
     int rc = component_start(c);
     if (rc != MCA_SUCCESS) {

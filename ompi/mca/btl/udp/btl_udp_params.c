@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* The component's parameters. */
 #include "ompi/mca/btl/udp/btl_udp.h"
+#include "ompi/mca/btl/base/btl_base_params.h"
 
 #define COMMON .framework = "btl", .component = "udp", .scope = MCA_VAR_SCOPE_STARTUP
 #define USER COMMON, .level = MCA_VAR_LEVEL_USER
@@ -9,15 +10,9 @@
 
 static const mca_base_var_enum_t families[] = {{"any", 0}, {"ipv4", 4}, {"ipv6", 6}, {NULL, 0}};
 
-/* A parameter and where its value goes. */
-typedef struct param {
-    mca_base_var_desc_t desc;
-    size_t at;
-} param_t;
-
 #define AT(field) offsetof(btl_udp_params_t, field)
 
-static const param_t table[] = {
+static const mca_btl_base_param_t table[] = {
     {{USER, .name = "if_include", .type = MCA_VAR_LIST,
       .help = "Interfaces to use: names or CIDR blocks, e.g. \"eth0,10.1.0.0/16\" (empty: "
               "net_include)"},
@@ -109,8 +104,6 @@ int btl_udp_register_params(const mca_base_services_t *services)
 {
     const opal_net_params_t *shared;
     int rc = opal_net_params(services, &shared);
-    for (size_t i = 0; rc == MCA_SUCCESS && i < sizeof(table) / sizeof(table[0]); i++) {
-        rc = services->var_register(&table[i].desc, (char *) &mca_btl_udp.params + table[i].at);
-    }
-    return rc;
+    return rc == OPAL_SUCCESS ? mca_btl_base_register(services, table, sizeof(table) / sizeof(table[0]), &mca_btl_udp.params)
+                              : rc;
 }
