@@ -16,9 +16,12 @@ port 1 up
 tap_ok "and up again" sh -c 'for n in $(seq 100); do
     grep -q ACTIVE /sys/class/infiniband/rxe1/ports/1/state && exit; sleep 0.1; done; exit 1'
 
-kit() { # COMPONENT TEST: its conformance, over one device
-    "$top_builddir/ompi/hawser-btl-conform" --param "btl_$1_if_include=rxe0" --param "btl_$1_peer_timeout=10000" \
-        --test "$2" "$top_builddir/ompi/mca/btl/$1/.libs/mca_btl_$1.so"
+kit() { # COMPONENT TEST PARAMETERS...: its conformance, over one device
+    component=$1 name=$2
+    shift 2
+    "$top_builddir/ompi/hawser-btl-conform" --param "btl_${component}_if_include=rxe0" \
+        --param "btl_${component}_peer_timeout=10000" "$@" --test "$name" \
+        "$top_builddir/ompi/mca/btl/$component/.libs/mca_btl_$component.so"
 }
 probe() { # ARGUMENTS OF MPIRUN...: over one host; what it says in $tap_dir/said
     "$top_builddir/orte/mpirun" -n 2 --mca pml dr --report-links "$@" "$top_builddir/test/system/launch_probe" ring \
@@ -70,6 +73,10 @@ says() { grep -q "$1" "$tap_dir/said" || { cat "$tap_dir/said"; false; }; }
 if [ -f "$top_builddir/ompi/mca/btl/openib/.libs/mca_btl_openib.so" ]; then
     for name in contract sizes descriptors keep putget pressure sleep again leak recall fail death; do
         tap_ok "btl/openib keeps the contract: $name" kit openib $name
+    done
+    for name in sizes mixed pressure sleep again fail; do
+        tap_ok "with fragments written straight into memory, too: $name" kit openib $name \
+            --param btl_openib_eager_rdma=always --param btl_openib_eager_rdma_after=2
     done
     before=$(frames)
     tap_ok "teg over openib on two hosts" ring teg openib,self

@@ -21,8 +21,9 @@
  * A peer that has died has acknowledged all the same what was under way, and will count none of it. So while the user waits,
  * an RDMA write of no bytes is sent now and then: it needs no receive, and fails if there is no peer.
  *
- * Memory. put() and get() register the caller's memory for the time of the transfer. No registration is kept, so none can
- * outlive its mapping.
+ * Short fragments of a few busy peers are written straight into memory, see btl_openib_ring.c.
+ *
+ * Memory. put() and get() register the caller's memory, and keep that for the next time, see common_verbs_cache.h.
  *
  * Threads. Everything of a module is under its lock where there are several. Connections are made, ended and read by the
  * polling thread alone, which leaves the lock for upcalls; others ask it, btl_openib_ask().
@@ -33,8 +34,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "hawser/btl.h"
+#include "ompi/mca/btl/base/btl_base_attention.h"
 #include "ompi/mca/btl/openib/btl_openib_wire.h"
 #include "ompi/mca/common/verbs/common_verbs.h"
+#include "ompi/mca/common/verbs/common_verbs_cache.h"
 #include "ompi/mca/common/verbs/common_verbs_pool.h"
 #include "opal/class/hash.h"
 #include "opal/class/list.h"
@@ -67,13 +70,42 @@ typedef struct btl_openib_item {
     uint8_t data[];
 } btl_openib_item_t;
 
-/* A put or get that the adapter has. */
+/* Receives of one connection alone. */
+typedef struct btl_openib_queue {
+    opal_list_item_t item;      /* in the module's spare_queues */
+    common_verbs_pool_t pool;
+    uint32_t promised;
+} btl_openib_queue_t;
+
+/* Where a peer writes short fragments. */
+typedef struct btl_openib_ring_in {
+    opal_list_item_t item;      /* in the module's list */
+    mca_btl_endpoint_t *ep;
+    uint8_t *memory;            /* slots, and the frame that tells of them */
+    struct ibv_mr *mr;
+    uint32_t slots, got, looked; /* frames so far; at the last look */
+    enum { BTL_OPENIB_RING_ON, BTL_OPENIB_RING_STOPPING, BTL_OPENIB_RING_LEAVING } state;
+} btl_openib_ring_in_t;
+
+/* Where we write them, in the peer. */
+typedef struct btl_openib_ring_out {
+    uint64_t addr;
+    uint32_t rkey, slots, put;  /* put: frames so far */
+    bool on;
+    uint32_t fragment[BTL_OPENIB_SLOTS_MAX]; /* the last in each slot */
+} btl_openib_ring_out_t;
+
+/* A put or get. */
 typedef struct btl_openib_remote {
     opal_list_item_t item;
     mca_btl_descriptor_t *desc;
     uint32_t number;            /* of its work request */
-    unsigned mr_count;
-    struct ibv_mr *mr[MCA_BTL_IOV_MAX];
+    bool get;
+    uint32_t rkey;
+    uint64_t remote;            /* address */
+    unsigned count;
+    struct ibv_sge sge[MCA_BTL_IOV_MAX];
+    common_verbs_region_t *region[MCA_BTL_IOV_MAX];
 } btl_openib_remote_t;
 
 typedef struct btl_openib_module {
@@ -85,9 +117,10 @@ typedef struct btl_openib_module {
     struct ibv_comp_channel *channel;
     void *event;
     struct ibv_cq *cq;          /* of everything */
-    struct ibv_srq *srq;
+    struct ibv_srq *srq;        /* NULL: each connection has receives of its own */
     uint32_t inline_max, sge_max, rd_max, depth; /* depth: work requests of a connection */
     common_verbs_pool_t received, small, large;
+    common_verbs_cache_t cache; /* of registrations of the user's memory */
 
     struct ibv_qp *greeter;
     uint32_t qkey;
@@ -104,6 +137,10 @@ typedef struct btl_openib_module {
     opal_list_t starved;        /* endpoints refused for want of a buffer */
     uint32_t promised;          /* receives that peers may use, or connections need */
     bool scarce;                /* more would have been promised */
+    bool eager_rdma;            /* rings are opened for busy peers */
+    uint32_t ring_count;
+    opal_list_t rings;          /* btl_openib_ring_in_t */
+    opal_list_t spare_queues;   /* btl_openib_queue_t */
     _Atomic uint64_t strangers;
 } btl_openib_module_t;
 
@@ -124,6 +161,7 @@ typedef enum {
     BTL_OPENIB_SILENT = 1u << 5,   /* the peer does not answer */
     BTL_OPENIB_WATCH = 1u << 6,    /* somebody waits for the peer */
     BTL_OPENIB_FREE = 1u << 7,     /* deleted: as soon as its farewell is out */
+    BTL_OPENIB_LEAVE = 1u << 8,    /* the peer is to be told that its ring is not written to any more */
 } btl_openib_work_t;
 
 struct mca_btl_endpoint {
@@ -153,7 +191,8 @@ struct mca_btl_endpoint {
     /* Sending */
     opal_list_t queue, flight;  /* btl_openib_item_t: not with the adapter yet; not confirmed yet */
     opal_list_t recalled;       /* descriptors that get their last event */
-    opal_list_t remotes;        /* btl_openib_remote_t */
+    opal_list_t remotes, waiting_remotes; /* btl_openib_remote_t that the adapter has; that wait for it */
+    uint32_t remote_count, waiting_count;
     btl_openib_item_t *lent;    /* by reserve() */
     uint32_t held, in_flight;   /* items of queue and flight; of flight */
     uint32_t posted, freed;     /* work requests, and those of them that have ended */
@@ -161,15 +200,26 @@ struct mca_btl_endpoint {
 
     /* Receiving */
     uint32_t in, handed, told;  /* fragments: arrived, handed up, and what the peer knows of that */
+    btl_openib_queue_t *own;    /* NULL: the receives are the module's */
+    common_verbs_pool_t *queue_in; /* they are in there; */
+    uint32_t *promised;         /* so many of them may be used, by whoever may, or are needed */
     uint32_t granted, room;     /* where the peer has to stop; what it is given beyond `handed` */
+    btl_openib_ring_in_t *ring_in;   /* NULL: none */
+    btl_openib_ring_out_t *ring_out; /* NULL: the peer has opened none so far */
+    uint32_t short_in, ring_after;   /* short fragments that were sent; with how many of them a ring is opened */
     char why[BTL_OPENIB_WHY_MAX]; /* FAIL */
 };
+
+typedef enum { BTL_OPENIB_AUTO, BTL_OPENIB_ALWAYS, BTL_OPENIB_NEVER } btl_openib_when_t;
+
+typedef enum { BTL_OPENIB_QUEUE_SHARED, BTL_OPENIB_QUEUE_PEER } btl_openib_receive_queue_t;
 
 typedef struct btl_openib_params {
     char *if_include, *if_exclude;
     int64_t gid_index, recv_num, recv_max, send_max, window, latency_ns, exclusivity, inline_max;
     int64_t timeout, retry_count, silence_ms, peer_timeout_ms, retry_first_ms, retry_max_ms;
-    uint64_t max_frag;
+    int64_t cache_count, receive_queue, eager_rdma, eager_rdma_peers, eager_rdma_slots, eager_rdma_after;
+    uint64_t max_frag, get_min, cache_bytes;
 } btl_openib_params_t;
 
 typedef struct btl_openib_component {
@@ -181,8 +231,9 @@ typedef struct btl_openib_component {
     mca_btl_module_t *module_list[COMMON_VERBS_PORTS_MAX];
     size_t module_count, modules_open;
     _Atomic uint32_t last_id;
-    void *poller, *timer;
-    _Atomic bool active, heated;
+    mca_btl_base_attention_t attention;
+    void *timer;
+    _Atomic bool heated;
     uint32_t idle_polls;
     uint64_t pool_ns;           /* of the last look at the pools */
 } btl_openib_component_t;
@@ -268,8 +319,10 @@ void btl_openib_wait(mca_btl_endpoint_t *ep);
 bool btl_openib_post(mca_btl_endpoint_t *ep, struct ibv_send_wr *wr);
 /* Give the adapter what is queued, as far as room allows. */
 void btl_openib_flush(mca_btl_endpoint_t *ep);
-/* Tell the peer how much of its has been handed up, or farewell. */
-void btl_openib_tell(mca_btl_endpoint_t *ep, btl_openib_type_t type);
+/* The prefix of the next frame: what the peer is told with it, it knows. */
+void btl_openib_prefix_build(mca_btl_endpoint_t *ep, btl_openib_type_t type, uint8_t out[BTL_OPENIB_PREFIX]);
+/* Tell the peer how much of its has been handed up, or farewell. False: the adapter does not take it. */
+bool btl_openib_tell(mca_btl_endpoint_t *ep, btl_openib_type_t type);
 /* The peer has handed up so much; what ended by it, and somebody wants to know of, goes to *ended. False: it can't be. */
 bool btl_openib_confirm(mca_btl_endpoint_t *ep, uint32_t handed, opal_list_t *ended);
 /* The end of items, upcalls included; not under the lock. */
@@ -286,10 +339,51 @@ int btl_openib_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t 
 int btl_openib_register_mem(mca_btl_module_t *module, void *addr, size_t len, uint8_t key[MCA_BTL_KEY_MAX],
                             size_t *key_len, mca_btl_registration_t **registration);
 void btl_openib_deregister_mem(mca_btl_module_t *module, mca_btl_registration_t *registration);
+/* Give the adapter what waits; under the lock. */
+void btl_openib_remotes_flush(mca_btl_endpoint_t *ep);
+/* Has the endpoint puts or gets? Under the lock. */
+bool btl_openib_remotes_any(const mca_btl_endpoint_t *ep);
+/* All of them, to *out; under the lock. */
+void btl_openib_remotes_take(mca_btl_endpoint_t *ep, opal_list_t *out);
 /* The end of puts and gets, upcalls included; not under the lock. */
 void btl_openib_remotes_done(mca_btl_endpoint_t *ep, opal_list_t *remotes, mca_btl_event_t event, int status);
 
+/* btl_openib_queue.c: by the polling thread, under the lock */
+/* Receives that a connection may have of its own. */
+uint32_t btl_openib_queue_receives(void);
+/* For a new queue pair; its end. */
+bool btl_openib_queue_attach(mca_btl_endpoint_t *ep);
+void btl_openib_queue_detach(mca_btl_endpoint_t *ep);
+/* Is a completion of a receive in that pool from a queue pair that has gone? */
+bool btl_openib_queue_is_stale(const btl_openib_module_t *module, const common_verbs_pool_t *pool, uint32_t qpn);
+void btl_openib_queues_free(btl_openib_module_t *module);
+
+/* btl_openib_ring.c */
+/* The sending side, under the lock: is there room for a fragment? A written frame; it has been posted. */
+bool btl_openib_ring_has_room(const mca_btl_endpoint_t *ep, size_t len);
+void btl_openib_ring_fill(mca_btl_endpoint_t *ep, btl_openib_item_t *item, struct ibv_sge *sge, struct ibv_send_wr *wr);
+void btl_openib_ring_filled(mca_btl_endpoint_t *ep);
+/* The peer's ring is not written to any more, which it is told. */
+void btl_openib_ring_leave(mca_btl_endpoint_t *ep);
+/* The receiving side. A short fragment came that was sent; under the lock. */
+void btl_openib_ring_wanted(mca_btl_endpoint_t *ep);
+/* Read what was written, as far as it is its turn; how many frames. Not under the lock. */
+int btl_openib_ring_read(mca_btl_endpoint_t *ep);
+int btl_openib_rings_read(btl_openib_module_t *module);
+/* We are about to sleep; not under the lock. */
+void btl_openib_rings_sleep(btl_openib_module_t *module);
+/* From time to time: those that are idle end; under the lock. */
+void btl_openib_rings_look(btl_openib_module_t *module);
+/* Read those that are being left; true: there are such. Not under the lock. */
+bool btl_openib_rings_timer(btl_openib_module_t *module);
+/* A frame of that type has come, with this behind its prefix; under the lock. */
+void btl_openib_ring_control(mca_btl_endpoint_t *ep, unsigned type, const uint8_t *data);
+/* The connection has ended; under the lock. */
+void btl_openib_rings_end(mca_btl_endpoint_t *ep);
+
 /* btl_openib_recv.c */
+/* A frame of the endpoint's, in a buffer of the adapter's (NULL: in a ring); not under the lock. */
+void btl_openib_frame_in(mca_btl_endpoint_t *ep, const uint8_t *frame, size_t len, common_verbs_buffer_t *buffer);
 int btl_openib_receive(btl_openib_module_t *module);
 /* How much the peer may send beyond what has been handed up, in the frame that is now made; under the lock. */
 uint16_t btl_openib_grant(mca_btl_endpoint_t *ep);

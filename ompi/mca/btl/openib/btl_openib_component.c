@@ -17,33 +17,16 @@ btl_openib_component_t mca_btl_openib;
 
 /* ---- The poller ---- */
 
-static void set_active(btl_openib_component_t *c, bool active)
-{
-    if (atomic_load_explicit(&c->active, memory_order_relaxed) != active) {
-        atomic_store_explicit(&c->active, active, memory_order_relaxed);
-        c->services->poller_active(c->poller, active);
-    }
-}
-
 void btl_openib_heat(void)
 {
-    btl_openib_component_t *c = &mca_btl_openib;
-    if (OPAL_UNLIKELY(!atomic_load_explicit(&c->heated, memory_order_relaxed))) {
-        atomic_store_explicit(&c->heated, true, memory_order_relaxed);
-    }
-    if (OPAL_UNLIKELY(!atomic_load_explicit(&c->active, memory_order_relaxed))) {
-        set_active(c, true);
-    }
+    mca_btl_base_heat(&mca_btl_openib.attention, &mca_btl_openib.heated);
 }
 
 void btl_openib_ask(mca_btl_endpoint_t *ep, unsigned work)
 {
     if (!opal_list_item_is_linked(&ep->work_item)) {
         opal_list_append(&ep->module->work, &ep->work_item);
-        set_active(&mca_btl_openib, true);
-        if (mca_btl_openib.threads) {
-            mca_btl_openib.services->wake();
-        }
+        mca_btl_base_wake(&mca_btl_openib.attention);
     }
     ep->work |= work;
 }
@@ -96,13 +79,12 @@ int btl_openib_poll(void *context)
         }
         work |= !opal_list_is_empty(&m->work);
     }
-    if (done > 0 || atomic_load_explicit(&c->heated, memory_order_relaxed)) {
-        atomic_store_explicit(&c->heated, false, memory_order_relaxed);
+    if (done > 0 || mca_btl_base_cool(&c->heated)) {
         c->idle_polls = 0;
     } else if (++c->idle_polls % TELL_POLLS == 0) {
         quiet(c);
     }
-    set_active(c, c->idle_polls < COOL_POLLS || work);
+    mca_btl_base_set_active(&c->attention, c->idle_polls < COOL_POLLS || work);
     return done;
 }
 
@@ -112,6 +94,7 @@ static void poller_arm(void *context)
     btl_openib_component_t *c = context;
     for (size_t i = 0; i < c->module_count; i++) {
         btl_openib_tell_all(&c->modules[i]);
+        btl_openib_rings_sleep(&c->modules[i]);
         btl_openib_module_arm(&c->modules[i]);
     }
 }
@@ -132,10 +115,8 @@ void btl_openib_component_end(void)
     for (unsigned i = 0; c->modules && i < c->verbs.count; i++) {
         btl_openib_module_close(&c->modules[i]);
     }
-    if (c->poller) {
-        c->services->poller_del(c->poller);
-    }
     common_verbs_close(&c->verbs);
+    mca_btl_base_attention_end(&c->attention);
     free(c->modules);
     *c = (btl_openib_component_t){.params = c->params, .last_id = c->last_id};
 }
@@ -166,10 +147,9 @@ static int component_start(btl_openib_component_t *c)
     }
     if (rc == MCA_SUCCESS) {
         c->module_count = c->modules_open = c->verbs.count;
-        rc = c->services->poller_add(&poller, c, &c->poller);
+        rc = mca_btl_base_attention_begin(&c->attention, &poller, c);
     }
     if (rc == MCA_SUCCESS) {
-        c->services->poller_active(c->poller, false);
         rc = publish(c);
     }
     return rc;
@@ -184,6 +164,7 @@ static int component_init(const mca_btl_services_t *services, mca_btl_module_t *
     }
     *c = (btl_openib_component_t){.params = c->params, .services = services, .threads = services->threads,
                                   .last_id = c->last_id ? id : (id & FIRST_ID_MASK)};
+    mca_btl_base_attention_init(&c->attention, services);
     int rc = component_start(c);
     if (rc != MCA_SUCCESS) {
         btl_openib_component_end();

@@ -24,8 +24,8 @@ static bool qp_make(mca_btl_endpoint_t *ep)
     btl_openib_module_t *m = ep->module;
     struct ibv_qp_init_attr attr = {
         .send_cq = m->cq, .recv_cq = m->cq, .srq = m->srq, .qp_type = IBV_QPT_RC,
-        .cap = {.max_send_wr = m->depth, .max_send_sge = m->sge_max, .max_recv_sge = 1,
-                .max_inline_data = m->inline_max}};
+        .cap = {.max_send_wr = m->depth, .max_recv_wr = m->srq ? 0 : btl_openib_queue_receives(),
+                .max_send_sge = m->sge_max, .max_recv_sge = 1, .max_inline_data = m->inline_max}};
     struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = m->port->number,
                                .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
     ep->qp = common_verbs_lib.create_qp(m->port->device->pd, &attr);
@@ -34,7 +34,8 @@ static bool qp_make(mca_btl_endpoint_t *ep)
     }
     if (common_verbs_lib.modify_qp(ep->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
                                                       IBV_QP_ACCESS_FLAGS) != 0 ||
-        opal_hash_set(&m->qps, ep->qp->qp_num, ep) != OPAL_SUCCESS) {
+        !btl_openib_queue_attach(ep) || opal_hash_set(&m->qps, ep->qp->qp_num, ep) != OPAL_SUCCESS) {
+        btl_openib_queue_detach(ep);
         common_verbs_lib.destroy_qp(ep->qp);
         ep->qp = NULL;
         return false;
@@ -70,11 +71,13 @@ void btl_openib_disconnect(mca_btl_endpoint_t *ep)
         opal_hash_remove(&m->qps, ep->qp->qp_num);
         common_verbs_lib.destroy_qp(ep->qp); /* from now on the adapter touches no memory for it */
         m->connections--;
-        m->promised -= ep->granted - ep->in + BTL_OPENIB_CONTROL_ROOM;
+        *ep->promised -= ep->granted - ep->in + BTL_OPENIB_CONTROL_ROOM;
+        btl_openib_queue_detach(ep);
     }
     if (ep->ah) {
         common_verbs_lib.destroy_ah(ep->ah);
     }
+    btl_openib_rings_end(ep);
     opal_list_remove(&ep->owing_item);
     ep->qp = NULL;
     ep->ah = NULL;
@@ -143,8 +146,8 @@ void btl_openib_connect(mca_btl_endpoint_t *ep)
     m->connections++;
     ep->sent = ep->confirmed = ep->limit = ep->in = ep->handed = ep->told = 0;
     ep->granted = ep->room = BTL_OPENIB_FIRST_ROOM;
-    m->promised += BTL_OPENIB_FIRST_ROOM + BTL_OPENIB_CONTROL_ROOM;
-    common_verbs_pool_grow(&m->received, m->promised);
+    *ep->promised += BTL_OPENIB_FIRST_ROOM + BTL_OPENIB_CONTROL_ROOM;
+    common_verbs_pool_grow(ep->queue_in, *ep->promised);
     ep->farewell = false;
     ep->since_ns = mca_btl_openib.services->now_ns();
     ep->pause_ns = GREET_FIRST_NS;
@@ -260,7 +263,7 @@ static bool look_at(mca_btl_endpoint_t *ep, uint64_t now)
         return true;
     }
     if (ep->state == BTL_OPENIB_UP && ep->waiting) {
-        ep->waiting = ep->held > 0 || !opal_list_is_empty(&ep->remotes);
+        ep->waiting = ep->held > 0 || btl_openib_remotes_any(ep);
         if (ep->waiting) {
             probe(ep, now);
         }
@@ -275,7 +278,8 @@ static bool look_at(mca_btl_endpoint_t *ep, uint64_t now)
         ep->greet_ns = now + ep->pause_ns;
     }
     uint64_t heard_ns = ep->silent_ns > ep->since_ns ? ep->silent_ns : ep->since_ns;
-    if (!ep->told_down && p->silence_ms > 0 && ep->held > 0 && now - heard_ns > (uint64_t) p->silence_ms * MS) {
+    bool awaited = ep->held > 0 || btl_openib_remotes_any(ep);
+    if (!ep->told_down && p->silence_ms > 0 && awaited && now - heard_ns > (uint64_t) p->silence_ms * MS) {
         ep->silent_ns = now;
         btl_openib_ask(ep, BTL_OPENIB_SILENT);
     }
@@ -305,6 +309,7 @@ static void timer_fired(void *context)
             more = true;
         }
         btl_openib_unlock(m);
+        more |= btl_openib_rings_timer(m);
     }
     if (more) {
         btl_openib_timer_start();

@@ -31,6 +31,7 @@ mca_btl_endpoint_t *btl_openib_endpoint_make(btl_openib_module_t *m, mca_btl_nam
     opal_list_init(&ep->flight);
     opal_list_init(&ep->recalled);
     opal_list_init(&ep->remotes);
+    opal_list_init(&ep->waiting_remotes);
     opal_list_item_init(&ep->work_item);
     opal_list_item_init(&ep->owing_item);
     opal_list_item_init(&ep->starved_item);
@@ -41,10 +42,12 @@ mca_btl_endpoint_t *btl_openib_endpoint_make(btl_openib_module_t *m, mca_btl_nam
 /* It is in no table or list any more, and `deleted`: nobody is told anything. */
 static void endpoint_free(mca_btl_endpoint_t *ep)
 {
+    opal_list_t remotes = OPAL_LIST_INIT(remotes);
     btl_openib_items_done(ep, &ep->flight, MCA_BTL_UNCONFIRMED, MCA_ERR_UNREACHABLE);
     btl_openib_items_done(ep, &ep->queue, MCA_BTL_UNCONFIRMED, MCA_ERR_UNREACHABLE);
     btl_openib_orphans_done(ep, &ep->recalled);
-    btl_openib_remotes_done(ep, &ep->remotes, MCA_BTL_UNCONFIRMED, MCA_ERR_UNREACHABLE);
+    btl_openib_remotes_take(ep, &remotes);
+    btl_openib_remotes_done(ep, &remotes, MCA_BTL_UNCONFIRMED, MCA_ERR_UNREACHABLE);
     if (ep->lent) {
         btl_openib_item_free(ep->lent);
     }
@@ -120,7 +123,7 @@ static bool idle(mca_btl_module_t *super, mca_btl_endpoint_t *ep)
 {
     (void) super;
     btl_openib_lock(ep->module);
-    bool idle = ep->held == 0 && opal_list_is_empty(&ep->recalled) && opal_list_is_empty(&ep->remotes);
+    bool idle = ep->held == 0 && opal_list_is_empty(&ep->recalled) && !btl_openib_remotes_any(ep);
     if (!idle) {
         btl_openib_wait(ep);
     }
@@ -134,7 +137,7 @@ void btl_openib_fail(mca_btl_endpoint_t *ep)
 {
     const mca_btl_upcalls_t *up = ep->module->super.upcalls;
     opal_list_t back = OPAL_LIST_INIT(back), remotes = OPAL_LIST_INIT(remotes);
-    bool parting = ep->farewell && ep->held == 0 && opal_list_is_empty(&ep->remotes) && !ep->told_down;
+    bool parting = ep->farewell && ep->held == 0 && !btl_openib_remotes_any(ep) && !ep->told_down;
     btl_openib_disconnect(ep);
     ep->work &= ~(unsigned) BTL_OPENIB_FAIL;
     ep->state = parting ? BTL_OPENIB_APART : BTL_OPENIB_DOWN;
@@ -143,7 +146,7 @@ void btl_openib_fail(mca_btl_endpoint_t *ep)
     }
     opal_list_splice(&back, &ep->flight);
     opal_list_splice(&back, &ep->queue);
-    opal_list_splice(&remotes, &ep->remotes);
+    btl_openib_remotes_take(ep, &remotes);
     ep->held = ep->in_flight = 0;
     uint64_t now = mca_btl_openib.services->now_ns(), max = (uint64_t) mca_btl_openib.params.retry_max_ms * MS;
     ep->greet_ns = now + ep->retry_ns;
@@ -264,8 +267,12 @@ void btl_openib_work(mca_btl_endpoint_t *ep)
     if ((work & BTL_OPENIB_CONNECT) && ep->state == BTL_OPENIB_APART) {
         btl_openib_connect(ep);
     }
+    if (work & BTL_OPENIB_LEAVE) {
+        btl_openib_ring_leave(ep);
+    }
     if (work & BTL_OPENIB_FLUSH) {
         btl_openib_flush(ep);
+        btl_openib_remotes_flush(ep);
     }
     if (work & BTL_OPENIB_WATCH) {
         ep->probe_ns = mca_btl_openib.services->now_ns() + BTL_OPENIB_PROBE_NS;
@@ -278,7 +285,7 @@ void btl_openib_work(mca_btl_endpoint_t *ep)
         tell(ep, MCA_BTL_STATE_SILENT, "the peer has not answered yet");
     }
     /* What was sent while it parted waits for a new connection. */
-    if (ep->state == BTL_OPENIB_APART && !opal_list_is_empty(&ep->queue)) {
+    if (ep->state == BTL_OPENIB_APART && (!opal_list_is_empty(&ep->queue) || btl_openib_remotes_any(ep))) {
         btl_openib_connect(ep);
     }
     if ((work & BTL_OPENIB_WRITABLE) && ep->want_writable && !ep->told_down) {

@@ -63,7 +63,8 @@ static int greeter_open(btl_openib_module_t *m)
 
 static int cq_size(const btl_openib_module_t *m, unsigned connections)
 {
-    return (int) (m->received.max + GREETINGS_MAX + BTL_OPENIB_GREETINGS + connections * m->depth);
+    unsigned receives = m->srq ? 0 : btl_openib_queue_receives();
+    return (int) (m->received.max + GREETINGS_MAX + BTL_OPENIB_GREETINGS + connections * (m->depth + receives));
 }
 
 bool btl_openib_module_make_room(btl_openib_module_t *m)
@@ -102,8 +103,8 @@ static bool try_qp(btl_openib_module_t *m)
 {
     struct ibv_qp_init_attr attr = {
         .send_cq = m->cq, .recv_cq = m->cq, .srq = m->srq, .qp_type = IBV_QPT_RC,
-        .cap = {.max_send_wr = m->depth, .max_send_sge = m->sge_max, .max_recv_sge = 1,
-                .max_inline_data = m->inline_max}};
+        .cap = {.max_send_wr = m->depth, .max_recv_wr = m->srq ? 0 : btl_openib_queue_receives(),
+                .max_send_sge = m->sge_max, .max_recv_sge = 1, .max_inline_data = m->inline_max}};
     struct ibv_qp *qp = common_verbs_lib.create_qp(m->port->device->pd, &attr);
     if (!qp) {
         attr.cap.max_inline_data = m->inline_max = BTL_OPENIB_PREFIX;
@@ -160,23 +161,26 @@ static int queues_open(btl_openib_module_t *m)
     common_verbs_pool_init(&m->received, m->port->device->pd, mca_btl_openib.threads,
                            (uint32_t) (BTL_OPENIB_PREFIX + m->super.limits.max_frag), receives);
     common_verbs_pool_init(&m->small, m->port->device->pd, mca_btl_openib.threads,
-                           sizeof(btl_openib_item_t) + BTL_OPENIB_SMALL, (uint32_t) p->send_max);
+                           sizeof(btl_openib_item_t) + BTL_OPENIB_SMALL + BTL_OPENIB_SLOT_TAIL, (uint32_t) p->send_max);
     common_verbs_pool_init(&m->large, m->port->device->pd, mca_btl_openib.threads,
                            (uint32_t) (sizeof(btl_openib_item_t) + m->super.limits.max_frag), (uint32_t) p->send_max);
     m->channel = common_verbs_lib.create_comp_channel(context);
     if (!m->channel || fcntl(m->channel->fd, F_SETFL, fcntl(m->channel->fd, F_GETFL) | O_NONBLOCK) != 0) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
+    bool shared = p->receive_queue == BTL_OPENIB_QUEUE_SHARED;
+    m->srq = shared ? common_verbs_lib.create_srq(m->port->device->pd, &srq) : NULL;
     m->cq = common_verbs_lib.create_cq(context, cq_size(m, FIRST_CONNECTIONS), NULL, m->channel, 0);
-    m->srq = common_verbs_lib.create_srq(m->port->device->pd, &srq);
-    if (!m->cq || !m->srq || !try_qp(m)) {
+    if (!m->cq || (shared && !m->srq) || !try_qp(m)) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
     m->received.srq = m->srq;
-    if (!common_verbs_pool_grow(&m->received, (uint32_t) p->recv_num)) {
+    if (shared && !common_verbs_pool_grow(&m->received, (uint32_t) p->recv_num)) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
-    arm_srq(m);
+    if (shared) {
+        arm_srq(m);
+    }
     return mca_btl_openib.services->event_add(m->channel->fd, MCA_BTL_EVENT_READ, channel_ready, m, &m->event);
 }
 
@@ -190,7 +194,8 @@ static void limits(btl_openib_module_t *m, mca_btl_limits_t *l)
     l->min_frag = l->max_frag < 1024 ? l->max_frag : 1024;
     l->send_min = SIZE_MAX; /* reserve() lends what the adapter sends from */
     l->window = (size_t) p->window * l->max_frag;
-    l->get_min = l->get_try = SIZE_MAX;
+    l->get_min = (size_t) p->get_min;
+    l->get_try = SIZE_MAX;
     l->bandwidth = m->port->bandwidth;
     l->latency_ns = (uint32_t) p->latency_ns;
     l->exclusivity = (int32_t) p->exclusivity;
@@ -221,8 +226,16 @@ int btl_openib_module_open(btl_openib_module_t *m, unsigned index)
     opal_list_init(&m->work);
     opal_list_init(&m->owing);
     opal_list_init(&m->starved);
+    opal_list_init(&m->rings);
+    opal_list_init(&m->spare_queues);
+    m->eager_rdma = p->eager_rdma == BTL_OPENIB_ALWAYS || (p->eager_rdma == BTL_OPENIB_AUTO && m->port->device->hardware);
     limits(m, &m->super.limits);
     errno = 0;
+    const char *why = common_verbs_cache_init(&m->cache, m->port->device->pd, mca_btl_openib.threads,
+                                              (size_t) p->cache_bytes, (uint32_t) p->cache_count);
+    if (why) {
+        BTL_OPENIB_LOG(MCA_LOG_INFO, "%s: the user's memory is registered anew for each transfer: %s", m->super.name, why);
+    }
     int rc = queues_open(m);
     rc = rc == MCA_SUCCESS ? greeter_open(m) : rc;
     if (rc != MCA_SUCCESS) {
@@ -244,7 +257,9 @@ void btl_openib_module_look(btl_openib_module_t *m)
     common_verbs_pool_look(&m->received, least);
     common_verbs_pool_look(&m->small, COMMON_VERBS_CHUNK);
     common_verbs_pool_look(&m->large, COMMON_VERBS_CHUNK);
+    btl_openib_rings_look(m);
     btl_openib_unlock(m);
+    common_verbs_cache_look(&m->cache);
 }
 
 static void queues_close(btl_openib_module_t *m)
@@ -277,10 +292,12 @@ void btl_openib_module_close(btl_openib_module_t *m)
         return;
     }
     queues_close(m);
+    btl_openib_queues_free(m);
     common_verbs_pool_fini(&m->received);
     common_verbs_pool_fini(&m->small);
     common_verbs_pool_fini(&m->large);
     common_verbs_pool_fini(&m->greetings);
+    common_verbs_cache_fini(&m->cache);
     opal_hash_free(&m->peers);
     opal_hash_free(&m->qps);
     pthread_mutex_destroy(&m->lock);

@@ -1,28 +1,34 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* The component's parameters. */
 #include "ompi/mca/btl/openib/btl_openib.h"
+#include "ompi/mca/btl/base/btl_base_params.h"
 
 #define COMMON .framework = "btl", .component = "openib", .scope = MCA_VAR_SCOPE_STARTUP
 #define USER COMMON, .level = MCA_VAR_LEVEL_USER
 #define TUNER COMMON, .level = MCA_VAR_LEVEL_TUNER
 
-/* A parameter and where its value goes. */
-typedef struct param {
-    mca_base_var_desc_t desc;
-    size_t at;
-} param_t;
-
 #define AT(field) offsetof(btl_openib_params_t, field)
 
-static const param_t table[] = {
+static const mca_base_var_enum_t when[] = {
+    {"auto", BTL_OPENIB_AUTO}, {"always", BTL_OPENIB_ALWAYS}, {"never", BTL_OPENIB_NEVER}, {NULL, 0}};
+
+static const mca_base_var_enum_t queues[] = {
+    {"shared", BTL_OPENIB_QUEUE_SHARED}, {"peer", BTL_OPENIB_QUEUE_PEER}, {NULL, 0}};
+
+static const mca_btl_base_param_t table[] = {
     {{USER, .name = "if_include", .type = MCA_VAR_LIST,
-      .help = "Devices or ports to use, e.g. \"mlx5_0,mlx5_1:2\" (empty: all)"},
+      .help = "Devices or ports to use, e.g. \"mlx5_0,mlx5_1:2\", and blocks that RoCE addresses must be in, e.g. "
+              "\"10.1.0.0/16\" (empty: net_include, or else all)"},
      AT(if_include)},
-    {{USER, .name = "if_exclude", .type = MCA_VAR_LIST, .help = "Devices or ports not to use"},
+    {{USER, .name = "if_exclude", .type = MCA_VAR_LIST,
+      .help = "Devices, ports and blocks of RoCE addresses not to use (empty: net_exclude)"},
      AT(if_exclude)},
     {{TUNER, .name = "gid_index", .type = MCA_VAR_INT, .def.i = -1, .min = -1, .max = 255,
       .help = "Index of the address (GID) to use of a port (-1: RoCE v2 over IPv4 if there is one, else over IPv6)"},
      AT(gid_index)},
+    {{TUNER, .name = "receive_queue", .type = MCA_VAR_ENUM, .enums = queues, .def.i = BTL_OPENIB_QUEUE_SHARED,
+      .help = "One queue of receives for all peers of a port (shared), or one for each (peer), of at least 64 buffers"},
+     AT(receive_queue)},
     {{TUNER, .name = "recv_num", .type = MCA_VAR_INT, .def.i = 128, .min = COMMON_VERBS_CHUNK, .max = 32768,
       .help = "Receive buffers of a port, for all peers, in quiet times"},
      AT(recv_num)},
@@ -38,9 +44,31 @@ static const param_t table[] = {
     {{TUNER, .name = "inline", .type = MCA_VAR_INT, .unit = "bytes", .def.i = 192, .min = 8, .max = 1024,
       .help = "Fragments up to this length, with 8 bytes before them, are copied into the work request, if the adapter can"},
      AT(inline_max)},
+    {{TUNER, .name = "eager_rdma", .type = MCA_VAR_ENUM, .enums = when, .def.i = BTL_OPENIB_AUTO,
+      .help = "Busy peers write short fragments straight into our memory; auto: where the adapter is no program (one may "
+              "write the last byte before the others)"},
+     AT(eager_rdma)},
+    {{TUNER, .name = "eager_rdma_peers", .type = MCA_VAR_INT, .def.i = 16, .min = 0, .max = 1024,
+      .help = "How many peers at once, for each port"},
+     AT(eager_rdma_peers)},
+    {{TUNER, .name = "eager_rdma_slots", .type = MCA_VAR_INT, .def.i = 16, .min = 1, .max = BTL_OPENIB_SLOTS_MAX,
+      .help = "Fragments that such a peer may write before the first is confirmed, 256 bytes for each"},
+     AT(eager_rdma_slots)},
+    {{TUNER, .name = "eager_rdma_after", .type = MCA_VAR_INT, .def.i = 16, .min = 1, .max = 1 << 20,
+      .help = "Short fragments after which a peer counts as busy; twice as many each time that we slept or it paused"},
+     AT(eager_rdma_after)},
     {{TUNER, .name = "max_frag", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 8 << 10, .min = 1024, .max = 1 << 20,
       .help = "Largest fragment; each receive buffer is so long"},
      AT(max_frag)},
+    {{TUNER, .name = "get_min", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 32 << 10, .min = 1, .max = UINT64_MAX,
+      .help = "Messages from this size on are read out of the sender's memory by the receiver's adapter"},
+     AT(get_min)},
+    {{TUNER, .name = "cache_bytes", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 1 << 30, .max = UINT64_MAX,
+      .help = "The user's memory that stays registered for the next transfer, for each port (0: none)"},
+     AT(cache_bytes)},
+    {{TUNER, .name = "cache_count", .type = MCA_VAR_INT, .def.i = 1024, .min = 0, .max = 1 << 20,
+      .help = "Such registrations, for each port (0: none)"},
+     AT(cache_count)},
     {{TUNER, .name = "timeout", .type = MCA_VAR_INT, .def.i = 14, .min = 1, .max = 31,
       .help = "The adapter repeats what is not acknowledged after 4.096 us x 2^this"},
      AT(timeout)},
@@ -70,9 +98,8 @@ static const param_t table[] = {
 
 int btl_openib_register_params(const mca_base_services_t *services)
 {
-    int rc = MCA_SUCCESS;
-    for (size_t i = 0; rc == MCA_SUCCESS && i < sizeof(table) / sizeof(table[0]); i++) {
-        rc = services->var_register(&table[i].desc, (char *) &mca_btl_openib.params + table[i].at);
-    }
-    return rc;
+    const opal_net_params_t *shared;
+    int rc = opal_net_params(services, &shared);
+    return rc == OPAL_SUCCESS ? mca_btl_base_register(services, table, sizeof(table) / sizeof(table[0]), &mca_btl_openib.params)
+                              : rc;
 }

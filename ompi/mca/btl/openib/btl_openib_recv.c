@@ -11,10 +11,11 @@ enum { KEEP_COPY = 512 }; /* shorter arrivals are copied by keep() */
 
 int btl_openib_keep(mca_btl_arrival_t *arrival)
 {
-    common_verbs_buffer_t *b = (common_verbs_buffer_t *) (uintptr_t) arrival->token[0];
-    common_verbs_pool_t *p = b->chunk->pool;
+    common_verbs_buffer_t *b = (common_verbs_buffer_t *) (uintptr_t) arrival->token[0]; /* NULL: in a ring */
+    common_verbs_pool_t *p = b ? b->chunk->pool : NULL;
     /* Kept buffers receive nothing: half of them at most. */
-    bool held = arrival->len >= KEEP_COPY && atomic_load_explicit(&p->posted, memory_order_relaxed) > p->buffers / 2;
+    bool held = b && p->srq && arrival->len >= KEEP_COPY &&
+                atomic_load_explicit(&p->posted, memory_order_relaxed) > p->buffers / 2;
     return mca_btl_base_keep(arrival, held ? &b->refs : NULL);
 }
 
@@ -34,22 +35,31 @@ static void owe(mca_btl_endpoint_t *ep)
     }
 }
 
+/* Receives that are posted and nobody has been promised. */
+static uint32_t unpromised(const mca_btl_endpoint_t *ep)
+{
+    uint32_t posted = atomic_load_explicit(&ep->queue_in->posted, memory_order_relaxed);
+    return posted > *ep->promised ? posted - *ep->promised : 0;
+}
+
 uint16_t btl_openib_grant(mca_btl_endpoint_t *ep)
 {
-    btl_openib_module_t *m = ep->module;
     uint32_t more = ep->handed + ep->room - ep->granted;
-    uint32_t posted = atomic_load_explicit(&m->received.posted, memory_order_relaxed);
-    uint32_t most = posted > m->promised ? posted - m->promised : 0;
+    uint32_t most = unpromised(ep);
     if ((int32_t) more < 0) {
         more = 0; /* it was given more when there was more */
     }
+    if (OPAL_UNLIKELY(more > most && ep->own)) {
+        common_verbs_pool_grow(&ep->own->pool, ep->own->pool.buffers + COMMON_VERBS_CHUNK);
+        most = unpromised(ep);
+    }
     if (OPAL_UNLIKELY(more > most)) {
-        m->scarce = true;
+        ep->module->scarce |= !ep->own;
         more = most;
         owe(ep);
     }
     ep->granted += more;
-    m->promised += more;
+    *ep->promised += more;
     return (uint16_t) (ep->granted - ep->handed);
 }
 
@@ -72,8 +82,13 @@ void btl_openib_tell_all(btl_openib_module_t *m)
     btl_openib_lock(m);
     OPAL_LIST_FOREACH (item, tmp, &m->owing) {
         mca_btl_endpoint_t *ep = OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, owing_item);
-        if (ep->state == BTL_OPENIB_UP &&
-            (ep->handed != ep->told || atomic_load_explicit(&m->received.posted, memory_order_relaxed) > m->promised)) {
+        if (ep->state != BTL_OPENIB_UP) {
+            continue;
+        }
+        if (ep->own) {
+            common_verbs_pool_post(&ep->own->pool, true);
+        }
+        if (ep->handed != ep->told || unpromised(ep) > 0) {
             btl_openib_tell(ep, BTL_OPENIB_COUNT);
         }
     }
@@ -88,7 +103,7 @@ static OPAL_COLD void stranger(btl_openib_module_t *m)
 }
 
 /* What the prefix says is taken in. False: the frame is nobody's, or the connection fails. */
-static bool prefix_in(mca_btl_endpoint_t *ep, const btl_openib_prefix_t *p, opal_list_t *ended, bool *up)
+static bool prefix_in(mca_btl_endpoint_t *ep, const btl_openib_prefix_t *p, const uint8_t *behind, opal_list_t *ended, bool *up)
 {
     if (p->tag != (uint8_t) ep->id || (ep->work & BTL_OPENIB_FAIL)) {
         return false;
@@ -96,7 +111,9 @@ static bool prefix_in(mca_btl_endpoint_t *ep, const btl_openib_prefix_t *p, opal
     if (OPAL_UNLIKELY(ep->state == BTL_OPENIB_GREETING)) {
         *up = btl_openib_is_up(ep); /* who writes here has our HELLO */
     }
-    if (OPAL_UNLIKELY(!btl_openib_confirm(ep, p->handed, ended))) {
+    /* What was written after it may have been read before it. */
+    bool late = ep->ring_in && (int32_t) (p->handed - ep->confirmed) < 0;
+    if (OPAL_UNLIKELY(!late && !btl_openib_confirm(ep, p->handed, ended))) {
         btl_openib_fail_soon(ep, "the peer confirms what was never sent");
         return false;
     }
@@ -109,6 +126,7 @@ static bool prefix_in(mca_btl_endpoint_t *ep, const btl_openib_prefix_t *p, opal
         btl_openib_fail_soon(ep, "the peer has ended its use");
     }
     if (p->type != BTL_OPENIB_DATA) {
+        btl_openib_ring_control(ep, p->type, behind);
         return false;
     }
     if (OPAL_UNLIKELY(ep->in == ep->granted)) {
@@ -116,22 +134,22 @@ static bool prefix_in(mca_btl_endpoint_t *ep, const btl_openib_prefix_t *p, opal
         return false;
     }
     ep->in++;
-    ep->module->promised--;
+    --*ep->promised;
     return !ep->deleted;
 }
 
-static void frame_in(btl_openib_module_t *m, common_verbs_buffer_t *buffer, const struct ibv_wc *wc)
+void btl_openib_frame_in(mca_btl_endpoint_t *ep, const uint8_t *frame, size_t len, common_verbs_buffer_t *buffer)
 {
+    btl_openib_module_t *m = ep->module;
     opal_list_t ended = OPAL_LIST_INIT(ended);
     btl_openib_prefix_t p;
     bool up = false;
-    if (OPAL_UNLIKELY(!btl_openib_prefix_read(buffer->data, wc->byte_len, &p))) {
+    if (OPAL_UNLIKELY(!btl_openib_prefix_read(frame, len, &p))) {
         stranger(m);
         return;
     }
     btl_openib_lock(m);
-    mca_btl_endpoint_t *ep = opal_hash_find(&m->qps, wc->qp_num);
-    bool data = ep && prefix_in(ep, &p, &ended, &up);
+    bool data = prefix_in(ep, &p, frame + BTL_OPENIB_PREFIX, &ended, &up);
     btl_openib_unlock(m);
     if (OPAL_UNLIKELY(up)) {
         m->super.upcalls->state(ep->cookie, ep, MCA_BTL_STATE_UP, "connected again");
@@ -140,18 +158,36 @@ static void frame_in(btl_openib_module_t *m, common_verbs_buffer_t *buffer, cons
         btl_openib_items_done(ep, &ended, MCA_BTL_CONFIRMED, MCA_SUCCESS);
     }
     if (OPAL_LIKELY(data)) {
-        mca_btl_arrival_t arrival = {.data = buffer->data + BTL_OPENIB_PREFIX, .len = wc->byte_len - BTL_OPENIB_PREFIX,
+        mca_btl_arrival_t arrival = {.data = frame + BTL_OPENIB_PREFIX, .len = len - BTL_OPENIB_PREFIX,
                                      .module = &m->super, .endpoint = ep, .token = {(uintptr_t) buffer, 0}};
         m->super.upcalls->arrive(ep->cookie, &arrival);
         btl_openib_lock(m);
         handed_up(ep);
+        if (buffer && len <= BTL_OPENIB_PREFIX + BTL_OPENIB_SMALL) {
+            btl_openib_ring_wanted(ep);
+        }
         btl_openib_unlock(m);
+    }
+}
+
+/* A frame that was sent. Those that were written before are read first. */
+static void sent_in(btl_openib_module_t *m, common_verbs_buffer_t *buffer, const struct ibv_wc *wc)
+{
+    btl_openib_lock(m);
+    mca_btl_endpoint_t *ep = opal_hash_find(&m->qps, wc->qp_num);
+    btl_openib_unlock(m);
+    if (ep) {
+        btl_openib_ring_read(ep);
+        btl_openib_frame_in(ep, buffer->data, wc->byte_len, buffer);
     }
 }
 
 static void received(btl_openib_module_t *m, const struct ibv_wc *wc)
 {
     common_verbs_pool_t *pool = ((common_verbs_buffer_t *) (uintptr_t) wc->wr_id)->chunk->pool;
+    if (OPAL_UNLIKELY(btl_openib_queue_is_stale(m, pool, wc->qp_num))) {
+        return;
+    }
     common_verbs_buffer_t *buffer = common_verbs_pool_filled(pool, wc->wr_id);
     if (OPAL_UNLIKELY(wc->status != IBV_WC_SUCCESS || m->closed)) {
         /* the sending half tells */
@@ -160,11 +196,13 @@ static void received(btl_openib_module_t *m, const struct ibv_wc *wc)
             btl_openib_greeting_in(m, buffer->data + BTL_OPENIB_GRH, wc->byte_len - BTL_OPENIB_GRH);
         }
     } else {
-        frame_in(m, buffer, wc);
+        sent_in(m, buffer, wc);
     }
     common_verbs_buffer_unref(buffer);
     if (OPAL_UNLIKELY(pool == &m->greetings)) {
         common_verbs_pool_post(pool, true);
+    } else if (pool != &m->received) {
+        common_verbs_pool_refill(pool);
     }
 }
 
@@ -191,7 +229,7 @@ static OPAL_COLD void feed(btl_openib_module_t *m)
 int btl_openib_receive(btl_openib_module_t *m)
 {
     struct ibv_wc wc[BTL_OPENIB_BATCH];
-    int n = ibv_poll_cq(m->cq, BTL_OPENIB_BATCH, wc);
+    int written = btl_openib_rings_read(m), n = ibv_poll_cq(m->cq, BTL_OPENIB_BATCH, wc);
     for (int i = 0; i < n; i++) {
         if (wc[i].wr_id & BTL_OPENIB_SENT) {
             btl_openib_sent(m, &wc[i]);
@@ -205,5 +243,5 @@ int btl_openib_receive(btl_openib_module_t *m)
     if (OPAL_UNLIKELY(m->scarce || !opal_list_is_empty(&m->starved))) {
         feed(m);
     }
-    return n > 0 ? n : 0;
+    return (n > 0 ? n : 0) + written;
 }

@@ -39,14 +39,7 @@ bool btl_openib_post(mca_btl_endpoint_t *ep, struct ibv_send_wr *wr)
     return true;
 }
 
-static void build_prefix(mca_btl_endpoint_t *ep, btl_openib_type_t type, uint8_t out[BTL_OPENIB_PREFIX])
-{
-    const btl_openib_prefix_t p = {.handed = ep->handed, .room = btl_openib_grant(ep), .type = (uint8_t) type,
-                                   .tag = (uint8_t) ep->peer_id};
-    btl_openib_prefix_write(&p, out);
-}
-
-/* The peer knows now; unless it waits for more room than there is. */
+/* The peer will know; unless it waits for more room than there is. */
 static void has_told(mca_btl_endpoint_t *ep)
 {
     ep->told = ep->handed;
@@ -55,30 +48,46 @@ static void has_told(mca_btl_endpoint_t *ep)
     }
 }
 
-void btl_openib_tell(mca_btl_endpoint_t *ep, btl_openib_type_t type)
+void btl_openib_prefix_build(mca_btl_endpoint_t *ep, btl_openib_type_t type, uint8_t out[BTL_OPENIB_PREFIX])
+{
+    const btl_openib_prefix_t p = {.handed = ep->handed, .room = btl_openib_grant(ep), .type = (uint8_t) type,
+                                   .tag = (uint8_t) ep->peer_id};
+    btl_openib_prefix_write(&p, out);
+}
+
+bool btl_openib_tell(mca_btl_endpoint_t *ep, btl_openib_type_t type)
 {
     uint8_t prefix[BTL_OPENIB_PREFIX];
     struct ibv_sge sge = {.addr = (uintptr_t) prefix, .length = sizeof(prefix)};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
                              .send_flags = IBV_SEND_INLINE | (type == BTL_OPENIB_BYE ? IBV_SEND_SIGNALED : 0)};
-    build_prefix(ep, type, prefix);
-    if (btl_openib_post(ep, &wr)) {
-        has_told(ep);
-        ep->farewell |= type == BTL_OPENIB_BYE;
+    btl_openib_prefix_build(ep, type, prefix);
+    if (!btl_openib_post(ep, &wr)) {
+        return false;
     }
+    has_told(ep);
+    ep->farewell |= type == BTL_OPENIB_BYE;
+    return true;
 }
 
 static bool give(mca_btl_endpoint_t *ep, btl_openib_item_t *item)
 {
-    uint32_t len = BTL_OPENIB_PREFIX + item->len;
-    struct ibv_sge sge = {.addr = (uintptr_t) item->prefix, .length = len, .lkey = item->buffer->chunk->mr->lkey};
-    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
-                             .send_flags = len <= ep->module->inline_max ? IBV_SEND_INLINE : 0};
-    build_prefix(ep, BTL_OPENIB_DATA, item->prefix);
+    struct ibv_sge sge = {.addr = (uintptr_t) item->prefix, .length = BTL_OPENIB_PREFIX + item->len,
+                          .lkey = item->buffer->chunk->mr->lkey};
+    struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND};
+    bool written = btl_openib_ring_has_room(ep, item->len);
+    if (written) {
+        btl_openib_ring_fill(ep, item, &sge, &wr);
+    }
+    wr.send_flags = sge.length <= ep->module->inline_max ? IBV_SEND_INLINE : 0;
+    btl_openib_prefix_build(ep, BTL_OPENIB_DATA, item->prefix);
     if (OPAL_UNLIKELY(!btl_openib_post(ep, &wr))) {
         return false;
     }
     has_told(ep);
+    if (written) {
+        btl_openib_ring_filled(ep);
+    }
     return true;
 }
 
@@ -336,6 +345,7 @@ static void remotes_ended(mca_btl_endpoint_t *ep, opal_list_t *ended)
         }
         opal_list_remove(i);
         opal_list_append(ended, i);
+        ep->remote_count--;
     }
 }
 
@@ -357,6 +367,7 @@ void btl_openib_sent(btl_openib_module_t *m, const struct ibv_wc *wc)
         ep->freed = number;
         remotes_ended(ep, &ended);
         btl_openib_flush(ep);
+        btl_openib_remotes_flush(ep);
         if (ep->want_writable && ep->held <= (uint32_t) mca_btl_openib.params.window / 2) {
             btl_openib_ask(ep, BTL_OPENIB_WRITABLE);
         }

@@ -79,6 +79,8 @@ bool btl_openib_prefix_read(const uint8_t *in, size_t len, btl_openib_prefix_t *
         return false;
     }
     *p = (btl_openib_prefix_t){.handed = opal_le_get32(in), .room = opal_le_get16(in + 4), .type = in[6], .tag = in[7]};
-    return p->type >= BTL_OPENIB_DATA && p->type <= BTL_OPENIB_BYE && p->room <= BTL_OPENIB_ROOM_MAX &&
-           (len > BTL_OPENIB_PREFIX) == (p->type == BTL_OPENIB_DATA);
+    return p->type >= BTL_OPENIB_DATA && p->type <= BTL_OPENIB_RING_LEFT && p->room <= BTL_OPENIB_ROOM_MAX &&
+           (p->type == BTL_OPENIB_DATA   ? len > BTL_OPENIB_PREFIX
+            : p->type == BTL_OPENIB_RING ? len == BTL_OPENIB_RING_FRAME
+                                         : len == BTL_OPENIB_PREFIX);
 }

@@ -20,6 +20,18 @@
  *      0            4          6      7     8
  *    | handed u32 | room u16 | type | tag |
  *
+ * RING has behind it where a ring of `slots` slots of 256 bytes begins in the sender's memory; RING_OFF and RING_LEFT are
+ * prefixes alone, see btl_openib_ring.c:
+ *
+ *      8             16         20          24
+ *    | address u64 | rkey u32 | slots u32 |
+ *
+ * What is written into a slot ends where the slot does:
+ *
+ *    | prefix of DATA | fragment, padded to 8 bytes | number u32 | length u16 | lap u16 |
+ *
+ * number   of the fragment among all of the connection, from 1; lap: how often the slot has been used, from 1; the last word
+ *          that is written.
  * handed   how many of the receiver's fragments the sender has handed up; room: how many more than that may be sent.
  * tag      the lowest bits of the receiver's id: a frame of an earlier connection is nobody's.
  */
@@ -33,6 +45,10 @@ enum {
     BTL_OPENIB_HELLO = 88,
     BTL_OPENIB_PREFIX = 8,
     BTL_OPENIB_ROOM_MAX = 4096, /* nobody grants more */
+    BTL_OPENIB_RING_FRAME = 24,
+    BTL_OPENIB_SLOT = 256,
+    BTL_OPENIB_SLOT_TAIL = 8,
+    BTL_OPENIB_SLOTS_MAX = 64,
 };
 
 enum { BTL_OPENIB_HELLO_ANSWER = 1u << 0 }; /* one is wanted */
@@ -44,7 +60,14 @@ typedef struct btl_openib_hello {
     common_verbs_addr_t addr;  /* its qpn: the greeter's */
 } btl_openib_hello_t;
 
-typedef enum { BTL_OPENIB_DATA = 1, BTL_OPENIB_COUNT, BTL_OPENIB_BYE } btl_openib_type_t;
+typedef enum {
+    BTL_OPENIB_DATA = 1,
+    BTL_OPENIB_COUNT,
+    BTL_OPENIB_BYE,
+    BTL_OPENIB_RING,
+    BTL_OPENIB_RING_OFF,
+    BTL_OPENIB_RING_LEFT,
+} btl_openib_type_t;
 
 typedef struct btl_openib_prefix {
     uint32_t handed;

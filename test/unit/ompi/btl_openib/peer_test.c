@@ -5,12 +5,14 @@
  */
 #include "ompi/mca/btl/openib/btl_openib.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "opal/util/le.h"
 #include "test/support/tap.h"
 
 enum { POSTED_MAX = 8192, WINDOW = 16, FRAG = 1024, PEER_QPN = 0x77, PEER_PSN = 5, SELF = 1, PEER = 2 };
@@ -21,6 +23,7 @@ typedef struct sent {
     uint64_t wr_id;
     uint32_t qpn, len;
     enum ibv_wr_opcode opcode;
+    uint64_t remote;
     uint8_t data[FRAG + 64];
 } sent_t;
 
@@ -161,8 +164,9 @@ static int post_to(struct ibv_recv_wr *ring, struct ibv_sge *sges, unsigned *in,
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-    (void) qp, (void) bad;
-    return post_to(hw.hellos, hw.hello_sge, &hw.hello_in, wr);
+    (void) bad;
+    return qp->qp_type == IBV_QPT_UD ? post_to(hw.hellos, hw.hello_sge, &hw.hello_in, wr)
+                                     : post_to(hw.receives, hw.receive_sge, &hw.receive_in, wr);
 }
 
 static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
@@ -181,7 +185,8 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
     sent_t *s = &hw.sent[hw.sent_in++ % POSTED_MAX];
     (void) bad;
     *s = (sent_t){.wr_id = wr->wr_id, .qpn = qp->qp_num, .opcode = wr->opcode};
-    if (wr->num_sge == 1 && wr->opcode == IBV_WR_SEND) {
+    s->remote = wr->opcode == IBV_WR_SEND ? 0 : wr->wr.rdma.remote_addr;
+    if (wr->num_sge == 1 && (wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_RDMA_WRITE)) {
         s->len = wr->sg_list->length;
         memcpy(s->data, (void *) (uintptr_t) wr->sg_list->addr, s->len);
     }
@@ -231,8 +236,11 @@ static uint64_t clock_ns = 1;
 static mca_btl_timer_fn_t timer_fn;
 static void *timer_context;
 static unsigned arrived, returned, downs, ups, silents, writables;
+static size_t last_len;
+static uint8_t last_data[16];
 static char down_why[BTL_OPENIB_WHY_MAX];
 static bool quiet_user; /* incoming() refuses */
+static btl_openib_receive_queue_t receive_queue;
 
 static void logs(const char *framework, const char *component, mca_log_level_t level, const char *format, ...)
 {
@@ -272,7 +280,9 @@ static uint64_t now_ns(void)
 
 static void user_arrive(void *peer, mca_btl_arrival_t *arrival)
 {
-    (void) peer, (void) arrival;
+    (void) peer;
+    last_len = arrival->len;
+    memcpy(last_data, arrival->data, arrival->len < sizeof(last_data) ? arrival->len : sizeof(last_data));
     arrived++;
 }
 
@@ -322,8 +332,10 @@ static void start(void)
     adapter_start();
     *c = (btl_openib_component_t){
         .services = &services, .last_id = 100, .modules = &module, .module_count = 1, .modules_open = 2,
-        .params = {.recv_num = 64, .recv_max = 256, .send_max = 64, .window = WINDOW, .max_frag = FRAG, .inline_max = 64,
+        .params = {.receive_queue = receive_queue, .recv_num = 64, .recv_max = 256, .send_max = 64, .window = WINDOW, .max_frag = FRAG, .inline_max = 64,
+                   .eager_rdma = BTL_OPENIB_ALWAYS, .eager_rdma_peers = 1, .eager_rdma_slots = 4, .eager_rdma_after = 10000,
                    .timeout = 14, .retry_count = 7, .silence_ms = 1000, .retry_first_ms = 100, .retry_max_ms = 1000}};
+    mca_btl_base_attention_init(&c->attention, &services);
     c->verbs.count = 1;
     c->verbs.port[0] = (common_verbs_port_t){.device = &c->verbs.device[0], .number = 1, .ethernet = true,
                                              .addr = {.mtu = IBV_MTU_4096}};
@@ -531,14 +543,14 @@ static void test_receiver_credits(uint32_t window, uint32_t receives)
                 most = p.room > most ? p.room : most;
             }
         }
-        enough &= module.promised <= module.received.posted;
+        enough &= *ep->promised <= ep->queue_in->posted;
     }
     TAP_OK(ready, "while the peer keeps to its room there is always a receive for it");
     TAP_OK(enough, "never more is promised than receives are posted");
     TAP_OK(window < receives ? most == window : most > receives / 2 && most < receives,
            "one that uses up its room gets more, up to the window or as receives last: %u", most);
     TAP_OK(arrived == theirs && theirs > 1000, "%u fragments arrived", arrived);
-    module.promised -= ep->granted - ep->in;
+    *ep->promised -= ep->granted - ep->in;
     ep->granted = ep->in; /* whatever it was told */
     peer_sends(BTL_OPENIB_DATA, 1, WINDOW, FRAG);
     progress();
@@ -627,6 +639,295 @@ static void test_probe(void)
     finish();
 }
 
+static unsigned moved, lost;
+
+static void remote_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status)
+{
+    (void) desc, (void) status;
+    moved += event == MCA_BTL_CONFIRMED;
+    lost += event == MCA_BTL_UNCONFIRMED;
+}
+
+static int get_one(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, const void *key)
+{
+    static uint8_t here[64];
+    *desc = (mca_btl_descriptor_t){.iov_count = 1, .iov[0] = {here, sizeof(here)}, .event = remote_event};
+    return btl_openib_ops.get(ep, desc, 4096, key);
+}
+
+/* Reads of the peer's memory: many at once, before there is a connection and when it ends. */
+static void test_remotes(void)
+{
+    mca_btl_descriptor_t desc[64];
+    mca_btl_registration_t *registration;
+    uint8_t key[MCA_BTL_KEY_MAX], other[MCA_BTL_KEY_MAX];
+    size_t key_len = 0;
+    start();
+    mca_btl_endpoint_t *ep = add();
+    unsigned before = hw.registrations;
+    TAP_OK(btl_openib_ops.register_mem(&module.super, key, sizeof(key), key, &key_len, &registration) == MCA_SUCCESS &&
+               key_len <= MCA_BTL_KEY_MAX, "memory is registered");
+    moved = lost = 0;
+    TAP_OK(get_one(ep, &desc[0], key) == 0, "a get is taken while there is no connection");
+    progress();
+    data_frames();
+    peer_greets(500, last_hello.id, 0);
+    progress();
+    TAP_OK(moved == 1, "and done when there is one");
+    unsigned reads = 0;
+    hw.sent_out = hw.sent_in;
+    for (int i = 0; i < 64; i++) {
+        get_one(ep, &desc[i], key);
+    }
+    for (; hw.sent_out != hw.sent_in; hw.sent_out++) {
+        reads += hw.sent[hw.sent_out % POSTED_MAX].opcode == IBV_WR_RDMA_READ;
+    }
+    TAP_OK(reads > 0 && reads <= 16, "of 64 the adapter is given %u at once", reads);
+    progress();
+    TAP_OK(moved == 65 && lost == 0, "all are done in the end: %u", moved);
+    memcpy(other, key, sizeof(other));
+    other[2]++;
+    TAP_OK(get_one(ep, &desc[0], other) == MCA_ERR_NOT_AVAILABLE, "a key of another port is refused");
+    memset(other, 0, sizeof(other));
+    TAP_OK(get_one(ep, &desc[0], other) == MCA_ERR_NOT_AVAILABLE, "so is one of another kind of link");
+    for (int i = 0; i < 64; i++) {
+        get_one(ep, &desc[i], key);
+    }
+    hw.wc_out = hw.wc_in; /* the adapter does nothing any more */
+    btl_openib_port_changed(module.port, false, "the port is down");
+    progress();
+    TAP_OK(downs == 1 && moved == 65 && lost == 64, "those under way when the link fails are handed back");
+    btl_openib_ops.deregister_mem(&module.super, registration);
+    TAP_OK(hw.registrations == before, "nothing stays registered for them");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
+/* Each connection with receives of its own. */
+static void test_own_queue(void)
+{
+    receive_queue = BTL_OPENIB_QUEUE_PEER;
+    start();
+    TAP_OK(module.srq == NULL && hw.receive_in == 0, "without a shared queue nothing is posted before there is a connection");
+    mca_btl_endpoint_t *ep = connected();
+    TAP_OK(ep->own && hw.receive_in == 64 && *ep->promised <= 64, "then it has receives of its own");
+    uint64_t stale = hw.receives[0].wr_id;
+    uint32_t qpn = ep->qp->qp_num;
+    btl_openib_port_changed(module.port, false, "the port is down");
+    progress();
+    TAP_OK(!ep->own && !opal_list_is_empty(&module.spare_queues), "they are left over when it ends");
+    complete(stale, qpn, IBV_WC_WR_FLUSH_ERR, 0);
+    progress();
+    btl_openib_port_changed(module.port, true, "the port is up");
+    pass_ms(50);
+    data_frames();
+    peer_greets(700, last_hello.id, 0);
+    complete(stale, qpn, IBV_WC_WR_FLUSH_ERR, 0);
+    progress();
+    TAP_OK(ups == 1 && ep->own && opal_list_is_empty(&module.spare_queues) && ep->own->pool.posted == 64 &&
+               ep->own->pool.buffers == 64, "and serve the next one; what still comes of the earlier counts for nothing");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+    test_receiver_credits(WINDOW, 256);
+    test_receiver_credits(256, 4096);
+    receive_queue = BTL_OPENIB_QUEUE_SHARED;
+}
+
+/* ---- Rings ---- */
+
+typedef struct ring {
+    uint64_t addr;
+    uint32_t rkey, slots;
+} ring_t;
+
+/* Has a frame of that type been sent to the peer? */
+static bool sent_type(unsigned type, sent_t *frame)
+{
+    bool found = false;
+    sent_t f;
+    while (next_frame(&f)) {
+        if (f.opcode == IBV_WR_SEND && f.data[6] == type) {
+            *frame = f;
+            found = true;
+        }
+    }
+    return found;
+}
+
+static unsigned handed_by_peer; /* fragments */
+
+static void peer_writes(const ring_t *r, unsigned slot, unsigned lap, uint32_t number, uint8_t word)
+{
+    uint8_t *end = (uint8_t *) (uintptr_t) r->addr + (slot + 1) * BTL_OPENIB_SLOT, *tail = end - BTL_OPENIB_SLOT_TAIL;
+    btl_openib_prefix_t p = {.handed = handed_by_peer, .room = 4, .type = BTL_OPENIB_DATA, .tag = (uint8_t) last_hello.id};
+    uint64_t last = number | UINT64_C(5) << 32 | (uint64_t) lap << 48; /* 5 bytes */
+    memset(tail - 8, word, 8);
+    btl_openib_prefix_write(&p, tail - 16);
+    atomic_store_explicit((_Atomic uint64_t *) (void *) tail, htole64(last), memory_order_release);
+}
+
+static mca_btl_endpoint_t *busy_peer(ring_t *ring)
+{
+    sent_t f;
+    mca_btl_openib.params.eager_rdma_after = 3;
+    mca_btl_endpoint_t *ep = connected();
+    hw.sent_out = hw.sent_in;
+    handed_by_peer = 1;
+    for (int i = 0; i < 3; i++) {
+        peer_sends(BTL_OPENIB_DATA, 1, 4, 8);
+        progress();
+    }
+    TAP_REQUIRE(sent_type(BTL_OPENIB_RING, &f), "a peer that sends many short fragments gets a ring");
+    const uint8_t *at = f.data + BTL_OPENIB_PREFIX;
+    *ring = (ring_t){.addr = opal_le_get64(at), .rkey = opal_le_get32(at + 8), .slots = opal_le_get32(at + 12)};
+    return ep;
+}
+
+static void test_ring_in(void)
+{
+    ring_t ring;
+    sent_t f;
+    start();
+    mca_btl_endpoint_t *ep = busy_peer(&ring);
+    peer_writes(&ring, 0, 1, 4, 7);
+    progress();
+    TAP_OK(arrived == 4 && last_len == 5 && last_data[4] == 7, "what it writes there arrives");
+    peer_writes(&ring, 1, 1, 6, 9);
+    progress();
+    TAP_OK(arrived == 4, "a fragment waits for the one before it");
+    peer_sends(BTL_OPENIB_DATA, 1, 4, 8);
+    progress();
+    TAP_OK(arrived == 6 && last_data[4] == 9, "which was sent: then it is its turn");
+    peer_writes(&ring, 2, 1, 7, 1);
+    peer_sends(BTL_OPENIB_DATA, 1, 4, 8);
+    progress();
+    TAP_OK(arrived == 8 && last_len == 8, "what was written before something sent is read before it");
+    send_one(ep);
+    progress();
+    handed_by_peer = 2;
+    peer_writes(&ring, 3, 1, 9, 1);
+    progress();
+    peer_sends(BTL_OPENIB_COUNT, 1, 4, 0);
+    progress();
+    TAP_OK(arrived == 9 && downs == 0, "a count that is read later than a newer one is no crime");
+    peer_writes(&ring, 0, 1, 10, 1);
+    progress();
+    TAP_OK(arrived == 9, "a slot's earlier lap is nothing new");
+    peer_writes(&ring, 0, 2, 10, 1);
+    progress();
+    TAP_OK(arrived == 10, "its next is");
+    /* Sleep */
+    hw.sent_out = hw.sent_in;
+    btl_openib_rings_sleep(&module);
+    TAP_OK(sent_type(BTL_OPENIB_RING_OFF, &f), "before sleep the peer is asked to stop");
+    peer_writes(&ring, 1, 2, 11, 1);
+    mca_btl_timer_fn_t fn = timer_fn;
+    fn(timer_context);
+    TAP_OK(arrived == 11, "until it has, a timer looks");
+    peer_sends(BTL_OPENIB_RING_LEFT, 2, 4, 0);
+    progress();
+    TAP_OK(ep->ring_in == NULL && module.ring_count == 0, "then the ring is gone");
+    for (int i = 0; i < 5; i++) {
+        peer_sends(BTL_OPENIB_DATA, 2, 4, 8);
+        progress();
+    }
+    TAP_OK(ep->ring_in == NULL, "and stays so for a while");
+    peer_sends(BTL_OPENIB_DATA, 2, 4, 8);
+    progress();
+    TAP_OK(ep->ring_in && sent_type(BTL_OPENIB_RING, &f), "after twice as many fragments there is one again");
+    clock_ns += 1000000;
+    btl_openib_module_look(&module);
+    btl_openib_module_look(&module);
+    TAP_OK(ep->ring_in->state == BTL_OPENIB_RING_LEAVING, "one that is idle ends, too");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
+static void test_ring_bad(void)
+{
+    ring_t ring;
+    start();
+    mca_btl_endpoint_t *ep = busy_peer(&ring);
+    peer_writes(&ring, 0, 1, 4, 1);
+    uint8_t *tail = (uint8_t *) (uintptr_t) ring.addr + BTL_OPENIB_SLOT - BTL_OPENIB_SLOT_TAIL;
+    tail[4] = 255;
+    progress();
+    TAP_OK(arrived == 3 && downs == 0, "a length that a slot does not have is not read");
+    tail[4] = 5;
+    tail[-10] = BTL_OPENIB_RING_OFF;
+    progress();
+    TAP_OK(arrived == 3 && ep->ring_in->got == 1, "nor is a frame of another type");
+    peer_greets(501, 0, BTL_OPENIB_HELLO_ANSWER);
+    TAP_OK(ep->ring_in == NULL && module.ring_count == 0, "a new connection begins without a ring");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+    start();
+    mca_btl_openib.params.eager_rdma_peers = 0;
+    mca_btl_openib.params.eager_rdma_after = 1;
+    ep = connected();
+    peer_sends(BTL_OPENIB_DATA, 1, 4, 8);
+    progress();
+    TAP_OK(ep->ring_in == NULL, "no more peers have one than may");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
+/* The peer opens a ring of that many slots for us. */
+static void peer_opens(uint64_t addr, uint32_t slots)
+{
+    unsigned at = hw.receive_out % POSTED_MAX;
+    uint8_t *to = (uint8_t *) (uintptr_t) hw.receive_sge[at].addr + BTL_OPENIB_PREFIX;
+    opal_le_put64(to, addr);
+    opal_le_put32(to + 8, 77);
+    opal_le_put32(to + 12, slots);
+    peer_sends(BTL_OPENIB_RING, 1, WINDOW, BTL_OPENIB_RING_FRAME - BTL_OPENIB_PREFIX);
+    progress();
+}
+
+static void test_ring_out(void)
+{
+    sent_t f, left;
+    unsigned written = 0, sent = 0;
+    start();
+    mca_btl_endpoint_t *ep = connected();
+    hw.sent_out = hw.sent_in;
+    peer_opens(0x10000, 1000);
+    send_one(ep);
+    TAP_OK(next_frame(&f) && f.opcode == IBV_WR_SEND, "a ring that makes no sense is not used");
+    peer_opens(0x10000, 2);
+    for (int i = 0; i < 4; i++) {
+        send_one(ep);
+    }
+    while (next_frame(&f)) {
+        if (f.opcode == IBV_WR_RDMA_WRITE) {
+            const uint8_t *tail = f.data + f.len - BTL_OPENIB_SLOT_TAIL;
+            TAP_OK(f.remote + f.len == 0x10000 + (written + 1) * BTL_OPENIB_SLOT && f.len == 8 + 8 + 8 &&
+                       opal_le_get32(tail) == 3 + written && opal_le_get16(tail + 4) == 6 && opal_le_get16(tail + 6) == 1 &&
+                       memcmp(f.data + BTL_OPENIB_PREFIX, "header", 6) == 0,
+                   "a fragment is written to the end of slot %u", written);
+            written++;
+        } else {
+            sent++;
+        }
+    }
+    TAP_OK(written == 2 && sent == 2, "two go into the two slots, others are sent");
+    peer_sends(BTL_OPENIB_COUNT, 3, WINDOW, 0);
+    progress();
+    send_one(ep);
+    TAP_OK(next_frame(&f) && f.opcode == IBV_WR_RDMA_WRITE && f.remote + f.len == 0x10000 + BTL_OPENIB_SLOT &&
+               opal_le_get16(f.data + f.len - 2) == 2, "a slot whose fragment is confirmed is used again");
+    peer_sends(BTL_OPENIB_RING_OFF, 3, WINDOW, 0);
+    progress();
+    TAP_OK(sent_type(BTL_OPENIB_RING_LEFT, &left), "who is asked to stop answers");
+    send_one(ep);
+    TAP_OK(next_frame(&f) && f.opcode == IBV_WR_SEND, "and sends from then on");
+    btl_openib_port_changed(module.port, false, "the port is down");
+    progress();
+    TAP_OK(returned == 5, "what was written and not confirmed comes back as well: %u", returned);
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
 static void test_refused(void)
 {
     start();
@@ -647,6 +948,11 @@ int main(void)
     test_strangers();
     test_port();
     test_probe();
+    test_remotes();
+    test_own_queue();
+    test_ring_in();
+    test_ring_bad();
+    test_ring_out();
     test_refused();
     return tap_end();
 }

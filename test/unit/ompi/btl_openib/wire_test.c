@@ -95,7 +95,7 @@ static void test_prefix(void)
            "a count has nothing behind it");
     for (unsigned type = 0; type < 256; type++) {
         bytes[6] = (uint8_t) type;
-        any |= (type < BTL_OPENIB_DATA || type > BTL_OPENIB_BYE) && btl_openib_prefix_read(bytes, sizeof(bytes), &back);
+        any |= (type < BTL_OPENIB_DATA || type > BTL_OPENIB_RING_LEFT) && btl_openib_prefix_read(bytes, sizeof(bytes), &back);
     }
     TAP_OK(!any, "no other types");
     p.room = BTL_OPENIB_ROOM_MAX + 1;
