@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "mpi/mix.h"
+#include "support/hash.h"
 #include "support/mpi_test.h"
 
 enum { PROCS = 16, GUARD = 0x5a5a5a5a };
@@ -97,19 +98,10 @@ static size_t cell(const buf_t *b, int element, int p)
     return (size_t) ((element + 1) * b->kind->stride + b->kind->at[p]);
 }
 
-static uint32_t mix(uint32_t x)
-{
-    x ^= x >> 16;
-    x *= 0x7feb352dU;
-    x ^= x >> 15;
-    x *= 0x846ca68bU;
-    return x ^ x >> 16;
-}
-
 /* Int i of what `from` has for `to`; small enough that sums do not overflow. */
 static int value(int from, int to, int i)
 {
-    return (int) (mix((uint32_t) (from * PROCS + to + 1) * 1000003U + (uint32_t) i) & 0xfffff);
+    return (int) (test_hash((uint32_t) (from * PROCS + to + 1) * 1000003U + (uint32_t) i) & 0xfffff);
 }
 
 enum { ALL = PROCS - 1 }; /* `to` of what is for everybody */

@@ -10,20 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "support/hash.h"
 #include "support/mpi_test.h"
 
 enum { PROCS = 16, GUARD = 0x5a5a5a5a };
 
 static int rank, size;
-
-static uint32_t mix(uint32_t x)
-{
-    x ^= x >> 16;
-    x *= 0x7feb352dU;
-    x ^= x >> 15;
-    x *= 0x846ca68bU;
-    return x ^ x >> 16;
-}
 
 /* ---- One operation with its buffers ---- */
 
@@ -51,7 +43,7 @@ static void compose(void *left, void *right, int *n, MPI_Datatype *type)
 
 static uint32_t value(const job_t *j, int from, int to, int i)
 {
-    return mix(j->salt * 2654435761U + (uint32_t) (from * PROCS + to) * 40503U + (uint32_t) i) | 1;
+    return test_hash(j->salt * 2654435761U + (uint32_t) (from * PROCS + to) * 40503U + (uint32_t) i) | 1;
 }
 
 static void fill(const job_t *j, uint32_t *at, int from, int to, int first)
@@ -205,7 +197,7 @@ static uint32_t own_dice, common_dice; /* ours alone; the same in all processes 
 
 static int roll(uint32_t *dice, int sides)
 {
-    *dice = mix(*dice + 0x9e3779b9U);
+    *dice = test_hash(*dice + 0x9e3779b9U);
     return (int) (*dice % (uint32_t) sides);
 }
 

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "support/hash.h"
 #include "support/mpi_test.h"
 
 static int rank, size;
@@ -18,20 +19,11 @@ static void start(void)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
 }
 
-static uint32_t mix(uint32_t x)
-{
-    x ^= x >> 16;
-    x *= 0x7feb352dU;
-    x ^= x >> 15;
-    x *= 0x846ca68bU;
-    return x ^ x >> 16;
-}
-
 static void fill(unsigned char *buf, size_t n, int src, int tag, int number)
 {
-    uint32_t seed = mix((uint32_t) (src * 7919 + tag * 104729 + number * 31));
+    uint32_t seed = test_hash((uint32_t) (src * 7919 + tag * 104729 + number * 31));
     for (size_t i = 0; i < n; i++) {
-        buf[i] = (unsigned char) (mix(seed + (uint32_t) (i >> 2)) >> (8 * (i & 3)));
+        buf[i] = (unsigned char) (test_hash(seed + (uint32_t) (i >> 2)) >> (8 * (i & 3)));
     }
 }
 
@@ -84,7 +76,7 @@ static void storm(void)
     for (int number = 0; number < MESSAGES; number++) {
         int n = 0;
         for (int p = 0; p < size; p++) { /* tags alternate, so that queues of several keys build up */
-            size_t len = mix((uint32_t) (rank * 1000 + p * 100 + number)) % (number % 8 ? 2000 : MAX);
+            size_t len = test_hash((uint32_t) (rank * 1000 + p * 100 + number)) % (number % 8 ? 2000 : MAX);
             fill(bufs[p], len, rank, number % 3, number);
             MPI_Isend(bufs[p], (int) len, MPI_BYTE, p, number % 3, MPI_COMM_WORLD, &requests[n++]);
         }
@@ -94,7 +86,7 @@ static void storm(void)
             int count, from = (rank + p) % size;
             MPI_Recv(in, MAX, MPI_BYTE, from, number % 3, MPI_COMM_WORLD, &status);
             MPI_Get_count(&status, MPI_BYTE, &count);
-            size_t len = mix((uint32_t) (from * 1000 + rank * 100 + number)) % (number % 8 ? 2000 : MAX);
+            size_t len = test_hash((uint32_t) (from * 1000 + rank * 100 + number)) % (number % 8 ? 2000 : MAX);
             MPI_CHECK((size_t) count == len && holds(in, len, from, number % 3, number));
         }
         MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
