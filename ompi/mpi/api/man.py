@@ -34,10 +34,12 @@ FAMILIES = (
 )
 
 RETURNS = {
-    True: "The value.",
-    False: "MPI_SUCCESS, or an error code, of which MPI_Error_class tells the class. Before it returns an error, the "
-           "routine calls the error handler of the object concerned: of the communicator, session, window or file among "
-           "its arguments, else of MPI_COMM_SELF. By default that ends the job.",
+    "value": "The value.",
+    "tools": "MPI_SUCCESS, or an error code (MPI_T_ERR_...), of which MPI_Error_class tells the class. No error handler is "
+             "called.",
+    "code": "MPI_SUCCESS, or an error code, of which MPI_Error_class tells the class. Before it returns an error, the "
+            "routine calls the error handler of the object concerned: of the communicator, session, window or file among "
+            "its arguments, else of MPI_COMM_SELF. By default that ends the job.",
 }
 
 
@@ -104,7 +106,7 @@ def roff(text):
     text = re.sub(r"\\(mpiarg|mpicode|code|mpiconst|mpifunc|mbox)\{([^}]*)\}", r"\2", text)
     text = re.sub(r"\\(MPI|RMA|mpi)\b/?", lambda m: m.group(1).upper(), text).replace("\\_", "_")
     text = re.sub(r"[$~]", " ", text).replace("``", '"').replace("''", '"')
-    text = re.sub(r"\\[A-Za-z]+", "", text)
+    text = re.sub(r"\\[A-Za-z]+|[{}]", "", text)
     text = re.sub(r"\s+", " ", text).strip().replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"^([.'])", r"\\&\1", text)
 
@@ -186,6 +188,12 @@ def see_also(routine, known, names):
     return [n if "(" in n else n + "(3)" for n in found] or ["mpirun(1)"]
 
 
+def returned(routine):
+    if routine.returns != "int":
+        return "value"
+    return "tools" if routine.name.startswith("MPI_T_") else "code"
+
+
 def page(routine, known, names):
     short, more = describe(routine.name, known)
     title = routine.name + (f", {routine.name}_c" if routine.large else "")
@@ -201,7 +209,7 @@ def page(routine, known, names):
                                   "beyond 2^31.")]
         if unsupported(routine.name):
             lines += [".PP", "Not supported yet: returns MPI_ERR_UNSUPPORTED_OPERATION."]
-    lines += [".SH RETURN VALUE", roff(RETURNS[routine.returns != "int"])] + errors(routine)
+    lines += [".SH RETURN VALUE", roff(RETURNS[returned(routine)])] + errors(routine)
     return "\n".join(lines + [".SH SEE ALSO", ", ".join(roff(n) for n in see_also(routine, known, names))]) + "\n"
 
 
