@@ -35,5 +35,6 @@ EXTRA_DIST += \
     bench/src/startup.c \
     bench/src/stream.c \
     bench/src/support.h \
+    bench/src/threads.c \
     bench/src/throughput.c \
     bench/src/wakeup.c

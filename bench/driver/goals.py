@@ -47,6 +47,11 @@ FINAL = (
       for n in (2, 8) for kind in ("bcast", "allreduce", "barrier")),
     *(Goal(f"{kind}, {n} ranks", "crowd:crowd", f"{kind} {n}", 0.85)
       for n in (8, 16, 32, 64) for kind in ("ring", "pairs", "barrier", "allreduce")),
+    *(Goal(f"one thread under MPI_THREAD_MULTIPLE, {kind}", "threads:shm", f"{kind} multiple", 1.1, f"{kind} single")
+      for kind in ("latency", "stream")),
+    *(Goal(f"threads of one rank, {what}", "threads-self:shm", row, 1.0)
+      for what, row in (("a communicator each", "own 2"), ("one communicator", "shared 2"),
+                        ("one to the other", "handover 2"))),
     Goal("waking up in MPI_Recv", "wakeup:crowd", "recv", 1.3, "raw"),
     Goal("waking up in a barrier", "wakeup:crowd", "barrier", 1.3, "raw"),
 )

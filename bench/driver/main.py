@@ -1,6 +1,7 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 """The benchmark driver: installs the peers, builds the programs, runs the rounds, reports."""
 import argparse
+import itertools
 import json
 import os
 import random
@@ -14,7 +15,7 @@ from . import goals, jobs, machine, peers, report, suites
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCE = os.path.join(HERE, "src")
 MPI_PROGRAMS = ("latency", "throughput", "matching", "collectives", "overlap", "startup", "memory",
-                "idle", "stream", "crowd", "wakeup", "datatype_pack")
+                "idle", "stream", "crowd", "wakeup", "threads", "datatype_pack")
 TOP = os.path.dirname(HERE)
 CHECKSUM_FILES = ("checksum", "crc32c_arm", "crc32c_table", "crc32c_x86")
 # What compiles beside a program of its name.
@@ -136,9 +137,9 @@ def suite_arguments(o, suite):
 
 
 def library_series(o, library, setting, folder, cores):
-    def make(suite, ranks):
-        program = [os.path.join(folder, suite.program), *suite_arguments(o, suite)]
-        return (library.command(ranks, cores, setting, program),
+    def make(suite, ranks, variant):
+        program = [os.path.join(folder, suite.program), *suite_arguments(o, suite), *variant]
+        return (library.command(ranks, cores if suite.bound else 0, setting, program),
                 {**library.environment(), **setting.environment})
     return Series(" ".join(x for x in (library.name, setting.name) if x), make)
 
@@ -146,7 +147,7 @@ def library_series(o, library, setting, folder, cores):
 def raw_series(o, raw):
     name, program, mode, _, _ = raw
 
-    def make(suite, ranks):
+    def make(suite, ranks, _variant):
         crowd = ["--ranks", str(ranks)] if len(suite.ranks) > 1 else []
         return ([os.path.join(o.build, "raw", program), mode, "--sizes", o.sizes, "--ms",
                  str(o.ms / 2), *crowd], {})
@@ -189,13 +190,14 @@ class Rounds:
             self.discarded[reason] = self.discarded.get(reason, 0) + 1
         return outcome, False
 
-    def one(self, suite, table, series, ranks):
-        command, environment = series.run(suite, ranks)
+    def one(self, suite, table, series, ranks, variant):
+        command, environment = series.run(suite, ranks, variant)
         if suite.link in ("tcp", "udp"):
             command = self.namespace.wrap(command)
         outcome, passed = self.gated_run(command, environment, 300)
         raw = next((r for r in suite.raw if "raw " + r[0] == series.name), None)
-        error = outcome.error or ("" if raw else jobs.binding_error(outcome, ranks, self.cores))
+        cores = self.cores if suite.bound else 0
+        error = outcome.error or ("" if raw else jobs.binding_error(outcome, ranks, cores))
         if not raw and not error and suite.word and not outcome.rows("done"):
             error = "the program did not reach its end"
         if error:
@@ -220,8 +222,8 @@ class Rounds:
             print(f"{suite.label}: round {number + 1} of {self.o.rounds}", file=sys.stderr)
             random.shuffle(order)
             for series in order:
-                for ranks in suite.ranks:
-                    self.one(suite, table, series, ranks)
+                for ranks, variant in itertools.product(suite.ranks, suite.variants):
+                    self.one(suite, table, series, ranks, variant)
         return table
 
     def summary(self):

@@ -19,6 +19,8 @@ class Suite:
     title: str
     ranks: tuple = (2,)
     arguments: tuple = ()
+    variants: tuple = ((),)  # more arguments: the program runs with each in every round
+    bound: bool = True  # a rank that fits on the cores has one of its own
     sized: bool = True  # takes --sizes
     timed: bool = True  # takes --ms
     scale: float = 1.0
@@ -80,6 +82,12 @@ SUITES = (
           "From the call that ends a rank's long wait to its return", sized=False,
           raw=(("futex", "raw_crowd", "wake-futex", "wakeup", "us"),
                ("epoll", "raw_crowd", "wake-epoll", "wakeup", "us"))),
+    Suite("threads", "shm", "threads", "threads", ("kind", "level"), "us", "us", True,
+          "One thread in each of two ranks, by the level of threads asked for: 8 B",
+          variants=(("--level", "single"), ("--level", "multiple")), sized=False),
+    Suite("threads-self", "shm", "threads", "threads", ("kind", "threads"), "us", "us", True,
+          "Threads of one rank that sends to itself under MPI_THREAD_MULTIPLE: time per message of 8 B, all "
+          "together; handover: from one thread to the other", ranks=(1,), bound=False, sized=False),
     Suite("overlap", "shm", "overlap", "overlap", ("kind", "tests"), "seen_us", "us", True,
           "Time that can be seen of a non-blocking collective of 1 MiB beside computation of the same "
           "length, in one piece or with 8 MPI_Test in it", sized=False),

@@ -31,17 +31,16 @@ static inline void bench_where(int where[2])
     }
 }
 
-/* Starts MPI and prints "where rank=R cpu=C of=N" for each rank: the driver checks the binding. */
-static inline bench_world_t bench_start(int *argc, char ***argv, int at_least)
+/* Once MPI is started: prints "where rank=R cpu=C of=N" for each rank: the driver checks the binding. */
+static inline bench_world_t bench_world(const char *program, int at_least)
 {
     bench_world_t world;
     int where[2], all[2];
 
-    MPI_Init(argc, argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &world.size);
     if (world.size < at_least) {
-        fprintf(stderr, "%s: needs at least %d ranks\n", (*argv)[0], at_least);
+        fprintf(stderr, "%s: needs at least %d ranks\n", program, at_least);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     bench_where(where);
@@ -55,6 +54,12 @@ static inline bench_world_t bench_start(int *argc, char ***argv, int at_least)
         printf("where rank=%d cpu=%d of=%d\n", peer, all[0], all[1]);
     }
     return world;
+}
+
+static inline bench_world_t bench_start(int *argc, char ***argv, int at_least)
+{
+    MPI_Init(argc, argv);
+    return bench_world((*argv)[0], at_least);
 }
 
 /* Ends MPI; "done" tells the driver that nothing was lost on the way. */
