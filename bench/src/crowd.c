@@ -82,8 +82,8 @@ static void measure(const bench_world_t *world, kind_t kind, double ms)
     double us[BENCH_BATCHES];
     long iterations;
 
-    batch(world, kind, 3);
-    iterations = bench_iterations(batch(world, kind, 10), ms);
+    batch(world, kind, PAIRINGS); /* all have met */
+    iterations = bench_iterations(batch(world, kind, PAIRINGS), ms);
     MPI_Bcast(&iterations, 1, MPI_LONG, 0, MPI_COMM_WORLD);
     for (int b = 0; b < BENCH_BATCHES; b++) {
         us[b] = 1e6 * batch(world, kind, iterations);
