@@ -101,15 +101,16 @@ static int precv_start(ompi_request_t *request)
     precv_t *recv = (precv_t *) request;
     pthread_mutex_lock(&lock);
     bool waiting = recv->listener != NULL;
-    if (waiting || recv->failure == MPI_SUCCESS) {
+    int failure = recv->failure; /* of one that waits, the thread that ends its waiting sets it */
+    if (waiting || failure == MPI_SUCCESS) {
         request->active = true;
         atomic_store(&recv->begun, false);
         atomic_store(&request->complete, 0);
     }
     recv->started = waiting;
     pthread_mutex_unlock(&lock);
-    if (waiting || recv->failure != MPI_SUCCESS) {
-        return recv->failure;
+    if (waiting || failure != MPI_SUCCESS) {
+        return failure;
     }
     start_messages(recv);
     return MPI_SUCCESS;

@@ -49,14 +49,28 @@ static mca_btl_endpoint_t *endpoint_of(chaos_module_t *m, mca_btl_name_t name, v
     return ep;
 }
 
-/* What may change with the first peers. */
+/* The throttle may be set at any time; other threads read the bandwidth meanwhile. */
+static void follow_throttle(chaos_module_t *m)
+{
+    uint64_t throttle = mca_btl_chaos_throttle(m), bandwidth = m->below->limits.bandwidth;
+    bandwidth = throttle > 0 && throttle < bandwidth ? throttle : bandwidth;
+    if (__atomic_load_n(&m->super.limits.bandwidth, __ATOMIC_RELAXED) != bandwidth) {
+        __atomic_store_n(&m->super.limits.bandwidth, bandwidth, __ATOMIC_RELAXED);
+    }
+}
+
+/* What may change with the first peers, before others read it. */
 static void follow_limits(chaos_module_t *m)
 {
     const mca_btl_limits_t *below = &m->below->limits;
-    uint64_t throttle = mca_btl_chaos_throttle(m);
-    m->super.limits.get_min = below->get_min;
-    m->super.limits.get_try = below->get_try;
-    m->super.limits.bandwidth = throttle > 0 && throttle < below->bandwidth ? throttle : below->bandwidth;
+    mca_btl_limits_t *limits = &m->super.limits;
+    pthread_mutex_lock(&m->lock);
+    if (limits->get_min != below->get_min || limits->get_try != below->get_try) {
+        limits->get_min = below->get_min;
+        limits->get_try = below->get_try;
+    }
+    pthread_mutex_unlock(&m->lock);
+    follow_throttle(m);
 }
 
 static int add_peer(mca_btl_module_t *module, const mca_btl_peer_t *peer, void *cookie,
@@ -302,7 +316,7 @@ static int poll_module(void *context)
     int done = 0;
     bool work = false;
     uint64_t now = mca_btl_chaos_services->now_ns();
-    follow_limits(m);
+    follow_throttle(m);
     mca_btl_chaos_live(m, now);
     for (mca_btl_endpoint_t *ep = atomic_load(&m->all); ep; ep = ep->next) {
         if (atomic_load_explicit(&ep->work, memory_order_relaxed)) {
@@ -381,7 +395,7 @@ int mca_btl_chaos_module_init(chaos_module_t *m, mca_btl_module_t *below, const 
     }
     atomic_store(&m->throttle, -1);
     m->super.limits.caps = capabilities(m);
-    follow_limits(m);
+    follow_throttle(m);
     m->random = mca_btl_chaos_seed(UINT64_MAX, m->super.name);
     mca_btl_chaos_live_start(m, mca_btl_chaos_services->now_ns());
     if (pthread_mutex_init(&m->lock, NULL) != 0) {
