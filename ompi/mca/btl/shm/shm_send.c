@@ -226,6 +226,9 @@ static void shm_commit_chunk(mca_btl_endpoint_t *ep, uint32_t chunk, size_t len)
         mca_btl_shm_chunk_unget(ep->module, chunk);
         return;
     }
+    /* The receiver's word that it is free again orders the next writer behind this one; so does this store, within a process:
+     * ThreadSanitizer sees no other. */
+    atomic_store_explicit(&shm_chunk_state(&ep->module->segment, &ep->module->layout, chunk)->busy, 1, memory_order_release);
     shm_ring_clear_next(ep, 1);
     memcpy(ep->line + SHM_WORD, &what, sizeof(what));
     shm_ring_publish(ep, 1, shm_word(ep->number, sizeof(what), SHM_KIND_CHUNK));
