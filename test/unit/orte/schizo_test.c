@@ -289,6 +289,7 @@ static const struct {
     {"--mca a 1 --gmca b 2 a", " mca=a=1;b=2 | a"},
     {"--prtemca a 1 --omca b 2 a", " mca=a=1;b=2 | a"},
     {"--report-links a", " mca=pml_base_report_links=text | a"},
+    {"-memory-alloc-kinds mpi,cuda a", " | a"},
     {"-initial-errhandler mpi_errors_return a", " mca=mpi_initial_errhandler=mpi_errors_return | a"},
     {"--report-links=json:/f a", " mca=pml_base_report_links=json:/f | a"},
     {"--pmixmca ptl_base_verbose 1 a", " | a"},

@@ -783,6 +783,8 @@ const orte_cli_option_t orte_cli_options[] = {
     {"initial-errhandler", "NAME", ORTE_CLI_ENV,
      "error handler that MPI programs start with: mpi_errors_are_fatal (the default), mpi_errors_abort, mpi_errors_return",
      initial_errhandler, 0},
+    {"memory-alloc-kinds", "LIST", ORTE_CLI_ENV,
+     "kinds of memory that the program would like to use; there are system and mpi, whatever is asked", accept_only, 0},
 
     {"timeout", "SECONDS", ORTE_CLI_LIFE,
      "end the job after this time, with exit code 124 (also MPIEXEC_TIMEOUT)", set_timeout, 0},
