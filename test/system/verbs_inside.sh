@@ -23,14 +23,20 @@ kit() { # COMPONENT TEST PARAMETERS...: its conformance, over one device
         --param "btl_${component}_peer_timeout=10000" "$@" --test "$name" \
         "$top_builddir/ompi/mca/btl/$component/.libs/mca_btl_$component.so"
 }
+kit_uct() { # TRANSPORT TEST
+    "$top_builddir/ompi/hawser-btl-conform" --param "btl_uct_transports=$1/rxe0:1" --test "$2" \
+        "$top_builddir/ompi/mca/btl/uct/.libs/mca_btl_uct.so"
+}
 probe() { # ARGUMENTS OF MPIRUN...: over one host; what it says in $tap_dir/said
     "$top_builddir/orte/mpirun" -n 2 --mca pml dr --report-links "$@" "$top_builddir/test/system/launch_probe" ring \
         >"$tap_dir/said" 2>&1 </dev/null
 }
-ring() { # PML LINKS ARGUMENTS OF MPIRUN...: messages up to 1 MiB between two hosts
+# PML LINKS ARGUMENTS OF MPIRUN...: messages up to 1 MiB between two hosts. Each host takes the processors for its own: bound, both
+# processes would have the same one.
+ring() {
     pml=$1 links=$2
     shift 2
-    on 0 "$top_builddir/orte/mpirun" -n 2 --host h0,h1 --map-by node --mca plm_rsh_agent agent --mca pml "$pml" \
+    on 0 "$top_builddir/orte/mpirun" -n 2 --host h0,h1 --map-by node --bind-to none --mca plm_rsh_agent agent --mca pml "$pml" \
         --mca btl "$links" "$@" "$top_builddir/test/system/launch_probe" ring >"$tap_dir/said" 2>&1 </dev/null
     says '^2 ranks: all well'
 }
@@ -53,7 +59,7 @@ becomes() { # STATE: of the port of rxe1
 # PML: messages over openib and tcp (links_mix counts on its short ones being sent at once), while the port of one side goes down and comes back.
 comes_back() {
     rm -f "$tap_dir/end"
-    on 0 "$top_builddir/orte/mpirun" -n 2 --host h0,h1 --map-by node --mca plm_rsh_agent agent --mca pml "$1" \
+    on 0 "$top_builddir/orte/mpirun" -n 2 --host h0,h1 --map-by node --bind-to none --mca plm_rsh_agent agent --mca pml "$1" \
         --mca btl openib,tcp,self --mca btl_openib_max_frag 64k --mca pml_base_stripe all \
         "$top_builddir/test/system/links_mix" --interval 200 --seconds 200 --until "$tap_dir/end" \
         >"$tap_dir/said" 2>&1 </dev/null &
@@ -82,6 +88,10 @@ if [ -f "$top_builddir/ompi/mca/btl/openib/.libs/mca_btl_openib.so" ]; then
     tap_ok "teg over openib on two hosts" ring teg openib,self
     tap_ok "it crossed the switch" test $(($(frames) - before)) -gt 100
     tap_ok "dr over openib on two hosts" ring dr openib,self
+    loss 2
+    tap_ok "teg over openib, 2 % of the frames lost" ring teg openib,self
+    tap_ok "and dr over openib" ring dr openib,self
+    loss 0
     for pml in teg dr; do
         tap_ok "$pml over openib and tcp: a port goes down and comes back, nothing is lost" comes_back $pml
     done
@@ -103,7 +113,20 @@ if [ -f "$top_builddir/ompi/mca/btl/ud/.libs/mca_btl_ud.so" ]; then
     becomes DOWN
     probe --mca btl ud,self
     tap_ok "and that it is down" says 'ud:rxe1: its port is down'
+    OMPI_MCA_btl=ud,self "$top_builddir/ompi/ompi_info" --links >"$tap_dir/said" 2>&1
+    tap_ok "and so does ompi_info" says '^ *Not used: ud:rxe1: its port is down$'
+    tap_ok "and it says which is used" says '^ *Link: ud:rxe0 ('
     port 1 up
+fi
+if [ -f "$top_builddir/ompi/mca/btl/uct/.libs/mca_btl_uct.so" ]; then
+    export UCX_UD_VERBS_ETH_DGID_CHECK=n UCX_RC_VERBS_RETRY_COUNT=6 # docs/links.md
+    for transport in rc_verbs ud_verbs; do
+        tap_ok "btl/uct over $transport: a link that is given up" kit_uct $transport fail
+        before=$(frames)
+        tap_ok "teg over $transport of UCX on two hosts" ring teg uct,self --mca btl_uct_transports $transport
+        tap_ok "it crossed the switch" test $(($(frames) - before)) -gt 100
+    done
+    tap_ok "dr over rc_verbs of UCX and ud" ring dr uct,ud,self --mca btl_uct_transports rc_verbs --mca pml_base_stripe all
 fi
 
 echo "a word on stderr" >&2
