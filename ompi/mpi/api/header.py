@@ -104,6 +104,37 @@ HAWSER_MPI_INLINE int MPI_Status_f082f(const MPI_F08_status *f08_status, MPI_Fin
 }
 """
 
+# Taken out of the standard by MPI-3.0 (section 16.1), and still called by old programs: what to call instead. Declared, so that
+# the compiler can say it; in no library.
+REMOVED = (
+    ("Address", "void *location, MPI_Aint *address", "MPI_Get_address"),
+    ("Errhandler_create", "MPI_Comm_errhandler_function *function, MPI_Errhandler *errhandler", "MPI_Comm_create_errhandler"),
+    ("Errhandler_get", "MPI_Comm comm, MPI_Errhandler *errhandler", "MPI_Comm_get_errhandler"),
+    ("Errhandler_set", "MPI_Comm comm, MPI_Errhandler errhandler", "MPI_Comm_set_errhandler"),
+    ("Type_extent", "MPI_Datatype datatype, MPI_Aint *extent", "MPI_Type_get_extent"),
+    ("Type_hindexed", "int count, int *lengths, MPI_Aint *displacements, MPI_Datatype oldtype, MPI_Datatype *newtype",
+     "MPI_Type_create_hindexed"),
+    ("Type_hvector", "int count, int length, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype",
+     "MPI_Type_create_hvector"),
+    ("Type_lb", "MPI_Datatype datatype, MPI_Aint *displacement", "MPI_Type_get_extent"),
+    ("Type_struct", "int count, int *lengths, MPI_Aint *displacements, MPI_Datatype *types, MPI_Datatype *newtype",
+     "MPI_Type_create_struct"),
+    ("Type_ub", "MPI_Datatype datatype, MPI_Aint *displacement", "MPI_Type_get_extent"),
+)
+
+REMOVED_TOP = """
+/* Removed by MPI-3.0: no library has them, and a program that calls one is told what to call instead. */
+#if defined(__has_attribute)
+#if __has_attribute(__error__)
+#define HAWSER_MPI_REMOVED(text) __attribute__((__error__(text)))
+"""
+
+REMOVED_BOTTOM = """\
+#undef HAWSER_MPI_REMOVED
+#endif
+#endif
+"""
+
 BOTTOM = """
 #undef HAWSER_MPI_INLINE
 
@@ -177,6 +208,11 @@ def inline_twins(routines):
     return "".join(out)
 
 
+def removed_text():
+    return "".join(f'int MPI_{name}({arguments})\n    HAWSER_MPI_REMOVED("MPI_{name} was removed by MPI-3.0: call {instead}");\n'
+                   for name, arguments, instead in REMOVED)
+
+
 def emit(api):
     constants = api.constants
     is_tool = lambda c: c.section.startswith("Tools")
@@ -209,5 +245,5 @@ def emit(api):
         out.append(FORTRAN_HANDLE.format(n=short, t="MPI_" + name, a=name.lower()))
     out.append(FORTRAN_STATUS)
     out.append("\n/* What is inline, under the names of the profiling interface */\n" + inline_twins(api.routines))
-    out.append(BOTTOM)
+    out += [REMOVED_TOP, removed_text(), REMOVED_BOTTOM, BOTTOM]
     return "".join(out)

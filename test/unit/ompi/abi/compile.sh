@@ -35,4 +35,21 @@ for compiler in ${CXX:-c++} g++ clang++; do
         tap_ok "$compiler -std=$std" "$compiler" -std=$std $warn $include use.cc
     done
 done
+
+# A routine that MPI-3.0 removed: the error names its successor, and only who calls it gets it.
+cat >old.c <<'C'
+#include <mpi.h>
+int old(int *where, MPI_Aint *address)
+{
+    return MPI_Address(where, address);
+}
+C
+told() { ! $1 $include -c old.c 2>said && { grep -q 'call MPI_Get_address' said || { cat said; false; }; }; }
+for compiler in "${CC:-cc}" gcc clang; do
+    if printf '#if !__has_attribute(__error__)\n#error\n#endif\n' | $compiler -x c -fsyntax-only - 2>/dev/null; then
+        tap_ok "$compiler: a removed routine" told "$compiler"
+    else
+        tap_skip "$compiler: a removed routine" "not installed, or without that attribute"
+    fi
+done
 tap_end
