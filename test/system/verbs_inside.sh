@@ -80,7 +80,7 @@ if [ -f "$top_builddir/ompi/mca/btl/openib/.libs/mca_btl_openib.so" ]; then
     for name in contract sizes descriptors keep putget pressure sleep again leak recall fail death; do
         tap_ok "btl/openib keeps the contract: $name" kit openib $name
     done
-    for name in sizes mixed pressure sleep again fail; do
+    for name in mixed pressure sleep fail; do
         tap_ok "with fragments written straight into memory, too: $name" kit openib $name \
             --param btl_openib_eager_rdma=always --param btl_openib_eager_rdma_after=2
     done
