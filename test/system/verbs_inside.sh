@@ -84,6 +84,9 @@ if [ -f "$top_builddir/ompi/mca/btl/openib/.libs/mca_btl_openib.so" ]; then
         tap_ok "with fragments written straight into memory, too: $name" kit openib $name \
             --param btl_openib_eager_rdma=always --param btl_openib_eager_rdma_after=2
     done
+    for name in again fail; do
+        tap_ok "with connections by rdma_cm, too: $name" kit openib $name --param btl_openib_connect=rdmacm
+    done
     before=$(frames)
     tap_ok "teg over openib on two hosts" ring teg openib,self
     tap_ok "it crossed the switch" test $(($(frames) - before)) -gt 100

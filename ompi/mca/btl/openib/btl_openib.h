@@ -129,6 +129,12 @@ typedef struct btl_openib_module {
     struct ibv_mr *greeting_mr;
     uint32_t greeting_sent, greeting_done;
 
+    struct rdma_event_channel *cm_channel; /* NULL: HELLOs are the greeter's */
+    struct rdma_cm_id *cm_listener;
+    void *cm_event;
+    bool cm_answering;          /* a request of rdma_cm's is being dealt with; */
+    mca_btl_endpoint_t *cm_greeted; /* its reply is this endpoint's HELLO */
+
     opal_hash_t peers, qps;     /* endpoints by name, and, with a queue pair, by its number */
     unsigned connections;
     opal_list_t dying;          /* endpoints, deleted */
@@ -180,6 +186,7 @@ struct mca_btl_endpoint {
     /* The connection */
     struct ibv_qp *qp;
     struct ibv_ah *ah;          /* to the peer's greeter */
+    struct rdma_cm_id *cm_id;   /* a request of rdma_cm's under way; NULL: none */
     uint32_t id, peer_id;       /* 0: none */
     uint32_t heard_id;          /* the last one that the peer ever had */
     uint32_t psn;
@@ -214,11 +221,13 @@ typedef enum { BTL_OPENIB_AUTO, BTL_OPENIB_ALWAYS, BTL_OPENIB_NEVER } btl_openib
 
 typedef enum { BTL_OPENIB_QUEUE_SHARED, BTL_OPENIB_QUEUE_PEER } btl_openib_receive_queue_t;
 
+typedef enum { BTL_OPENIB_BY_DATAGRAMS, BTL_OPENIB_BY_RDMACM } btl_openib_way_t;
+
 typedef struct btl_openib_params {
     char *if_include, *if_exclude;
     int64_t gid_index, recv_num, recv_max, send_max, window, latency_ns, exclusivity, inline_max;
     int64_t timeout, retry_count, silence_ms, peer_timeout_ms, retry_first_ms, retry_max_ms;
-    int64_t cache_count, receive_queue, eager_rdma, eager_rdma_peers, eager_rdma_slots, eager_rdma_after;
+    int64_t cache_count, receive_queue, connect, eager_rdma, eager_rdma_peers, eager_rdma_slots, eager_rdma_after;
     uint64_t max_frag, get_min, cache_bytes;
 } btl_openib_params_t;
 
@@ -289,6 +298,8 @@ void btl_openib_fail_soon(mca_btl_endpoint_t *ep, const char *why);
 void btl_openib_greeting_in(btl_openib_module_t *module, const uint8_t *data, size_t len);
 /* The connection stands; under the lock. True: the user is to be told. */
 bool btl_openib_is_up(mca_btl_endpoint_t *ep);
+/* The HELLO that is now due to the peer; under the lock. */
+void btl_openib_hello_make(mca_btl_endpoint_t *ep, uint8_t out[BTL_OPENIB_HELLO]);
 /* Start the timer that sees to connections being made, unless it runs. */
 void btl_openib_timer_start(void);
 

@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Connections: queue pairs, and the HELLOs by which two sides learn of each other's. */
 #include "ompi/mca/btl/openib/btl_openib.h"
+#include "ompi/mca/btl/openib/btl_openib_cm.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -78,6 +79,7 @@ void btl_openib_disconnect(mca_btl_endpoint_t *ep)
         common_verbs_lib.destroy_ah(ep->ah);
     }
     btl_openib_rings_end(ep);
+    btl_openib_cm_forget(ep);
     opal_list_remove(&ep->owing_item);
     ep->qp = NULL;
     ep->ah = NULL;
@@ -105,15 +107,25 @@ static bool make_handle(mca_btl_endpoint_t *ep)
     return ep->ah != NULL;
 }
 
+void btl_openib_hello_make(mca_btl_endpoint_t *ep, uint8_t out[BTL_OPENIB_HELLO])
+{
+    btl_openib_module_t *m = ep->module;
+    btl_openib_hello_t h = {.from = mca_btl_openib.services->job->self, .to = ep->name, .id = ep->id,
+                            .your_id = ep->peer_id, .qpn = ep->qp->qp_num, .psn = ep->psn,
+                            .room = BTL_OPENIB_FIRST_ROOM, .port = (uint8_t) m->index, .rd = (uint8_t) m->rd_max,
+                            .flags = ep->state == BTL_OPENIB_UP ? 0 : BTL_OPENIB_HELLO_ANSWER, .addr = m->port->addr};
+    btl_openib_hello_write(&h, mca_btl_openib.services->job->secret, out);
+}
+
 /* A lost one is repeated, and so is one for which there was no room. */
 static void greet(mca_btl_endpoint_t *ep)
 {
     btl_openib_module_t *m = ep->module;
     struct ibv_send_wr *bad;
-    btl_openib_hello_t h = {.from = mca_btl_openib.services->job->self, .to = ep->name, .id = ep->id,
-                            .your_id = ep->peer_id, .qpn = ep->qp->qp_num, .psn = ep->psn,
-                            .room = BTL_OPENIB_FIRST_ROOM, .port = (uint8_t) m->index, .rd = (uint8_t) m->rd_max,
-                            .flags = ep->state == BTL_OPENIB_UP ? 0 : BTL_OPENIB_HELLO_ANSWER, .addr = m->port->addr};
+    if (m->cm_channel) {
+        btl_openib_cm_greet(ep);
+        return;
+    }
     if (m->greeting_sent - m->greeting_done >= BTL_OPENIB_GREETINGS || !make_handle(ep)) {
         return;
     }
@@ -123,7 +135,7 @@ static void greet(mca_btl_endpoint_t *ep)
     struct ibv_send_wr wr = {.wr_id = BTL_OPENIB_SENT | number, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
                              .send_flags = IBV_SEND_SIGNALED,
                              .wr.ud = {.ah = ep->ah, .remote_qpn = ep->addr.qpn, .remote_qkey = m->qkey}};
-    btl_openib_hello_write(&h, mca_btl_openib.services->job->secret, to);
+    btl_openib_hello_make(ep, to);
     if (ibv_post_send(m->greeter, &wr, &bad) == 0) {
         m->greeting_sent = number;
     }

@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* A module: its queues, pools and limits. */
 #include "ompi/mca/btl/openib/btl_openib.h"
+#include "ompi/mca/btl/openib/btl_openib_cm.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -237,7 +238,15 @@ int btl_openib_module_open(btl_openib_module_t *m, unsigned index)
         BTL_OPENIB_LOG(MCA_LOG_INFO, "%s: the user's memory is registered anew for each transfer: %s", m->super.name, why);
     }
     int rc = queues_open(m);
-    rc = rc == MCA_SUCCESS ? greeter_open(m) : rc;
+    if (rc == MCA_SUCCESS && p->connect == BTL_OPENIB_BY_RDMACM) {
+        why = btl_openib_cm_open(m);
+        if (why) {
+            mca_btl_openib.services->rejected(m->super.name, why);
+            return MCA_ERR_NOT_AVAILABLE;
+        }
+    } else if (rc == MCA_SUCCESS) {
+        rc = greeter_open(m);
+    }
     if (rc != MCA_SUCCESS) {
         mca_btl_openib.services->rejected(m->super.name, errno == ENOMEM || errno == EAGAIN
             ? "no memory can be registered; is the limit of locked memory (ulimit -l) too small?"
@@ -291,6 +300,7 @@ void btl_openib_module_close(btl_openib_module_t *m)
     if (!m->port) {
         return;
     }
+    btl_openib_cm_close(m);
     queues_close(m);
     btl_openib_queues_free(m);
     common_verbs_pool_fini(&m->received);

@@ -15,6 +15,9 @@ static const mca_base_var_enum_t when[] = {
 static const mca_base_var_enum_t queues[] = {
     {"shared", BTL_OPENIB_QUEUE_SHARED}, {"peer", BTL_OPENIB_QUEUE_PEER}, {NULL, 0}};
 
+static const mca_base_var_enum_t ways[] = {
+    {"ud", BTL_OPENIB_BY_DATAGRAMS}, {"rdmacm", BTL_OPENIB_BY_RDMACM}, {NULL, 0}};
+
 static const mca_btl_base_param_t table[] = {
     {{USER, .name = "if_include", .type = MCA_VAR_LIST,
       .help = "Devices or ports to use, e.g. \"mlx5_0,mlx5_1:2\", and blocks that RoCE addresses must be in, e.g. "
@@ -26,6 +29,9 @@ static const mca_btl_base_param_t table[] = {
     {{TUNER, .name = "gid_index", .type = MCA_VAR_INT, .def.i = -1, .min = -1, .max = 255,
       .help = "Index of the address (GID) to use of a port (-1: RoCE v2 over IPv4 if there is one, else over IPv6)"},
      AT(gid_index)},
+    {{TUNER, .name = "connect", .type = MCA_VAR_ENUM, .enums = ways, .def.i = BTL_OPENIB_BY_DATAGRAMS,
+      .help = "How peers introduce themselves: by datagrams of their own (ud), or by librdmacm (rdmacm; RoCE); all processes alike"},
+     AT(connect)},
     {{TUNER, .name = "receive_queue", .type = MCA_VAR_ENUM, .enums = queues, .def.i = BTL_OPENIB_QUEUE_SHARED,
       .help = "One queue of receives for all peers of a port (shared), or one for each (peer), of at least 64 buffers"},
      AT(receive_queue)},

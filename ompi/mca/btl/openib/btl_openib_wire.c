@@ -38,7 +38,7 @@ void btl_openib_hello_write(const btl_openib_hello_t *h, const uint8_t secret[32
     out[63] = 0;
     memcpy(out + 64, h->addr.gid, 16);
     opal_le_put32(out + 80, h->room);
-    opal_le_put32(out + 84, 0);
+    opal_le_put32(out + 84, h->addr.service);
     authenticate(out, secret, mac);
     memcpy(out, mac, CODE);
 }
@@ -57,7 +57,8 @@ bool btl_openib_hello_read(const uint8_t *in, size_t len, const uint8_t secret[3
         .port = in[20], .flags = in[21], .rd = in[23], .from = opal_le_get64(in + 24), .to = opal_le_get64(in + 32),
         .id = opal_le_get32(in + 40), .your_id = opal_le_get32(in + 44), .qpn = opal_le_get32(in + 48),
         .psn = opal_le_get32(in + 52), .room = opal_le_get32(in + 80),
-        .addr = {.mtu = in[22], .qpn = opal_le_get32(in + 56), .lid = opal_le_get16(in + 60), .lmc = in[62]}};
+        .addr = {.mtu = in[22], .qpn = opal_le_get32(in + 56), .lid = opal_le_get16(in + 60), .lmc = in[62],
+                 .service = opal_le_get16(in + 84)}};
     memcpy(h->addr.gid, in + 64, 16);
     return h->id != 0 && h->qpn <= NUMBER_MAX && h->psn <= NUMBER_MAX && h->addr.qpn <= NUMBER_MAX &&
            h->addr.lmc <= LMC_MAX && common_verbs_mtu_bytes(h->addr.mtu) > 0 && h->room > 0 &&

@@ -7,12 +7,13 @@
  *      0          16          20     21      22    23   24         32       40       44
  *    | code 16  | magic u32 | port | flags | MTU | rd | from u64 | to u64 | id u32 | your_id u32 |
  *      48        52        56            60        62    63  64       80         84  88
- *    | QPN u32 | PSN u32 | greeter u32 | LID u16 | LMC | 0 | GID 16 | room u32 | 0 |
+ *    | QPN u32 | PSN u32 | greeter u32 | LID u16 | LMC | 0 | GID 16 | room u32 | service u16, 0 |
  *
  * code     the first half of HMAC-SHA256 of the rest, with the job's secret: nobody else is listened to.
  * id       the sender's number for this connection, never 0, higher than those of its earlier ones; your_id: the receiver's
  *          number that the sender knows of, 0: none.
  * QPN, PSN of the queue pair that the sender has made for this connection; greeter: the one that reads HELLOs.
+ * service  the port number of its rdma_cm listener, 0: none.
  * rd       RDMA reads that the sender serves at once; room: fragments that the receiver may send before it hears more.
  *
  * A frame over the connection is this prefix, and in DATA a fragment behind it:

@@ -31,6 +31,7 @@ typedef struct common_verbs_addr {
     uint8_t prefix;        /* bits of the GID that are the subnet's; 0: not known */
     uint8_t mtu;           /* enum ibv_mtu */
     uint8_t lmc;           /* InfiniBand: the port has 2^lmc addresses from lid on, each another path */
+    uint16_t service;      /* the port number of a listener of rdma_cm, instead of the next; 0: none */
     uint32_t qpn;          /* the queue pair that others write to first; the component's */
 } common_verbs_addr_t;
 

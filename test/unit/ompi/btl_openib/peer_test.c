@@ -3,7 +3,7 @@
  * btl/openib over an adapter that is this program: work requests are noted, completions are made up, and the test plays the
  * peer, a good one and bad ones. Credits, the receive queue, crossing connections, failures.
  */
-#include "ompi/mca/btl/openib/btl_openib.h"
+#include "ompi/mca/btl/openib/btl_openib_cm.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -196,10 +196,16 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
     return 0;
 }
 
+static void (*on_poll)(void); /* what happens just before completions are looked for, once */
+
 static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 {
     int n = 0;
     (void) cq;
+    if (on_poll) {
+        on_poll();
+        on_poll = NULL;
+    }
     while (n < most && hw.wc_out != hw.wc_in) {
         wc[n++] = hw.wc[hw.wc_out++ % POSTED_MAX];
     }
@@ -233,6 +239,8 @@ static void adapter_start(void)
 /* ---- Services and the user ---- */
 
 static uint64_t clock_ns = 1;
+static mca_btl_event_fn_t event_fn;
+static void *event_context;
 static mca_btl_timer_fn_t timer_fn;
 static void *timer_context;
 static unsigned arrived, returned, downs, ups, silents, writables;
@@ -241,6 +249,7 @@ static uint8_t last_data[16];
 static char down_why[BTL_OPENIB_WHY_MAX];
 static bool quiet_user; /* incoming() refuses */
 static btl_openib_receive_queue_t receive_queue;
+static btl_openib_way_t way;
 
 static void logs(const char *framework, const char *component, mca_log_level_t level, const char *format, ...)
 {
@@ -254,7 +263,9 @@ static void poller_active(void *handle, bool active)
 
 static int event_add(int fd, unsigned what, mca_btl_event_fn_t fn, void *context, void **handle)
 {
-    (void) fd, (void) what, (void) fn, (void) context;
+    (void) fd, (void) what;
+    event_fn = fn; /* the last */
+    event_context = context;
     *handle = &hw;
     return MCA_SUCCESS;
 }
@@ -332,13 +343,13 @@ static void start(void)
     adapter_start();
     *c = (btl_openib_component_t){
         .services = &services, .last_id = 100, .modules = &module, .module_count = 1, .modules_open = 2,
-        .params = {.receive_queue = receive_queue, .recv_num = 64, .recv_max = 256, .send_max = 64, .window = WINDOW, .max_frag = FRAG, .inline_max = 64,
+        .params = {.receive_queue = receive_queue, .connect = way, .recv_num = 64, .recv_max = 256, .send_max = 64, .window = WINDOW, .max_frag = FRAG, .inline_max = 64,
                    .eager_rdma = BTL_OPENIB_ALWAYS, .eager_rdma_peers = 1, .eager_rdma_slots = 4, .eager_rdma_after = 10000,
                    .timeout = 14, .retry_count = 7, .silence_ms = 1000, .retry_first_ms = 100, .retry_max_ms = 1000}};
     mca_btl_base_attention_init(&c->attention, &services);
     c->verbs.count = 1;
     c->verbs.port[0] = (common_verbs_port_t){.device = &c->verbs.device[0], .number = 1, .ethernet = true,
-                                             .addr = {.mtu = IBV_MTU_4096}};
+                                             .addr = {.mtu = IBV_MTU_4096, .gid = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1}}};
     hw.pd.context = &hw.context;
     c->verbs.device[0] = (common_verbs_device_t){
         .context = &hw.context, .pd = &hw.pd,
@@ -725,7 +736,7 @@ static void test_own_queue(void)
     complete(stale, qpn, IBV_WC_WR_FLUSH_ERR, 0);
     progress();
     TAP_OK(ups == 1 && ep->own && opal_list_is_empty(&module.spare_queues) && ep->own->pool.posted == 64 &&
-               ep->own->pool.buffers == 64, "and serve the next one; what still comes of the earlier counts for nothing");
+               ep->own->pool.buffers == 64 && hw.receive_in == 128, "and serve the next one; what still comes of the earlier counts for nothing");
     btl_openib_ops.del_peer(&module.super, ep);
     finish();
     test_receiver_credits(WINDOW, 256);
@@ -783,6 +794,14 @@ static mca_btl_endpoint_t *busy_peer(ring_t *ring)
     return ep;
 }
 
+static ring_t late_ring;
+
+static void write_and_send(void)
+{
+    peer_writes(&late_ring, 2, 1, 7, 1);
+    peer_sends(BTL_OPENIB_DATA, 1, 4, 8);
+}
+
 static void test_ring_in(void)
 {
     ring_t ring;
@@ -798,8 +817,8 @@ static void test_ring_in(void)
     peer_sends(BTL_OPENIB_DATA, 1, 4, 8);
     progress();
     TAP_OK(arrived == 6 && last_data[4] == 9, "which was sent: then it is its turn");
-    peer_writes(&ring, 2, 1, 7, 1);
-    peer_sends(BTL_OPENIB_DATA, 1, 4, 8);
+    late_ring = ring;
+    on_poll = write_and_send;
     progress();
     TAP_OK(arrived == 8 && last_len == 8, "what was written before something sent is read before it");
     send_one(ep);
@@ -928,6 +947,275 @@ static void test_ring_out(void)
     finish();
 }
 
+/* ---- rdma_cm ---- */
+
+#ifdef HAWSER_HAVE_RDMACM
+
+enum { CM_MAX = 64, CM_PORT = 4321 };
+
+static struct {
+    struct rdma_event_channel channel;
+    struct rdma_cm_event queue[CM_MAX];
+    unsigned in, out, ids, unacked, connects, accepts, rejects;
+    struct rdma_cm_id *last;      /* that connect() was called of */
+    uint8_t said[BTL_OPENIB_HELLO]; /* in the last request or reply */
+    bool unreachable;
+} cm;
+
+static void cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type type, const uint8_t *hello)
+{
+    struct rdma_cm_event *e = &cm.queue[cm.in++ % CM_MAX];
+    *e = (struct rdma_cm_event){.id = id, .event = type};
+    if (hello) {
+        e->param.ud.private_data = memcpy(malloc(180), hello, BTL_OPENIB_HELLO);
+        e->param.ud.private_data_len = 180;
+    }
+}
+
+static struct rdma_event_channel *cm_create_channel(void)
+{
+    cm.channel.fd = open("/dev/null", O_RDWR);
+    return &cm.channel;
+}
+
+static void cm_destroy_channel(struct rdma_event_channel *channel)
+{
+    close(channel->fd);
+}
+
+static int cm_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context, enum rdma_port_space ps)
+{
+    *id = calloc(1, sizeof(**id));
+    (*id)->channel = channel;
+    (*id)->context = context;
+    (*id)->ps = ps;
+    cm.ids++;
+    return 0;
+}
+
+static int cm_destroy_id(struct rdma_cm_id *id)
+{
+    for (unsigned i = cm.out; i != cm.in; i++) {
+        cm.queue[i % CM_MAX].id = cm.queue[i % CM_MAX].id == id ? NULL : cm.queue[i % CM_MAX].id;
+    }
+    TAP_REQUIRE(cm.unacked == 0, "no id ends before its events are acknowledged");
+    free(id);
+    cm.ids--;
+    return 0;
+}
+
+static int cm_get_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+{
+    (void) channel;
+    while (cm.out != cm.in && !cm.queue[cm.out % CM_MAX].id) {
+        free((void *) (uintptr_t) cm.queue[cm.out++ % CM_MAX].param.ud.private_data);
+    }
+    if (cm.out == cm.in) {
+        return -1;
+    }
+    cm.unacked++;
+    *event = &cm.queue[cm.out++ % CM_MAX];
+    return 0;
+}
+
+static int cm_ack(struct rdma_cm_event *event)
+{
+    free((void *) (uintptr_t) event->param.ud.private_data);
+    cm.unacked--;
+    return 0;
+}
+
+static int cm_bind(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+    (void) id;
+    return addr->sa_family == AF_INET ? 0 : -1;
+}
+
+static int cm_listen(struct rdma_cm_id *id, int backlog)
+{
+    (void) id, (void) backlog;
+    return 0;
+}
+
+static uint16_t cm_port(struct rdma_cm_id *id)
+{
+    (void) id;
+    return htobe16(CM_PORT);
+}
+
+static int cm_resolve_addr(struct rdma_cm_id *id, struct sockaddr *from, struct sockaddr *to, int ms)
+{
+    (void) from, (void) to, (void) ms;
+    cm_event(id, cm.unreachable ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, NULL);
+    return 0;
+}
+
+static int cm_resolve_route(struct rdma_cm_id *id, int ms)
+{
+    (void) ms;
+    cm_event(id, RDMA_CM_EVENT_ROUTE_RESOLVED, NULL);
+    return 0;
+}
+
+static int cm_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+    cm.last = id;
+    cm.connects++;
+    memcpy(cm.said, param->private_data, param->private_data_len);
+    return 0;
+}
+
+static int cm_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+    (void) id;
+    cm.accepts++;
+    memcpy(cm.said, param->private_data, param->private_data_len);
+    return 0;
+}
+
+static int cm_reject(struct rdma_cm_id *id, const void *data, uint8_t len)
+{
+    (void) id, (void) data, (void) len;
+    cm.rejects++;
+    return 0;
+}
+
+static void cm_progress(void)
+{
+    do {
+        event_fn(cm.channel.fd, MCA_BTL_EVENT_READ, event_context);
+        progress();
+    } while (cm.out != cm.in);
+}
+
+static bool cm_said(btl_openib_hello_t *h)
+{
+    return btl_openib_hello_read(cm.said, BTL_OPENIB_HELLO, mca_btl_openib.services->job->secret, h);
+}
+
+/* The peer's HELLO, by a request of its, or (`id`) in the reply to ours. */
+static void cm_peer_says(struct rdma_cm_id *id, uint32_t hers, uint32_t ours, unsigned flags)
+{
+    btl_openib_hello_t h = {.from = PEER, .to = SELF, .id = hers, .your_id = ours, .qpn = PEER_QPN, .psn = PEER_PSN,
+                            .room = BTL_OPENIB_FIRST_ROOM, .flags = (uint8_t) flags, .rd = 1,
+                            .addr = {.mtu = IBV_MTU_4096, .service = 9, .gid = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2}}};
+    uint8_t data[BTL_OPENIB_HELLO];
+    struct rdma_cm_id *from = id;
+    btl_openib_hello_write(&h, mca_btl_openib.services->job->secret, data);
+    if (!from) {
+        cm_create_id(&cm.channel, &from, NULL, RDMA_PS_UDP);
+    }
+    cm_event(from, id ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_CONNECT_REQUEST, data);
+    cm_progress();
+}
+
+static mca_btl_endpoint_t *cm_add(uint16_t service)
+{
+    common_verbs_t theirs = {.count = 1, .port[0].addr = {.mtu = IBV_MTU_4096, .service = service,
+                                                          .gid = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 2}}};
+    uint8_t card[COMMON_VERBS_CARD_MAX];
+    mca_btl_peer_t peer = {.name = PEER, .card = card, .card_len = common_verbs_card_write(&theirs, card)};
+    mca_btl_endpoint_t *ep = NULL;
+    const char *why = NULL;
+    return btl_openib_ops.add_peer(&module.super, &peer, &hw, &ep, &why) == MCA_SUCCESS ? ep : NULL;
+}
+
+static void cm_start(void)
+{
+    memset(&cm, 0, sizeof(cm));
+    btl_openib_cm_lib = (btl_openib_cm_lib_t){
+        .create_event_channel = cm_create_channel, .destroy_event_channel = cm_destroy_channel, .create_id = cm_create_id,
+        .destroy_id = cm_destroy_id, .get_cm_event = cm_get_event, .ack_cm_event = cm_ack, .bind_addr = cm_bind,
+        .listen = cm_listen, .get_src_port = cm_port, .resolve_addr = cm_resolve_addr, .resolve_route = cm_resolve_route,
+        .connect = cm_connect, .accept = cm_accept, .reject = cm_reject};
+    way = BTL_OPENIB_BY_RDMACM;
+    start();
+    way = BTL_OPENIB_BY_DATAGRAMS;
+}
+
+static void test_cm(void)
+{
+    btl_openib_hello_t h;
+    cm_start();
+    TAP_OK(module.cm_channel && module.port->addr.service == CM_PORT && !module.greeter && hw.qps == 0,
+           "with rdma_cm a port has a listener, and no queue pair for datagrams");
+    TAP_OK(cm_add(0) == NULL, "a peer that connects in another way is refused");
+    mca_btl_endpoint_t *ep = cm_add(9);
+    send_one(ep);
+    progress();
+    cm_progress();
+    TAP_OK(cm.connects == 1 && cm_said(&h) && h.your_id == 0 && h.addr.service == CM_PORT, "a request carries a HELLO");
+    uint32_t id = h.id;
+    cm_peer_says(cm.last, 500, id, BTL_OPENIB_HELLO_ANSWER);
+    TAP_OK(ep->state == BTL_OPENIB_UP && data_frames() == 1, "the reply brings one back: the fragment goes");
+    TAP_OK(cm.connects == 2 && cm_said(&h) && h.your_id == 500 && !(h.flags & BTL_OPENIB_HELLO_ANSWER),
+           "and a last one tells the peer");
+    cm_event(cm.last, RDMA_CM_EVENT_UNREACHABLE, NULL);
+    cm_progress();
+    TAP_OK(downs == 0 && cm.ids == 1, "which need not be answered");
+    cm_peer_says(NULL, 501, 0, BTL_OPENIB_HELLO_ANSWER);
+    TAP_OK(downs == 1 && cm.accepts == 1 && cm_said(&h) && h.your_id == 501 && h.id != id,
+           "a request of a new connection is replied to by what the peer then needs");
+    cm_peer_says(NULL, 501, h.id, 0);
+    TAP_OK(ups == 1 && cm.rejects == 1 && ep->state == BTL_OPENIB_UP, "one that wants no HELLO gets none");
+    uint8_t nonsense[BTL_OPENIB_HELLO] = {0};
+    struct rdma_cm_id *stranger_id;
+    cm_create_id(&cm.channel, &stranger_id, NULL, RDMA_PS_UDP);
+    cm_event(stranger_id, RDMA_CM_EVENT_CONNECT_REQUEST, nonsense);
+    cm_progress();
+    TAP_OK(cm.rejects == 2 && module.strangers == 1, "a stranger is turned away");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+    TAP_OK(cm.ids == 0, "no id is left");
+}
+
+static void test_cm_crossing(void)
+{
+    btl_openib_hello_t h;
+    cm_start();
+    mca_btl_endpoint_t *ep = cm_add(9);
+    send_one(ep);
+    progress();
+    cm_progress();
+    cm_peer_says(NULL, 500, 0, BTL_OPENIB_HELLO_ANSWER); /* hers crosses ours */
+    TAP_OK(cm.accepts == 1 && cm_said(&h) && h.your_id == 500, "a crossing request is replied to");
+    cm_peer_says(cm.last, 500, h.id, 0);
+    TAP_OK(ep->state == BTL_OPENIB_UP && data_frames() == 1 && downs == 0, "both become one connection");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+    cm_start();
+    cm.unreachable = true;
+    ep = cm_add(9);
+    send_one(ep);
+    progress();
+    cm_progress();
+    for (int i = 0; i < 30; i++) {
+        pass_ms(50);
+        cm_progress();
+    }
+    TAP_OK(ep->state == BTL_OPENIB_GREETING && silents == 1 && cm.connects == 0, "an address that leads nowhere is tried again");
+    cm.unreachable = false;
+    pass_ms(600);
+    cm_progress();
+    TAP_OK(cm.connects > 0, "until it does");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+    TAP_OK(cm.ids == 0, "no id is left");
+}
+
+#else
+
+static void test_cm(void)
+{
+    TAP_SKIP("no librdmacm");
+}
+
+static void test_cm_crossing(void)
+{
+}
+
+#endif
+
 static void test_refused(void)
 {
     start();
@@ -953,6 +1241,8 @@ int main(void)
     test_ring_in();
     test_ring_bad();
     test_ring_out();
+    test_cm();
+    test_cm_crossing();
     test_refused();
     return tap_end();
 }
