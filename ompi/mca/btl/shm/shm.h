@@ -64,7 +64,8 @@ enum {
     SHM_NEAR_LINES = 1024,
     SHM_TELL_LINES = 256,     /* the reader tells after so many at the latest */
     SHM_SLOW_INTERVAL = 64,   /* polls between looks at what is rare */
-    SHM_QUIET_LOOKS = 16,     /* such looks without a message after which a ring counts as idle */
+    SHM_CROWDED_INTERVAL = 2, /* the same where processes outnumber processors: a turn on the processor stands between polls */
+    SHM_QUIET_POLLS = 1024,   /* without a message, after which a ring counts as idle */
     SHM_FEW_RINGS = 4,        /* so many are always polled */
     SHM_JOBS = 4,             /* copies that a process shares with their senders at once */
     SHM_WATCH_US = 200000,    /* between looks whether those waited for still live */
@@ -222,7 +223,7 @@ typedef struct shm_rx {
     uint32_t number;
     uint32_t published;     /* what slot->consumed says */
     mca_btl_endpoint_t *endpoint;
-    uint32_t quiet;         /* looks since the last message */
+    uint32_t quiet;         /* polls since the last message, as far as looks at what is rare tell */
     uint32_t left;          /* lines from `line` to the ring's end */
 } shm_rx_t;
 
@@ -242,7 +243,8 @@ struct shm_module {
     _Atomic uint32_t shares_waiting;
 
     uint32_t tell_lines;         /* read without telling the writer, at most */
-    uint32_t polls;              /* until the next look at what is rare */
+    uint32_t look_every;         /* so many polls at what is rare */
+    uint32_t polls;              /* until the next such look */
     uint32_t announced_seen;
     bool *slot_seen;             /* per local rank */
 

@@ -195,6 +195,7 @@ static int shm_init(const mca_btl_services_t *services, mca_btl_module_t ***modu
     m->layout = mca_btl_shm_layout(job->local_size);
     m->tell_lines = shm_tell_lines(m->layout.ring_lines);
     m->segment.fd = m->door = -1;
+    m->look_every = services->oversubscribed ? SHM_CROWDED_INTERVAL : SHM_SLOW_INTERVAL;
     m->polls = 1;
     m->super = (mca_btl_module_t){
         .struct_size = sizeof(mca_btl_module_t),

@@ -196,11 +196,11 @@ static void shm_sort_rings(shm_module_t *m, bool all_told)
     }
     for (uint32_t i = m->rx_active; i-- > 0;) {
         shm_rx_t *rx = &m->rx[i];
-        rx->quiet++;
-        if (rx->published != rx->number && (rx->quiet > 1 || all_told)) {
+        rx->quiet += m->look_every;
+        if (rx->published != rx->number && (rx->quiet > SHM_SLOW_INTERVAL || all_told)) {
             shm_tell_consumed(m, rx);
         }
-        if (rx->quiet > SHM_QUIET_LOOKS && m->rx_active > SHM_FEW_RINGS) {
+        if (rx->quiet > SHM_QUIET_POLLS && m->rx_active > SHM_FEW_RINGS) {
             shm_swap_rx(m, i, --m->rx_active);
         }
     }
@@ -266,7 +266,7 @@ static int shm_call_waiting(shm_module_t *m)
 
 static OPAL_COLD int shm_look_around(shm_module_t *m)
 {
-    m->polls = SHM_SLOW_INTERVAL;
+    m->polls = m->look_every;
     mca_btl_shm_find_announced(m);
     if (m->segment.path[0] != '\0'
         && atomic_load_explicit(&m->header->attached, memory_order_relaxed) >= m->layout.local_size - 1) {
