@@ -2,9 +2,9 @@
 /*
  * Rounds of polling, waiting, sleeping, and who owns progress.
  *
- * Without threads the caller is always the owner. With threads, owner_lock is held by the owner; `owned` (under
- * wait_lock) tells the others whether somebody will tell them of completions. The owner tells them after every
- * round in which something was done, and when it leaves.
+ * Without threads the caller is always the owner. With threads, whoever has set `owned` is; the others may trust that it tells
+ * them of completions: after every round in which something was done, and when it leaves. It does so only if somebody
+ * listens. Who is about to listen says so, fences for all, and looks once more; so the owner needs no fence.
  *
  * Sleeping: `sleeping` is set before the pollers are armed; whoever makes work afterwards without a
  * descriptor (opal_progress_wake, opal_progress_defer) sees it and rings the eventfd.
@@ -56,11 +56,11 @@ static _Atomic bool attention; /* deferred work or a completion from outside */
 static _Atomic bool rearrange; /* a poller became active or idle */
 static _Atomic(deferred_t *) deferred_head;
 
-static pthread_mutex_t owner_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t wait_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wait_cond = PTHREAD_COND_INITIALIZER;
 static _Atomic bool owned;
-static _Atomic int waiters;
+static _Atomic int waiters;   /* threads that wait for something; lowered under wait_lock */
+static _Atomic int listeners; /* they and the progress thread, while it is not the owner */
 
 static pthread_t helper;
 static bool helper_runs;
@@ -78,6 +78,22 @@ static void cpu_relax(void)
 static int membarrier(int command)
 {
     return (int) syscall(SYS_membarrier, command, 0, 0);
+}
+
+static OPAL_NOINLINE void fence(void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* Between what was stored here and what is looked at next, and likewise in whoever stores that and looks at what was stored here:
+ * one of the two sees what the other has stored. */
+static void fence_for_all(void)
+{
+    if (have_membarrier) {
+        membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
+    } else {
+        fence();
+    }
 }
 
 static void on_doorbell(int fd, unsigned what, void *context)
@@ -191,44 +207,51 @@ static inline int round_once(void)
 
 /* ---- Ownership ---- */
 
-static void tell_waiters(void)
+/* Wake the threads that sleep until told. What they look for was stored before; see fence_for_all(). */
+static inline void tell(const _Atomic int *whom)
 {
-    if (atomic_load_explicit(&waiters, memory_order_relaxed) > 0) {
+    atomic_signal_fence(memory_order_seq_cst); /* the listener's fence orders what the processor does, not the compiler */
+    if (OPAL_UNLIKELY(!have_membarrier)) {
+        fence();
+    }
+    if (OPAL_UNLIKELY(atomic_load_explicit(whom, memory_order_relaxed) > 0)) {
         pthread_mutex_lock(&wait_lock);
         pthread_cond_broadcast(&wait_cond);
         pthread_mutex_unlock(&wait_lock);
     }
 }
 
-static bool own(void)
+static inline bool own(void)
 {
-    if (!opal_progress_threads) {
-        return true;
-    }
-    if (pthread_mutex_trylock(&owner_lock) != 0) {
-        return false;
-    }
-    atomic_store_explicit(&owned, true, memory_order_relaxed);
-    return true;
+    return !opal_progress_threads || (!atomic_load_explicit(&owned, memory_order_relaxed) &&
+                                      !atomic_exchange_explicit(&owned, true, memory_order_acquire));
 }
 
-static void disown(void)
+static inline void disown(void)
 {
-    if (!opal_progress_threads) {
-        return;
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        atomic_store_explicit(&owned, false, memory_order_release);
+        tell(&listeners);
     }
-    pthread_mutex_lock(&wait_lock);
-    atomic_store_explicit(&owned, false, memory_order_relaxed);
-    pthread_mutex_unlock(&owner_lock);
-    pthread_cond_broadcast(&wait_cond);
-    pthread_mutex_unlock(&wait_lock);
+}
+
+/* To be called before wait_lock is taken and what one waits for is looked at. */
+static void start_listening(void)
+{
+    atomic_fetch_add(&listeners, 1);
+    fence_for_all();
+}
+
+static void stop_listening(void)
+{
+    atomic_fetch_sub(&listeners, 1);
 }
 
 static inline int owner_round(void)
 {
     int done = round_once();
     if (OPAL_UNLIKELY(opal_progress_threads) && done) {
-        tell_waiters();
+        tell(&waiters);
     }
     return done;
 }
@@ -254,11 +277,7 @@ static void sleep_once(bool (*check)(void *), void *context)
             pollers[i]->ops->arm(pollers[i]->context);
         }
     }
-    if (have_membarrier) {
-        membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED);
-    } else {
-        atomic_thread_fence(memory_order_seq_cst);
-    }
+    fence_for_all();
     int done = poll_range(0, poller_count);
     if (!done && !atomic_load(&attention) && !check(context)) {
         opal_event_base_run(true);
@@ -271,7 +290,7 @@ static void sleep_once(bool (*check)(void *), void *context)
     }
     last_event_ns = opal_now_ns();
     if (opal_progress_threads) {
-        tell_waiters();
+        tell(&waiters);
     }
 }
 
@@ -318,14 +337,16 @@ static void other_wait(bool (*check)(void *), void *context)
         }
         cpu_relax();
     }
-    pthread_mutex_lock(&wait_lock);
     atomic_fetch_add(&waiters, 1);
+    start_listening();
     if (helper_runs) {
         opal_progress_wake(); /* the progress thread makes way */
     }
+    pthread_mutex_lock(&wait_lock);
     while (!check(context) && atomic_load_explicit(&owned, memory_order_relaxed)) {
         pthread_cond_wait(&wait_cond, &wait_lock);
     }
+    stop_listening();
     atomic_fetch_sub(&waiters, 1);
     if (helper_runs) {
         pthread_cond_broadcast(&wait_cond); /* the progress thread waits until nobody waits */
@@ -551,11 +572,13 @@ static void *helper_main(void *arg)
             owner_wait(helper_must_leave, NULL);
             disown();
         }
+        start_listening();
         pthread_mutex_lock(&wait_lock);
         while (!atomic_load(&helper_stop) &&
                (atomic_load(&waiters) > 0 || atomic_load_explicit(&owned, memory_order_relaxed))) {
             pthread_cond_wait(&wait_cond, &wait_lock);
         }
+        stop_listening();
         pthread_mutex_unlock(&wait_lock);
     }
     return arg;

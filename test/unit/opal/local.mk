@@ -110,3 +110,7 @@ unit_opal_mca_shmem_test_LDADD = $(opal_lib)
 check_PROGRAMS += unit/opal/runtime/door_test
 unit_opal_runtime_door_test_SOURCES = unit/opal/runtime/door_test.c
 unit_opal_runtime_door_test_LDADD = $(ompi_lib) $(opal_lib) -lpthread
+
+check_PROGRAMS += unit/opal/runtime/progress_test
+unit_opal_runtime_progress_test_SOURCES = unit/opal/runtime/progress_test.c
+unit_opal_runtime_progress_test_LDADD = $(opal_lib) -lpthread
