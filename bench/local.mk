@@ -6,6 +6,7 @@ EXTRA_DIST += \
     bench/instructions \
     bench/startup \
     bench/links \
+    bench/verbs \
     bench/driver/__init__.py \
     bench/driver/goals.py \
     bench/driver/jobs.py \
@@ -15,6 +16,7 @@ EXTRA_DIST += \
     bench/driver/peers.py \
     bench/driver/report.py \
     bench/driver/suites.py \
+    bench/src/allconnect.c \
     bench/src/checksum.c \
     bench/src/collectives.c \
     bench/src/crowd.c \
@@ -37,4 +39,5 @@ EXTRA_DIST += \
     bench/src/support.h \
     bench/src/threads.c \
     bench/src/throughput.c \
+    bench/src/verbs_count.c \
     bench/src/wakeup.c
