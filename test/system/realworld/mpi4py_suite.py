@@ -75,11 +75,11 @@ def bench(tap, implementation, link, ranks, name, arguments, environment):
     tap.ok(good, f"{link} n={ranks} bench {name}", done.text)
 
 
-def module(tap, implementation, link, ranks, tests, name, excluded, environment):
+def module(tap, implementation, link, ranks, tests, name, excluded, environment, seconds):
     command = [sys.executable, "main.py", "-q", "--no-numpy", "--no-builddir"]
     for pattern in excluded:
         command += ["-x", pattern]
-    done = implementation.run(link, ranks, [*command, name], 240, cwd=tests,
+    done = implementation.run(link, ranks, [*command, name], seconds, cwd=tests,
                               environment=environment)
     ran = [int(n) for n in re.findall(r"Ran (\d+) tests?", done.output)]
     # Ranks' lines may mix: the exit code speaks for all of them, the counts must be complete.
@@ -91,6 +91,7 @@ def main():
     p = realworld.parser(__doc__)
     p.add_argument("--ranks", default=",".join(map(str, RANKS)), help="such as 1,2,4,5")
     p.add_argument("--list", default=os.path.join(HERE, "mpi4py-tests.list"), metavar="FILE")
+    p.add_argument("--seconds", type=int, default=240, help="limit of time for a module (240)")
     p.add_argument("modules", nargs="*", help="only these modules of the list")
     o = p.parse_args()
     implementation, work = realworld.setup(o, "mpi4py")
@@ -110,7 +111,7 @@ def main():
                 bench(tap, implementation, link, ranks, name, arguments, environment)
             for name, excluded, links in chosen:
                 if not links or link in links:
-                    module(tap, implementation, link, ranks, tests, name, excluded, environment)
+                    module(tap, implementation, link, ranks, tests, name, excluded, environment, o.seconds)
     return tap.end()
 
 
