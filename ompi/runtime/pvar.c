@@ -26,7 +26,8 @@ static char *make_full_name(const ompi_pvar_desc_t *d)
         : name;
 }
 
-/* The help, and what each value is for: "... [0: shm, 1: tcp:eth0]". */
+/* The help, and what each value is for: "... [0: shm, 1: tcp:eth0]", "... [0: shm, ..., for each
+ * rank]". */
 static char *make_description(const ompi_pvar_t *p)
 {
     char *text = NULL;
@@ -40,7 +41,7 @@ static char *make_description(const ompi_pvar_t *p)
     for (size_t i = 0; i < count; i++) {
         fprintf(stream, "%s%zu: %s%s", 0 == i ? " [" : ", ", i,
                 p->desc.value_name(p->desc.context, i),
-                i + 1 == count ? "]" : "");
+                i + 1 < count ? "" : p->desc.of_peers ? ", for each rank]" : "]");
     }
     if (0 != fclose(stream)) {
         free(text);
@@ -97,7 +98,8 @@ static int append(const ompi_pvar_desc_t *desc)
 static int renew(ompi_pvar_t *p, const ompi_pvar_desc_t *desc)
 {
     if (p->desc.read || p->desc.var_class != desc->var_class
-        || p->desc.is_double != desc->is_double) {
+        || p->desc.is_double != desc->is_double || p->desc.of_peers != desc->of_peers
+        || p->desc.states != desc->states) {
         return OPAL_ERR_EXISTS;
     }
     p->desc.count = desc->count;
@@ -136,7 +138,9 @@ static void freeze(ompi_pvar_t *p)
     char *description = make_description(p);
     void *last = calloc(count > 0 ? count : 1, sizeof(uint64_t));
     if (last) {
-        p->desc.read(p->desc.context, last, count);
+        if (!p->desc.of_peers) {
+            p->desc.read(p->desc.context, NULL, last, count);
+        }
         free(p->last);
         p->last = last;
         p->last_count = count;
@@ -190,13 +194,32 @@ size_t ompi_pvar_value_count(const ompi_pvar_t *p)
     return p->desc.count ? p->desc.count(p->desc.context) : 1;
 }
 
-void ompi_pvar_values(const ompi_pvar_t *p, void *values, size_t count)
+static void values_of_each(const ompi_pvar_t *p, const ompi_group_t *processes, uint64_t *values,
+                           size_t count)
+{
+    const size_t each = count / (size_t) processes->size, have = ompi_pvar_value_count(p);
+    for (int32_t i = 0; i < processes->size; i++) {
+        const ompi_proc_t *proc = ompi_proc_of_rank(ompi_group_world_rank(processes, i));
+        if (proc) {
+            p->desc.read(p->desc.context, proc, values + (size_t) i * each,
+                         have < each ? have : each);
+        }
+    }
+}
+
+void ompi_pvar_values(const ompi_pvar_t *p, const ompi_group_t *processes, void *values,
+                      size_t count)
 {
     const size_t have = ompi_pvar_value_count(p);
     const size_t n = have < count ? have : count;
+    if (p->desc.of_peers && !p->desc.read) {
+        return;
+    }
     memset(values, 0, count * sizeof(uint64_t));
-    if (p->desc.read) {
-        p->desc.read(p->desc.context, values, n);
+    if (processes && processes->size > 0) {
+        values_of_each(p, processes, values, count);
+    } else if (p->desc.read) {
+        p->desc.read(p->desc.context, NULL, values, n);
     } else if (p->last) {
         memcpy(values, p->last, n * sizeof(uint64_t));
     }

@@ -83,6 +83,12 @@ mpi_rehearsal_LDADD = $(ompi_lib)
 check_SCRIPTS += mpi/rehearsal.sh
 mpi/rehearsal.log: mpi/rehearsal$(EXEEXT) mpi/p2p$(EXEEXT)
 EXTRA_DIST += mpi/rehearsal.sh
+# What tools read of each link to each process.
+EXTRA_PROGRAMS += mpi/paths
+mpi_paths_LDADD = $(ompi_lib)
+check_SCRIPTS += mpi/paths.sh
+mpi/paths.log: mpi/paths$(EXEEXT)
+EXTRA_DIST += mpi/paths.sh
 
 # pml/dr and processes that do not answer.
 EXTRA_PROGRAMS += mpi/dr

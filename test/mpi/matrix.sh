@@ -45,6 +45,7 @@ neighbor:neighbours-5 --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 8
 datatype --mca btl tcp,self
 huge:elements --mca btl tcp,self
 datatype --mca pml dr --mca btl tcp,self --mca pml_dr_checksum additive32
+datatype --mca pml dr --mca btl shm,self --mca pml_dr_checksum none
 datatype --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 5
 comm --mca pml chaos --mca btl shm,self --mca pml_chaos_seed 6
 intercomm --mca btl tcp,self

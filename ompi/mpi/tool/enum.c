@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Enumerations of the tools interface: the named values of a parameter, whose handle is the parameter,
- * and the elements of a type of events, whose handle is the type. */
+ * the states of a performance variable, whose handle is the variable, and the elements of a type of
+ * events, whose handle is the type. */
 #include "ompi/mpi/tool/tool.h"
 
 static const mca_base_var_enum_t bools[] = {{"false", 0}, {"true", 1}, {NULL, 0}};
@@ -27,6 +28,11 @@ MPI_T_enum ompi_tool_enum_of(const mca_base_var_t *var)
     return items_of(var) ? (MPI_T_enum) var : MPI_T_ENUM_NULL;
 }
 
+MPI_T_enum ompi_tool_enum_of_pvar(const ompi_pvar_t *pvar)
+{
+    return pvar->desc.states ? (MPI_T_enum) pvar : MPI_T_ENUM_NULL;
+}
+
 MPI_T_enum ompi_tool_enum_of_event(const ompi_event_type_t *type)
 {
     return (MPI_T_enum) type;
@@ -47,6 +53,13 @@ static bool find(MPI_T_enum handle, enumeration_t *found)
         const mca_base_var_t *var = mca_base_var_get(i);
         if ((MPI_T_enum) var == handle && items_of(var)) {
             *found = (enumeration_t) {.name = var->full_name, .count = count_items(items_of(var)), .items = items_of(var)};
+            return true;
+        }
+    }
+    for (int i = 0; handle != MPI_T_ENUM_NULL && i < ompi_pvar_count(); i++) {
+        const ompi_pvar_t *p = ompi_pvar_get(i);
+        if (p->desc.states && (MPI_T_enum) p == handle) {
+            *found = (enumeration_t) {.name = p->full_name, .count = count_items(p->desc.states), .items = p->desc.states};
             return true;
         }
     }

@@ -11,6 +11,9 @@
  * base = raw. A handle of a variable that runs from the beginning starts with sum = base = 0: it
  * shows the total. For other classes a handle shows the raw value, or the one at the time of
  * stop().
+ *
+ * A handle of a variable about processes keeps those of its communicator, which may be freed, and
+ * shows what was read last once the library has ended.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +35,7 @@ typedef struct handle {
     int index;
     bool running;
     size_t count;
+    ompi_group_t *processes;    /* that its values are of; NULL: of none */
     value_t *sum, *base, *raw;
 } handle_t;
 
@@ -132,15 +136,15 @@ int ompi_mpi_t_pvar_get_info(int pvar_index, char *name, int *name_len, int *ver
     ompi_tool_put_text(p->description ? p->description : p->desc.help, desc, desc_len);
     put(verbosity, ompi_tool_verbosity(p->desc.level));
     put(var_class, p->desc.var_class);
-    put(bind, MPI_T_BIND_NO_OBJECT);
+    put(bind, p->desc.of_peers ? MPI_T_BIND_MPI_COMM : MPI_T_BIND_NO_OBJECT);
     put(readonly, !sums(p)); /* sums can be reset, nothing can be written */
     put(continuous, !p->desc.on_demand);
     put(atomic, 0);
     if (datatype) {
-        *datatype = p->desc.is_double ? MPI_DOUBLE : MPI_UNSIGNED_LONG_LONG;
+        *datatype = p->desc.states ? MPI_INT : p->desc.is_double ? MPI_DOUBLE : MPI_UNSIGNED_LONG_LONG;
     }
     if (enumtype) {
-        *enumtype = MPI_T_ENUM_NULL;
+        *enumtype = ompi_tool_enum_of_pvar(p);
     }
     return ompi_tool_leave(MPI_SUCCESS);
 }
@@ -167,6 +171,9 @@ static void free_handle(handle_t *h)
     free(h->sum);
     free(h->base);
     free(h->raw);
+    if (h->processes) {
+        ompi_group_release(h->processes);
+    }
     h->magic = 0;
     free(h);
 }
@@ -192,7 +199,8 @@ int ompi_mpi_t_pvar_session_free(MPI_T_pvar_session *pe_session)
     return ompi_tool_leave(MPI_SUCCESS);
 }
 
-static handle_t *make_handle(int index, const ompi_pvar_t *p)
+/* `processes`: NULL if the variable is about none. */
+static handle_t *make_handle(int index, const ompi_pvar_t *p, ompi_group_t *processes)
 {
     handle_t *h = calloc(1, sizeof(*h));
     if (NULL == h) {
@@ -200,8 +208,12 @@ static handle_t *make_handle(int index, const ompi_pvar_t *p)
     }
     h->magic = HANDLE_MAGIC;
     h->index = index;
-    h->count = ompi_pvar_value_count(p);
+    h->count = ompi_pvar_value_count(p) * (processes ? (size_t) processes->size : 1);
     h->running = !p->desc.on_demand;
+    h->processes = processes;
+    if (processes) {
+        ompi_group_retain(processes);
+    }
     const size_t room = h->count > 0 ? h->count : 1;
     h->sum = calloc(room, sizeof(value_t));
     h->base = calloc(room, sizeof(value_t));
@@ -213,10 +225,17 @@ static handle_t *make_handle(int index, const ompi_pvar_t *p)
     return h;
 }
 
+/* The processes of the communicator to whose handle a tool points; NULL: it is none. */
+static ompi_group_t *processes_of(const void *obj_handle)
+{
+    const ompi_communicator_t *comm = obj_handle ? ompi_comm_from_handle(*(const MPI_Comm *) obj_handle)
+                                                 : NULL;
+    return comm ? comm->remote_group : NULL;
+}
+
 int ompi_mpi_t_pvar_handle_alloc(MPI_T_pvar_session pe_session, int pvar_index, void *obj_handle,
                                  MPI_T_pvar_handle *handle, int *count)
 {
-    (void) obj_handle; /* no variable is bound to an object */
     const int rc = ompi_tool_enter();
     if (MPI_SUCCESS != rc) {
         return rc;
@@ -228,7 +247,11 @@ int ompi_mpi_t_pvar_handle_alloc(MPI_T_pvar_session pe_session, int pvar_index, 
                                : NULL == p ? MPI_T_ERR_INVALID_INDEX
                                            : MPI_T_ERR_INVALID);
     }
-    handle_t *h = make_handle(pvar_index, p);
+    ompi_group_t *processes = p->desc.of_peers ? processes_of(obj_handle) : NULL;
+    if (p->desc.of_peers && NULL == processes) {
+        return ompi_tool_leave(MPI_T_ERR_INVALID);
+    }
+    handle_t *h = make_handle(pvar_index, p, processes);
     if (NULL == h) {
         return ompi_tool_leave(MPI_T_ERR_OUT_OF_HANDLES);
     }
@@ -263,7 +286,7 @@ static void take(handle_t *h, value_t *out)
 {
     const ompi_pvar_t *p = ompi_pvar_get(h->index);
     if (h->running) {
-        ompi_pvar_values(p, h->raw, h->count);
+        ompi_pvar_values(p, h->processes, h->raw, h->count);
     }
     for (size_t i = 0; i < h->count; i++) {
         if (!sums(p)) {
@@ -279,7 +302,8 @@ static void take(handle_t *h, value_t *out)
 /* Set base to the present reading. */
 static void rebase(handle_t *h)
 {
-    ompi_pvar_values(ompi_pvar_get(h->index), h->base, h->count);
+    ompi_pvar_values(ompi_pvar_get(h->index), h->processes, h->raw, h->count);
+    memcpy(h->base, h->raw, h->count * sizeof(*h->base));
 }
 
 static int start(handle_t *h)
@@ -366,6 +390,13 @@ static int read_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle, voi
     }
     if (and_reset && !sums(ompi_pvar_get(h->index))) {
         return ompi_tool_leave(MPI_T_ERR_PVAR_NO_WRITE);
+    }
+    if (ompi_pvar_get(h->index)->desc.states) {
+        take(h, h->sum); /* which has no use of its own: states are not summed */
+        for (size_t i = 0; i < h->count; i++) {
+            ((int *) buf)[i] = (int) h->sum[i].u;
+        }
+        return ompi_tool_leave(MPI_SUCCESS);
     }
     take(h, buf);
     if (and_reset) {

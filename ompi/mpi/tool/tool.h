@@ -3,6 +3,7 @@
 #ifndef OMPI_MPI_TOOL_TOOL_H
 #define OMPI_MPI_TOOL_TOOL_H
 
+#include "ompi/communicator/communicator.h"
 #include "ompi/mpi/c/bodies.h"
 #include "ompi/runtime/event.h"
 #include "ompi/runtime/pvar.h"
@@ -21,11 +22,12 @@ void ompi_tool_put_text(const char *from, char *to, int *len);
 /* MPI_T_VERBOSITY_* of a level. */
 int ompi_tool_verbosity(mca_base_var_level_t level);
 
-/* ---- Enumerations: a parameter with named values, the two values of a bool, or the elements of an
- * event ---- */
+/* ---- Enumerations: a parameter with named values, the two values of a bool, the states of a
+ * performance variable, or the elements of an event ---- */
 
 /* MPI_T_ENUM_NULL if the parameter has none. */
 MPI_T_enum ompi_tool_enum_of(const mca_base_var_t *var);
+MPI_T_enum ompi_tool_enum_of_pvar(const ompi_pvar_t *pvar);
 MPI_T_enum ompi_tool_enum_of_event(const ompi_event_type_t *type);
 
 /* ---- Events ---- */

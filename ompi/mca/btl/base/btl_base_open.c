@@ -152,9 +152,10 @@ typedef struct counter {
 
 static counter_t *counters;
 
-static void read_counter(void *context, void *values, size_t count)
+static void read_counter(void *context, const ompi_proc_t *proc, void *values, size_t count)
 {
     const counter_t *c = context;
+    (void) proc;
     if (count > 0) {
         *(uint64_t *) values = c->read(c->context);
     }

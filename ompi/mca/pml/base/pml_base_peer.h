@@ -25,6 +25,7 @@
 #include "ompi/mca/pml/base/pml_base_pace.h"
 #include "ompi/mca/pml/base/pml_base_sched.h"
 #include "ompi/proc/proc.h"
+#include "ompi/runtime/pvar.h"
 #include "opal/class/list.h"
 #include "opal/runtime/progress.h"
 
@@ -46,6 +47,7 @@ typedef struct mca_pml_link {
     bool up;
     bool blocked;                 /* said "try again", has not called back */
     bool suspect;                 /* silent for too long */
+    bool probed;                  /* down, and asked now and then whether it still is; the policy's */
     uint64_t messages, bytes;     /* fragments and their bytes handed to the link */
     mca_pml_flow_t flow;
     opal_list_t flight;           /* mca_pml_frag_t that it has, oldest first */
@@ -54,6 +56,7 @@ typedef struct mca_pml_link {
     uint64_t retries;             /* fragments sent again that another link, or this, had before */
     uint32_t failures, recoveries; /* went down, came up again */
     uint32_t resumes;             /* connections made again with nothing lost */
+    _Atomic uint32_t damaged;     /* fragments that came damaged over it, or were fetched so; the policy's */
     char *why;                    /* it is down; or the last failure's reason */
     mca_pml_pace_t *pace;         /* fetch or fragments; NULL until the first message that may go either way */
 } mca_pml_link_t;
@@ -168,6 +171,15 @@ char *mca_pml_base_peer_links(mca_pml_peer_t *peer);
 /* Offer what travelled over which link to tools, as performance variables; the last values stay behind close. */
 int mca_pml_base_pvars_open(const mca_btl_base_modules_t *btls);
 void mca_pml_base_pvars_close(void);
+/* A performance variable with a value for each link to each process of a communicator. */
+typedef struct mca_pml_path_pvar {
+    const char *component, *name, *help;
+    int var_class;                       /* MPI_T_PVAR_CLASS_* */
+    const mca_base_var_enum_t *states;   /* of that class */
+    uint64_t (*read)(const mca_pml_peer_t *peer, const mca_pml_link_t *link); /* under the peer's lock */
+} mca_pml_path_pvar_t;
+/* Offer them, behind mca_pml_base_pvars_open(). A policy unregisters its own. `pvars` stay the caller's. */
+int mca_pml_base_path_pvars(const mca_pml_path_pvar_t *pvars, size_t count);
 /* The sums over all peers' links of a module. Thread-safe. */
 typedef struct mca_pml_link_totals {
     uint64_t messages, bytes, retries, resumes, failures, recoveries;

@@ -39,7 +39,7 @@ static inline uint32_t policy_sum(const mca_pml_peer_t *peer, bool incoming, con
     return 0;
 }
 
-static inline void policy_spoilt(mca_pml_peer_t *peer, const mca_pml_link_t *link, size_t len)
+static inline void policy_spoilt(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t len)
 {
     (void) peer;
     (void) link;

@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Performance variables of the engine: what became of each link, one value per BTL module. */
+/* Performance variables of the engine: what became of each link, one value per BTL module; the same of each link to each
+ * process of a communicator; how much waits. */
 #include "ompi/mca/btl/base/btl_base.h"
 #include "ompi/mca/pml/base/pml_base_peer.h"
 #include "ompi/runtime/pvar.h"
@@ -36,15 +37,102 @@ static const char *link_name(void *context, size_t i)
     return links->modules[i]->name;
 }
 
-static void read_counter(void *context, void *values, size_t count)
+static void read_counter(void *context, const ompi_proc_t *proc, void *values, size_t count)
 {
     const counter_t *counter = context;
+    (void) proc;
     for (size_t i = 0; i < count; i++) {
         mca_pml_link_totals_t totals;
         mca_pml_base_link_totals(links->modules[i], &totals);
         memcpy((uint64_t *) values + i, (const char *) &totals + counter->at, sizeof(uint64_t));
     }
 }
+
+/* ---- Paths: a link to a process ---- */
+
+enum { PATH_UNUSED, PATH_UP, PATH_SUSPECT, PATH_DOWN, PATH_PROBED };
+
+static const mca_base_var_enum_t path_states[] = {
+    {"unused", PATH_UNUSED}, {"up", PATH_UP}, {"suspect", PATH_SUSPECT}, {"down", PATH_DOWN}, {"probed", PATH_PROBED},
+    {NULL, 0}};
+
+static uint64_t path_state(const mca_pml_peer_t *peer, const mca_pml_link_t *link)
+{
+    (void) peer;
+    return link->up ? (link->suspect ? PATH_SUSPECT : PATH_UP) : link->probed ? PATH_PROBED : PATH_DOWN;
+}
+
+#define PATH_COUNTER(field)                                                                    \
+    static uint64_t path_##field(const mca_pml_peer_t *peer, const mca_pml_link_t *link)       \
+    {                                                                                          \
+        (void) peer;                                                                           \
+        return link->field;                                                                    \
+    }
+PATH_COUNTER(messages)
+PATH_COUNTER(bytes)
+PATH_COUNTER(retries)
+PATH_COUNTER(failures)
+PATH_COUNTER(recoveries)
+PATH_COUNTER(resumes)
+
+static const mca_pml_path_pvar_t paths[] = {
+    {"base", "path_messages", "Fragments handed to each link to a process, and fetches over it",
+     MPI_T_PVAR_CLASS_COUNTER, NULL, path_messages},
+    {"base", "path_bytes", "Bytes handed to each link to a process or fetched over it, headers included",
+     MPI_T_PVAR_CLASS_COUNTER, NULL, path_bytes},
+    {"base", "path_retries", "Fragments sent over each link to a process that this or another one had before",
+     MPI_T_PVAR_CLASS_COUNTER, NULL, path_retries},
+    {"base", "path_failures", "How often each link to a process went down", MPI_T_PVAR_CLASS_COUNTER, NULL, path_failures},
+    {"base", "path_recoveries", "How often each link to a process came up again", MPI_T_PVAR_CLASS_COUNTER, NULL,
+     path_recoveries},
+    {"base", "path_resumes", "Connections of each link to a process that were lost, and made again with nothing to send otherwise",
+     MPI_T_PVAR_CLASS_COUNTER, NULL, path_resumes},
+    {"base", "path_state", "What each link to a process is at present", MPI_T_PVAR_CLASS_STATE, path_states, path_state},
+};
+
+static size_t number_of(const mca_btl_module_t *module)
+{
+    size_t i = 0;
+    while (i < links->count && links->modules[i] != module) {
+        i++;
+    }
+    return i;
+}
+
+/* Of a process that was never talked to there is nothing. */
+static void read_path(void *context, const ompi_proc_t *proc, void *values, size_t count)
+{
+    const mca_pml_path_pvar_t *path = context;
+    mca_pml_peer_t *peer = atomic_load_explicit(&proc->pml, memory_order_acquire);
+    if (!peer) {
+        return;
+    }
+    mca_pml_peer_lock(peer);
+    for (int l = 0; l < peer->link_count; l++) {
+        size_t number = number_of(peer->links[l].module);
+        if (number < count) {
+            ((uint64_t *) values)[number] = path->read(peer, &peer->links[l]);
+        }
+    }
+    mca_pml_peer_unlock(peer);
+}
+
+int mca_pml_base_path_pvars(const mca_pml_path_pvar_t *pvars, size_t count)
+{
+    int rc = OPAL_SUCCESS;
+    for (size_t i = 0; rc == OPAL_SUCCESS && i < count; i++) {
+        const ompi_pvar_desc_t desc = {
+            .framework = "pml", .component = pvars[i].component, .name = pvars[i].name, .help = pvars[i].help,
+            .level = MCA_VAR_LEVEL_USER, .var_class = pvars[i].var_class, .states = pvars[i].states, .of_peers = true,
+            .count = count_links, .value_name = link_name, .read = read_path,
+            .context = (void *) (uintptr_t) &pvars[i],
+        };
+        rc = ompi_pvar_register(&desc);
+    }
+    return rc;
+}
+
+/* ---- What waits ---- */
 
 #undef AT
 #define AT(field) offsetof(mca_pml_queues_t, field)
@@ -58,9 +146,10 @@ static const counter_t levels[] = {
     {"unsent_messages", "Messages and answers of which a part waits for a link to take it", AT(unsent)},
 };
 
-static void read_level(void *context, void *values, size_t count)
+static void read_level(void *context, const ompi_proc_t *proc, void *values, size_t count)
 {
     const counter_t *level = context;
+    (void) proc;
     mca_pml_queues_t queues;
     if (count > 0) {
         mca_pml_base_queues(&queues);
@@ -95,7 +184,7 @@ int mca_pml_base_pvars_open(const mca_btl_base_modules_t *btls)
         };
         rc = ompi_pvar_register(&desc);
     }
-    return rc;
+    return rc == OPAL_SUCCESS ? mca_pml_base_path_pvars(paths, sizeof(paths) / sizeof(paths[0])) : rc;
 }
 
 void mca_pml_base_pvars_close(void)

@@ -14,12 +14,13 @@
  *   _again, _control      what is lost, acknowledgments; arrivals that are not data
  *   _paths                links that fall silent, and that come back
  *   _due, _wheel          when what is done
+ *   _pvars                what tools are told
  */
 #include "ompi/mca/pml/base/pml_base_request.h"
 
 #include "ompi/mca/pml/dr/pml_dr_params.h"
+#include "ompi/mca/pml/dr/pml_dr_pvars.h"
 #include "ompi/mca/pml/dr/pml_dr_wire.h"
-#include "ompi/runtime/pvar.h"
 
 /* ---- The policy, as the engine calls it ---- */
 
@@ -39,7 +40,7 @@ static void policy_unplace(mca_pml_peer_t *peer, const mca_pml_placing_t *placin
 static bool policy_is_idle(void);
 static inline bool policy_checks(void);
 static uint32_t policy_sum(const mca_pml_peer_t *peer, bool incoming, const void *data, size_t len);
-static void policy_spoilt(mca_pml_peer_t *peer, const mca_pml_link_t *link, size_t len);
+static void policy_spoilt(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t len);
 static bool policy_returned(mca_pml_peer_t *peer, const void *data, size_t len);
 static void policy_link(mca_pml_peer_t *peer, mca_pml_link_t *link, bool up);
 static void policy_writable(mca_pml_peer_t *peer, mca_pml_link_t *link);
@@ -167,14 +168,6 @@ static bool policy_is_idle(void)
 
 /* ---- The component ---- */
 
-static void read_damaged(void *context, void *values, size_t count)
-{
-    (void) context;
-    if (count > 0) {
-        *(uint64_t *) values = atomic_load_explicit(&dr_damaged, memory_order_relaxed);
-    }
-}
-
 static int dr_query(int *out)
 {
     *out = (int) dr_params.priority;
@@ -190,21 +183,17 @@ static int dr_register(const mca_base_services_t *services)
 static int dr_init(mca_pml_t *pml)
 {
     dr_params_derive();
-    static const ompi_pvar_desc_t pvar = {
-        .framework = "pml", .component = "dr", .name = "damaged", .level = MCA_VAR_LEVEL_USER,
-        .help = "Fragments that came damaged", .var_class = MPI_T_PVAR_CLASS_COUNTER, .read = read_damaged};
-    atomic_store(&dr_damaged, 0);
-    int rc = ompi_pvar_register(&pvar);
-    rc = rc == OPAL_SUCCESS ? dr_memory_init() : rc;
+    int rc = dr_memory_init();
     rc = rc == OPAL_SUCCESS ? dr_due_init() : rc;
-    return rc == OPAL_SUCCESS ? engine_init(dr_params_name(), pml) : rc;
+    rc = rc == OPAL_SUCCESS ? engine_init(dr_params_name(), pml) : rc;
+    return rc == OPAL_SUCCESS ? dr_pvars_open() : rc;
 }
 
 static void dr_finalize(void)
 {
     opal_list_t states = OPAL_LIST_INIT(states);
     opal_list_item_t *i, *tmp;
-    ompi_pvar_unregister("pml", "dr");
+    dr_pvars_close();
     dr_due_fini();
     OPAL_LIST_FOREACH (i, tmp, &mca_pml_base_peers) {
         mca_pml_peer_t *peer = OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item);

@@ -18,23 +18,26 @@ int dr_control_register(void)
     return ompi_event_register(&desc, &damage_event);
 }
 
-void dr_note_damage(const mca_pml_peer_t *peer, size_t bytes)
+void dr_note_damage(const mca_pml_peer_t *peer, mca_pml_link_t *link, size_t bytes)
 {
     const int64_t values[] = {peer->proc->rank, (int64_t) bytes};
     atomic_fetch_add_explicit(&dr_damaged, 1, memory_order_relaxed);
+    if (link) {
+        atomic_fetch_add_explicit(&link->damaged, 1, memory_order_relaxed);
+    }
     ompi_event_raise(damage_event, values);
 }
 
 void dr_on_damaged_header(dr_peer_t *d, const mca_btl_arrival_t *arrival)
 {
-    dr_note_damage(d->peer, arrival->len);
+    dr_note_damage(d->peer, mca_pml_base_link_of(d->peer, arrival->endpoint), arrival->len);
     mca_base_log("pml", "dr", MCA_LOG_DEBUG, "rank %u: %zu bytes over %s with a damaged header", d->peer->proc->rank,
                  arrival->len, arrival->module->name);
 }
 
 void dr_on_damaged_payload(dr_peer_t *d, const mca_btl_arrival_t *arrival, uint64_t seq, uint32_t span)
 {
-    dr_note_damage(d->peer, arrival->len);
+    dr_note_damage(d->peer, mca_pml_base_link_of(d->peer, arrival->endpoint), arrival->len);
     mca_base_log("pml", "dr", MCA_LOG_DEBUG, "rank %u: [%" PRIu64 ", +%u) came damaged over %s", d->peer->proc->rank,
                  seq, span, arrival->module->name);
     mca_pml_peer_lock(d->peer);

@@ -13,6 +13,7 @@ void dr_link_says(mca_pml_peer_t *peer, mca_pml_link_t *link, bool up)
     }
     unsigned path = dr_path_of(d, link);
     d->full &= (uint8_t) ~(1u << path);
+    link->probed = false;
     d->btl_down = (uint8_t) (up ? d->btl_down & ~(1u << path) : d->btl_down | 1u << path);
     if (!d->stream.paths) {
         return;
@@ -32,6 +33,7 @@ void dr_sync_paths(dr_peer_t *d, dr_out_t *out)
         mca_pml_link_t *link = &d->peer->links[i];
         const dr_path_t *p = &d->stream.paths[i];
         uint8_t bit = (uint8_t) (1u << i);
+        link->probed = p->state == DR_PATH_DOWN && !(d->btl_down & bit);
         if (d->btl_down & bit) {
             continue;
         }

@@ -105,7 +105,8 @@ static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arriva
             dr_urgent(d);
         }
         if (!good) {
-            dr_note_damage(d->peer, arrival->len); /* nobody misses it; it counts */
+            /* nobody misses it; it counts */
+            dr_note_damage(d->peer, mca_pml_base_link_of(d->peer, arrival->endpoint), arrival->len);
         }
         return false;
     }
@@ -163,9 +164,9 @@ static uint32_t policy_sum(const mca_pml_peer_t *peer, bool incoming, const void
     return dr_wire_payload_sum(incoming ? &d->in : &d->out, data, len);
 }
 
-static OPAL_COLD void policy_spoilt(mca_pml_peer_t *peer, const mca_pml_link_t *link, size_t len)
+static OPAL_COLD void policy_spoilt(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t len)
 {
-    dr_note_damage(peer, len);
+    dr_note_damage(peer, link, len);
     mca_base_log("pml", "dr", MCA_LOG_DEBUG, "rank %u: %zu bytes fetched over %s are not what was sent",
                  peer->proc->rank, len, link->module->name);
 }

@@ -580,7 +580,8 @@ static void test_rest(void)
     }
     size_t each = (mallinfo2().uordblks - before) / PEERS + sizeof(dr_stream_t);
     TAP_OK(kept, "what is still needed is not given back");
-    TAP_OK(each <= 192, "a peer at rest takes %zu bytes besides what pml_dr_peer.c bounds", each);
+    TAP_OK(each < sizeof(dr_stream_t) + 24, "a peer at rest takes no memory besides the %zu bytes that pml_dr_peer.c bounds",
+           sizeof(dr_stream_t)); /* malloc() gives no less for each */
     dr_verdict_t last = dr_stream_judge(&s[0], 10, 10), next = dr_stream_judge(&s[0], 20, 10);
     TAP_OK(!s[0].paths && s[0].next == 10 && last == DR_REPEAT && next == DR_NEW, "its numbers go on");
     TAP_REQUIRE(dr_stream_add_paths(&s[0], 2), "paths");

@@ -20,15 +20,17 @@ static size_t count_links(void *context)
     return links;
 }
 
-static void read_counters(void *context, void *values, size_t count)
+static void read_counters(void *context, const ompi_proc_t *proc, void *values, size_t count)
 {
     (void) context;
+    (void) proc;
     memcpy(values, counters, count * sizeof(counters[0]));
 }
 
-static void read_level(void *context, void *values, size_t count)
+static void read_level(void *context, const ompi_proc_t *proc, void *values, size_t count)
 {
     (void) context;
+    (void) proc;
     for (size_t i = 0; i < count; i++) {
         ((double *) values)[i] = level;
     }
