@@ -22,7 +22,7 @@ CHECKSUM_FILES = ("checksum", "crc32c_arm", "crc32c_table", "crc32c_x86")
 WITH_CHECKSUMS = ("-I" + TOP, "-I" + os.path.join(TOP, "opal", "include"), "-pthread",
                   *(os.path.join(TOP, "opal", "checksum", f + ".c") for f in CHECKSUM_FILES))
 RAW_PROGRAMS = {
-    "raw_shm": (), "raw_tcp": (), "raw_udp": (), "raw_crowd": (), "raw_checked": WITH_CHECKSUMS,
+    "raw_shm": (), "raw_tcp": (), "raw_udp": WITH_CHECKSUMS, "raw_crowd": (), "raw_checked": WITH_CHECKSUMS,
     "checksum": WITH_CHECKSUMS,
 }
 FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra"]
