@@ -103,6 +103,7 @@ static void fuzz_assemble(const uint8_t *data, size_t size)
     ep->module = &module;
     opal_list_item_init(&ep->care_item);
     opal_list_item_init(&ep->full_item);
+    opal_list_item_init(&ep->owe_item);
     places = ends = 0;
     for (; size >= BTL_UDP_HEADER; data += BTL_UDP_HEADER, size -= BTL_UDP_HEADER) {
         uint8_t exact[BTL_UDP_HEADER];

@@ -77,6 +77,9 @@ typedef struct btl_udp_socket {
     btl_udp_channel_id_t channel;
     uint64_t budget;            /* bytes that its receive buffer holds, charges included */
     uint32_t idle_polls;        /* empty reads in succession */
+    uint32_t postponed;         /* rounds in which it was due and not read */
+    uint32_t awake_reads;       /* fruitful reads while libevent looked at it in vain */
+    unsigned watched;           /* MCA_BTL_EVENT_* that libevent tells of */
     unsigned burst;             /* datagrams to be read by one call */
 } btl_udp_socket_t;
 
@@ -158,7 +161,7 @@ struct mca_btl_endpoint {
     unsigned complaints;        /* errors of the path since something was heard */
     uint64_t complaint_ns, last_complaint_ns; /* the first of them, and the last */
     int complaint;              /* its errno */
-    opal_list_item_t care_item, full_item;
+    opal_list_item_t care_item, full_item, owe_item;
     uint64_t care_ns, pause_ns, silent_ns; /* next look; then after; silent since */
     btl_udp_part_t *parts;      /* BTL_UDP_PARTS of them, made when needed; len 0: free */
     unsigned part_count;
@@ -189,8 +192,9 @@ typedef struct btl_udp_component {
     void *timer;
     uint64_t timer_ns;          /* when it fires */
     _Atomic bool active;
+    bool armed;                 /* the process is about to sleep, or asleep */
     uint64_t tick;
-    opal_list_t care, full;
+    opal_list_t care, full, owing;
 
     mca_btl_base_kick_t *dead;  /* endpoints to be freed */
 
@@ -234,8 +238,6 @@ void btl_udp_component_end(void);
 /* btl_udp_module.c: interfaces, sockets, modules */
 int btl_udp_make_modules(btl_udp_component_t *component);
 void btl_udp_module_close(btl_udp_module_t *module);
-/* Let the socket's event tell when it can be written to, or no more. */
-void btl_udp_watch_room(btl_udp_module_t *module, bool on);
 
 /* btl_udp_endpoint.c */
 extern const mca_btl_module_ops_t btl_udp_ops;
@@ -279,6 +281,8 @@ bool btl_udp_retry(mca_btl_endpoint_t *ep);
 /* btl_udp_recv.c */
 int btl_udp_receive_short(btl_udp_module_t *module);
 int btl_udp_receive_long(btl_udp_module_t *module);
+/* Tell those who asked how far we have read, unless something sent since they did has told it. */
+void btl_udp_reports_pay(void);
 /* Share a channel's buffer among `senders`. */
 void btl_udp_grant(btl_udp_module_t *module, btl_udp_channel_id_t id, unsigned senders);
 /* What the kernel has noted of the paths of a socket. */

@@ -13,6 +13,8 @@ enum {
     WARM_SKIP = 8,
     COOL_POLLS = 4096,       /* empty reads after which it is read every COOL_SKIP-th round */
     COOL_SKIP = 64,
+    POSTPONED_MAX = 4,       /* fruitful rounds in succession in which the long channel stands back */
+    UNWATCH_READS = 64,      /* arrivals while awake after which libevent looks at the socket no more */
     EPOCH_MASK = 0x3fffffff, /* of the first one, random: room to grow */
 };
 
@@ -30,15 +32,12 @@ void btl_udp_kick(mca_btl_endpoint_t *ep, unsigned what)
     mca_btl_base_kick(&mca_btl_udp.attention, &ep->kick, what);
 }
 
-/* ---- Full sockets ---- */
-
-static void watch_room_of_all(btl_udp_component_t *c, bool on)
+static btl_udp_socket_t *socket_of(btl_udp_component_t *c, size_t i)
 {
-    opal_list_item_t *item, *tmp;
-    OPAL_LIST_FOREACH (item, tmp, &c->full) {
-        btl_udp_watch_room(OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, full_item)->module, on);
-    }
+    return &c->modules[i / BTL_UDP_CHANNELS].socket[i % BTL_UDP_CHANNELS];
 }
+
+/* ---- Full sockets ---- */
 
 static int full_retry(btl_udp_component_t *c)
 {
@@ -121,10 +120,25 @@ static inline bool is_due(const btl_udp_component_t *c, const btl_udp_socket_t *
            c->tick % (s->idle_polls < COOL_POLLS ? WARM_SKIP : COOL_SKIP) == 0;
 }
 
+/* What libevent shall tell of: nothing, while we look ourselves, for each arrival would cost its
+ * sender a call of epoll's. */
+static void watch(btl_udp_socket_t *s, unsigned what)
+{
+    if (s->watched != what) {
+        s->watched = what;
+        s->awake_reads = 0;
+        mca_btl_udp.services->event_mod(s->event, what);
+    }
+}
+
 static inline int socket_poll(btl_udp_module_t *m, btl_udp_socket_t *s)
 {
     int n = s->channel == BTL_UDP_SHORT ? btl_udp_receive_short(m) : btl_udp_receive_long(m);
     s->idle_polls = n > 0 ? 0 : s->idle_polls + 1;
+    if (n > 0 && OPAL_UNLIKELY(s->watched != 0) && !mca_btl_udp.armed &&
+        ++s->awake_reads >= UNWATCH_READS) {
+        watch(s, 0);
+    }
     return n;
 }
 
@@ -141,12 +155,15 @@ static inline bool module_poll(btl_udp_component_t *c, btl_udp_module_t *m, int 
         btl_udp_errors(s);
         btl_udp_errors(l);
     }
-    if (is_due(c, s)) {
-        *done += socket_poll(m, s);
+    int n = is_due(c, s) ? socket_poll(m, s) : 0;
+    /* Who has got what it waits for shall not wait for a look at the other channel: that can wait
+     * for the next round. */
+    bool due = is_due(c, l) || l->postponed > 0;
+    if (due && (n == 0 || ++l->postponed > POSTPONED_MAX)) {
+        l->postponed = 0;
+        n += socket_poll(m, l);
     }
-    if (is_due(c, l)) {
-        *done += socket_poll(m, l);
-    }
+    *done += n;
     return s->idle_polls < COOL_POLLS || l->idle_polls < COOL_POLLS;
 }
 
@@ -162,6 +179,9 @@ int btl_udp_poll(void *context)
     if (OPAL_UNLIKELY(!opal_list_is_empty(&c->full))) {
         done += full_retry(c);
     }
+    if (OPAL_UNLIKELY(!opal_list_is_empty(&c->owing))) {
+        btl_udp_reports_pay();
+    }
     for (size_t i = 0; i < c->module_count; i++) {
         active |= module_poll(c, &c->modules[i], &done);
     }
@@ -176,15 +196,33 @@ int btl_udp_poll(void *context)
     return done;
 }
 
-/* Asleep, libevent looks at the sockets: always for arrivals, for room where somebody wants it. */
+/* Asleep, libevent looks at the sockets: for arrivals, and for room where somebody wants it. Awake
+ * for a short time only they stay watched: that costs less than to begin and end it. */
 static void poller_arm(void *context)
 {
-    watch_room_of_all(context, true);
+    btl_udp_component_t *c = context;
+    opal_list_item_t *item, *tmp;
+    c->armed = true;
+    for (size_t i = 0; i < c->module_count * BTL_UDP_CHANNELS; i++) {
+        watch(socket_of(c, i), MCA_BTL_EVENT_READ);
+    }
+    OPAL_LIST_FOREACH (item, tmp, &c->full) {
+        btl_udp_module_t *m = OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, full_item)->module;
+        for (int id = 0; id < BTL_UDP_CHANNELS; id++) {
+            watch(&m->socket[id], MCA_BTL_EVENT_READ | MCA_BTL_EVENT_WRITE);
+        }
+    }
 }
 
 static void poller_disarm(void *context)
 {
-    watch_room_of_all(context, false);
+    btl_udp_component_t *c = context;
+    c->armed = false;
+    for (size_t i = 0; i < c->module_count * BTL_UDP_CHANNELS; i++) {
+        btl_udp_socket_t *s = socket_of(c, i);
+        s->awake_reads = 0;
+        watch(s, s->watched & MCA_BTL_EVENT_READ);
+    }
 }
 
 static void socket_ready(int fd, unsigned what, void *context)
@@ -214,8 +252,9 @@ static int start_polling(btl_udp_component_t *c)
     static const mca_btl_poller_t poller = {btl_udp_poll, poller_arm, poller_disarm};
     int rc = mca_btl_base_attention_begin(&c->attention, &poller, c);
     for (size_t i = 0; i < c->module_count * BTL_UDP_CHANNELS && rc == MCA_SUCCESS; i++) {
-        btl_udp_socket_t *s = &c->modules[i / BTL_UDP_CHANNELS].socket[i % BTL_UDP_CHANNELS];
-        rc = c->services->event_add(s->fd, MCA_BTL_EVENT_READ, socket_ready, s, &s->event);
+        btl_udp_socket_t *s = socket_of(c, i);
+        s->watched = MCA_BTL_EVENT_READ;
+        rc = c->services->event_add(s->fd, s->watched, socket_ready, s, &s->event);
     }
     return rc;
 }
@@ -268,6 +307,7 @@ static int component_init(const mca_btl_services_t *services, mca_btl_module_t *
                                .threads = services->threads, .epoch = (epoch & EPOCH_MASK) + 1};
     opal_list_init(&c->care);
     opal_list_init(&c->full);
+    opal_list_init(&c->owing);
     mca_btl_base_attention_init(&c->attention, services);
     pthread_mutex_init(&c->pool_lock, NULL);
     int rc = component_start(c);

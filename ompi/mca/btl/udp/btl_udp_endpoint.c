@@ -73,6 +73,7 @@ static mca_btl_endpoint_t *endpoint_new(btl_udp_module_t *m, mca_btl_name_t name
     pthread_mutex_init(&ep->lock, NULL);
     opal_list_item_init(&ep->care_item);
     opal_list_item_init(&ep->full_item);
+    opal_list_item_init(&ep->owe_item);
     return ep;
 }
 
@@ -197,6 +198,7 @@ void btl_udp_endpoint_free(mca_btl_endpoint_t *ep)
 {
     opal_list_remove(&ep->care_item);
     opal_list_remove(&ep->full_item);
+    opal_list_remove(&ep->owe_item);
     ep->deleted = true;
     btl_udp_parts_expire(ep, UINT64_MAX);
     if (ep->pending) {

@@ -135,14 +135,6 @@ static int socket_open(btl_udp_module_t *m, btl_udp_channel_id_t id, unsigned lo
     return MCA_SUCCESS;
 }
 
-void btl_udp_watch_room(btl_udp_module_t *m, bool on)
-{
-    unsigned what = on ? MCA_BTL_EVENT_READ | MCA_BTL_EVENT_WRITE : MCA_BTL_EVENT_READ;
-    for (int id = 0; id < BTL_UDP_CHANNELS; id++) {
-        mca_btl_udp.services->event_mod(m->socket[id].event, what);
-    }
-}
-
 void btl_udp_module_close(btl_udp_module_t *m)
 {
     for (int id = 0; id < BTL_UDP_CHANNELS; id++) {

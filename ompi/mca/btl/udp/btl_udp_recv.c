@@ -208,17 +208,28 @@ static inline bool count(mca_btl_endpoint_t *ep, const btl_udp_header_t *h,
     return btl_udp_segments(h->len, h->seg) > 1 || btl_udp_seen_add(&ch->numbers, h->number);
 }
 
-static inline void pay_report(mca_btl_endpoint_t *ep)
+/* Not at once: most often what follows from an arrival is sent in this round, and tells it. */
+static inline void owe_report(mca_btl_endpoint_t *ep)
 {
-    if (OPAL_UNLIKELY(ep->owe_report)) {
-        ep->owe_report = false;
+    if (OPAL_UNLIKELY(ep->owe_report) && !opal_list_item_is_linked(&ep->owe_item)) {
+        opal_list_append(&mca_btl_udp.owing, &ep->owe_item);
+    }
+}
+
+void btl_udp_reports_pay(void)
+{
+    opal_list_item_t *item;
+    while ((item = opal_list_pop(&mca_btl_udp.owing))) {
+        mca_btl_endpoint_t *ep = OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, owe_item);
+        bool untold = false;
         for (int id = 0; id < BTL_UDP_CHANNELS; id++) {
             btl_udp_channel_t *ch = &ep->channel[id];
-            if (atomic_load_explicit(&ch->told, memory_order_relaxed) !=
-                atomic_load_explicit(&ch->in, memory_order_relaxed)) {
-                report(ep); /* nothing sent meanwhile has told it */
-                return;
-            }
+            untold |= atomic_load_explicit(&ch->told, memory_order_relaxed) !=
+                      atomic_load_explicit(&ch->in, memory_order_relaxed);
+        }
+        ep->owe_report = false;
+        if (untold && !ep->deleted) {
+            report(ep);
         }
     }
 }
@@ -279,7 +290,7 @@ static inline void sort(btl_udp_module_t *m, const datagram_t *d)
             btl_udp_assemble(ep, &h, d->bytes + BTL_UDP_HEADER);
         }
     }
-    pay_report(ep);
+    owe_report(ep);
 }
 
 /* ---- The paths' errors ---- */
@@ -523,11 +534,10 @@ static int receive_peeked(btl_udp_module_t *m)
 {
     btl_udp_socket_t *s = &m->socket[BTL_UDP_LONG];
     struct sockaddr_storage from;
+    socklen_t from_len = sizeof(from);
     uint64_t head[(HEAD + 7) / 8];
-    struct iovec iov = {head, HEAD};
-    struct msghdr msg = {.msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &iov,
-                         .msg_iovlen = 1};
-    ssize_t n = opal_recvmsg(s->fd, &msg, MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC);
+    ssize_t n = opal_recvfrom(s->fd, head, HEAD, MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC,
+                              (struct sockaddr *) &from, &from_len);
     if (n < 0) {
         read_failed(s);
         return 0;
@@ -536,7 +546,7 @@ static int receive_peeked(btl_udp_module_t *m)
         return receive_joined(m);
     }
     datagram_t d = {.bytes = (const uint8_t *) head, .len = (size_t) n, .channel = BTL_UDP_LONG,
-                    .from = &from, .from_len = msg.msg_namelen};
+                    .from = &from, .from_len = from_len};
     btl_udp_header_t h;
     mca_btl_place_t place;
     mca_btl_endpoint_t *ep = authenticate(m, &d, &h);
@@ -555,7 +565,7 @@ static int receive_peeked(btl_udp_module_t *m)
         receive_placed(ep, &h, d.bytes, &place);
     }
     if (fresh) {
-        pay_report(ep);
+        owe_report(ep);
     }
     return 1;
 }
