@@ -180,6 +180,20 @@ static inline uint64_t opal_checksum_update(opal_checksum_kind_t kind, uint64_t 
     }
 }
 
+/* Of three words, which are what 24 bytes of memory hold, without a way through memory. */
+static OPAL_ALWAYS_INLINE uint64_t opal_checksum_words3(opal_checksum_kind_t kind, uint64_t state, uint64_t a, uint64_t b,
+                                                        uint64_t c)
+{
+#if OPAL_CRC32C_INLINE
+    if (kind == OPAL_CHECKSUM_CRC32C &&
+        OPAL_LIKELY(atomic_load_explicit(&opal_crc32c_instruction, memory_order_relaxed))) {
+        return opal_crc32c_step8(opal_crc32c_step8(opal_crc32c_step8((uint32_t) state, a), b), c);
+    }
+#endif
+    const uint64_t words[3] = {a, b, c};
+    return opal_checksum_update(kind, state, words, sizeof(words));
+}
+
 /* Also copies `len` bytes, which don't overlap. */
 static inline uint64_t opal_checksum_copy(opal_checksum_kind_t kind, uint64_t state, void *dst, const void *src,
                                           size_t len)

@@ -48,7 +48,11 @@ static OPAL_ALWAYS_INLINE void shm_copy_line(unsigned char *to, const void *head
     } else {
         memcpy(to, header, header_len);
     }
-    if (len <= 32) {
+    if (len >= SHM_USUAL_HEADER && len <= 32) { /* it may begin with a header, too, that was just written */
+        opal_copy_words3(to + header_len, payload);
+        opal_copy_short(to + header_len + SHM_USUAL_HEADER, (const unsigned char *)payload + SHM_USUAL_HEADER,
+                        len - SHM_USUAL_HEADER);
+    } else if (len <= 32) {
         opal_copy_short(to + header_len, payload, len);
     } else {
         memcpy(to + header_len, payload, len);

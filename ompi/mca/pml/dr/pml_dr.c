@@ -133,6 +133,9 @@ static void policy_fail(mca_pml_peer_t *peer)
     dr_out_t out = {0};
     opal_list_t done = OPAL_LIST_INIT(done);
     mca_pml_peer_lock(peer);
+    if (dr_told.peer == d) {
+        dr_told.peer = NULL;
+    }
     dr_stream_abandon(&d->stream, &done);
     dr_end_frags(d, &done, &out, true);
     d->refused = false;

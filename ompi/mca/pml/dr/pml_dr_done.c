@@ -70,6 +70,30 @@ void dr_end_recalled(dr_peer_t *d, dr_out_t *out)
     }
 }
 
+dr_told_t dr_told;
+
+/* The caller holds the peer's lock. */
+void dr_take_told(dr_peer_t *d, dr_out_t *out)
+{
+    if (dr_told.peer == d) {
+        opal_list_t done = OPAL_LIST_INIT(done);
+        dr_told.peer = NULL;
+        dr_stream_take_prefix(&d->stream, dr_told.ack, 0, &done);
+        dr_end_frags(d, &done, out, false);
+    }
+}
+
+void dr_settle(void)
+{
+    dr_peer_t *d = dr_told.peer;
+    if (d) {
+        dr_out_t out = {0};
+        mca_pml_peer_lock(d->peer);
+        dr_take_told(d, &out);
+        dr_leave(d, &out);
+    }
+}
+
 static void forget_desc(dr_desc_t *own)
 {
     dr_desc_t **at = &own->frag->descs;

@@ -57,6 +57,23 @@ static inline void dr_end_frags(dr_peer_t *d, opal_list_t *done, dr_out_t *out, 
     }
 }
 
+/*
+ * An acknowledgment that rode on a message is taken in between two rounds of progress, when the process waits for the next one, not
+ * before the message is handed up: that would keep the answer waiting. One peer's at a time; with threads, or when
+ * round trips are being measured, at once.
+ */
+typedef struct dr_told {
+    dr_peer_t *peer; /* NULL: nothing is to be taken in */
+    uint32_t ack;
+    bool seen;       /* by the poller, in the round in which it came */
+} dr_told_t;
+
+extern dr_told_t dr_told;
+
+/* Take in what has been told. By the owner of progress; the caller holds no lock. */
+void dr_settle(void);
+void dr_take_told(dr_peer_t *d, dr_out_t *out);
+
 /* Release the lock, and do what could not be done under it. */
 static inline void dr_leave(dr_peer_t *d, dr_out_t *out)
 {

@@ -96,9 +96,15 @@ static dr_peer_t *pop_urgent(void)
 static int dr_poll(void *context)
 {
     (void) context;
+    bool noted = dr_told.peer && !dr_told.seen;
+    if (noted) {
+        dr_told.seen = true; /* in this round it came; to be done, so nobody sleeps yet */
+    } else if (dr_told.peer) {
+        dr_settle();
+    }
     uint32_t n = atomic_load_explicit(&urgent_count, memory_order_relaxed);
     if (OPAL_LIKELY(n == 0)) {
-        return 0;
+        return noted;
     }
     dr_peer_t *d;
     for (uint32_t i = 0; i < n && (d = pop_urgent()); i++) {
@@ -137,6 +143,7 @@ static void judge(dr_peer_t *d, uint64_t now)
         mca_pml_peer_unlock(d->peer);
         return;
     }
+    dr_take_told(d, &out);
     uint64_t next = dr_stream_tick(&d->stream, now);
     bool dead = d->stream.dead;
     dr_sync_paths(d, &out);

@@ -18,7 +18,8 @@
 #include "ompi/mca/pml/dr/pml_dr_wheel.h"
 #include "ompi/mca/pml/dr/pml_dr_wire.h"
 
-/* Each so many-th fragment is timed. Timers run from the next tick where that is not done. */
+/* Each so many-th fragment is timed; powers of two, since a division would cost as much as the sum of a header. Timers run
+ * from the next tick where that is not done. */
 enum { DR_SAMPLE = 8, DR_SAMPLE_RELIABLE = 64 };
 
 typedef struct dr_peer {
@@ -56,7 +57,7 @@ static inline unsigned dr_path_of(const dr_peer_t *d, const mca_pml_link_t *link
 /* The time, where it is wanted: a clock costs as much as all the rest. */
 static inline uint64_t dr_send_time(dr_peer_t *d, unsigned path)
 {
-    bool wanted = d->sample++ % (d->stream.paths[path].reliable ? DR_SAMPLE_RELIABLE : DR_SAMPLE) == 0;
+    bool wanted = (d->sample++ & ((d->stream.paths[path].reliable ? DR_SAMPLE_RELIABLE : DR_SAMPLE) - 1)) == 0;
     return OPAL_UNLIKELY(wanted) ? opal_now_ns() : 0;
 }
 

@@ -62,6 +62,32 @@ static OPAL_COLD dr_verdict_t overtake(dr_peer_t *d, uint64_t seq, uint32_t span
     return verdict;
 }
 
+/* What rode on a message is taken in now. */
+static OPAL_NOINLINE void take_ack_now(dr_peer_t *d, uint32_t ack)
+{
+    dr_out_t out = {0};
+    opal_list_t done = OPAL_LIST_INIT(done);
+    mca_pml_peer_lock(d->peer);
+    dr_stream_take_prefix(&d->stream, ack, dr_ack_time(d), &done);
+    dr_end_frags(d, &done, &out, false);
+    dr_leave(d, &out);
+}
+
+/* ... or noted, if it says anything. */
+static inline void take_ack(dr_peer_t *d, uint32_t ack)
+{
+    if (OPAL_UNLIKELY(opal_progress_threads || d->stream.timed > 0 || (dr_told.peer && dr_told.peer != d))) {
+        take_ack_now(d, ack);
+        return;
+    }
+    d->stream.heard = true;
+    if (dr_told.peer) {
+        dr_told.ack = (int32_t) (ack - dr_told.ack) > 0 ? ack : dr_told.ack;
+    } else if (ack != (uint32_t) d->stream.acked) {
+        dr_told = (dr_told_t){.peer = d, .ack = ack};
+    }
+}
+
 static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
 {
     const dr_prefix_t *prefix = arrival->data;
@@ -80,18 +106,15 @@ static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arriva
         dr_on_control(d, arrival, prefix);
         return false;
     }
-    dr_out_t out = {0};
-    opal_list_t done = OPAL_LIST_INIT(done);
     uint64_t seq = le64toh(prefix->seq);
     uint32_t span = (uint32_t) (len - sizeof(*prefix));
+    take_ack(d, le32toh(prefix->ack));
     mca_pml_peer_lock(peer);
-    dr_stream_take_prefix(&d->stream, le32toh(prefix->ack), dr_ack_time(d), &done);
-    dr_end_frags(d, &done, &out, false);
     if (OPAL_UNLIKELY(arrival->place_token != NULL)) {
         dr_stream_unhold(&d->stream, seq, span); /* it was nobody else's to deliver */
     }
     dr_verdict_t verdict = dr_stream_judge(&d->stream, seq, span);
-    dr_leave(d, &out);
+    mca_pml_peer_unlock(peer);
     if (OPAL_UNLIKELY(verdict == DR_BUSY)) {
         verdict = overtake(d, seq, span);
     }

@@ -18,10 +18,9 @@ static OPAL_COLD int refuse(dr_peer_t *d)
     return MCA_ERR_AGAIN;
 }
 
-/* A link did not take what was about to go. */
-static OPAL_COLD int unsend(dr_peer_t *d, dr_frag_t *f, int rc)
+/* A link did not take what was about to go; the stream knows nothing of it. */
+static OPAL_COLD int unsent(dr_peer_t *d, dr_frag_t *f, int rc)
 {
-    dr_stream_undo(&d->stream, &f->record);
     dr_frag_free(f);
     if (d->stream.rx.next > 0) {
         dr_stream_want_ack(&d->stream, false); /* one may have been riding on it */
@@ -57,12 +56,14 @@ static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const
     }
     f->payload_sum = opal_checksum_finish(
         d->out.kind, opal_checksum_copy(d->out.kind, dr_wire_begin(&d->out), payload, data, len));
-    dr_stream_send(&d->stream, &f->record, path, (uint32_t) span, (uint32_t) cost, dr_send_time(d, path));
+    f->record.seq = d->stream.next; /* what dr_stream_send() will say: the peer need not wait for the bookkeeping */
+    f->record.tries = 1;
     dr_seal_frag(d, f);
     int rc = dr_send_kept(link, f);
     if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
-        return unsend(d, f, dr_note_full(d, link, rc));
+        return unsent(d, f, dr_note_full(d, link, rc));
     }
+    dr_stream_send(&d->stream, &f->record, path, (uint32_t) span, (uint32_t) cost, dr_send_time(d, path));
     dr_active(d);
     return MCA_SUCCESS;
 }
@@ -143,7 +144,8 @@ static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descr
     dr_stream_send(&d->stream, &f->record, path, (uint32_t) span, (uint32_t) cost, dr_send_time(d, path));
     int rc = dr_put(d, link, f);
     if (rc != MCA_SUCCESS) {
-        return unsend(d, f, rc);
+        dr_stream_undo(&d->stream, &f->record);
+        return unsent(d, f, rc);
     }
     dr_active(d);
     return 0;

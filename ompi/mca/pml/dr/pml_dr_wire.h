@@ -84,14 +84,37 @@ static inline uint64_t dr_wire_begin(const dr_seal_t *seal)
     return seal->kind == OPAL_CHECKSUM_NONE ? 0 : seal->key;
 }
 
-/* Of the prefix, as words with `check` zero, and of the header behind it. Words, because what was just stored in whole
- * words is read back at once, and what was stored in bytes is waited for. */
-static inline uint32_t dr_wire_header_sum(const dr_seal_t *seal, const uint64_t words[3], const void *header,
-                                          size_t header_len, size_t len)
+/* The three words of a prefix as they stand in memory. As variables: in an array the compiler would put two of them together with
+ * one store, or load two that were just stored one by one, which waits until the stores are through. */
+typedef struct dr_wire_words {
+    uint64_t a, b, c;
+} dr_wire_words_t;
+
+static OPAL_ALWAYS_INLINE dr_wire_words_t dr_wire_load_words(const void *from)
 {
-    uint64_t sum = dr_wire_begin(seal) ^ (seal->kind == OPAL_CHECKSUM_NONE ? 0 : (uint32_t) len);
-    sum = opal_checksum_update(seal->kind, sum, words, 3 * sizeof(words[0]));
-    return opal_checksum_finish(seal->kind, opal_checksum_update(seal->kind, sum, header, header_len));
+    dr_wire_words_t w;
+    memcpy(&w.a, from, 8);
+    memcpy(&w.b, (const char *) from + 8, 8);
+    memcpy(&w.c, (const char *) from + 16, 8);
+    __asm__("" : "+r"(w.a), "+r"(w.b), "+r"(w.c));
+    return w;
+}
+
+/* Of the prefix, with `check` zero, and of the header behind it, which is that of a short message nearly always. */
+static OPAL_ALWAYS_INLINE uint32_t dr_wire_header_sum(const dr_seal_t *seal, dr_wire_words_t prefix, const void *header,
+                                                      size_t header_len, size_t len)
+{
+    if (seal->kind == OPAL_CHECKSUM_NONE) {
+        return 0;
+    }
+    uint64_t sum = opal_checksum_words3(seal->kind, seal->key ^ (uint32_t) len, prefix.a, prefix.b, prefix.c);
+    if (OPAL_LIKELY(header_len == sizeof(prefix))) {
+        dr_wire_words_t w = dr_wire_load_words(header);
+        sum = opal_checksum_words3(seal->kind, sum, w.a, w.b, w.c);
+    } else {
+        sum = opal_checksum_update(seal->kind, sum, header, header_len);
+    }
+    return opal_checksum_finish(seal->kind, sum);
 }
 
 static inline uint32_t dr_wire_payload_sum(const dr_seal_t *seal, const void *payload, size_t len)
@@ -105,9 +128,12 @@ static inline void dr_wire_write(const dr_seal_t *seal, dr_prefix_t *prefix, dr_
 {
     uint64_t first = (uint64_t) ((uint32_t) kind | flags << 8 | (uint32_t) DR_WIRE_VERSION << 16 |
                                  (uint32_t) header_len << 24) << 32;
-    uint64_t words[3] = {htole64(first), htole64(seq), htole64((uint64_t) payload_check << 32 | ack)};
-    words[0] = htole64(first | dr_wire_header_sum(seal, words, prefix + 1, header_len, len));
-    memcpy(prefix, words, sizeof(words));
+    dr_wire_words_t w = {htole64(first), htole64(seq), htole64((uint64_t) payload_check << 32 | ack)};
+    w.a = htole64(first | dr_wire_header_sum(seal, w, prefix + 1, header_len, len));
+    __asm__("" : "+r"(w.a), "+r"(w.b), "+r"(w.c));
+    memcpy(prefix, &w.a, 8);
+    memcpy((char *) prefix + 8, &w.b, 8);
+    memcpy((char *) prefix + 16, &w.c, 8);
 }
 
 /* Is this the start of an undamaged header? Nothing outside [data, data + len) is read, no field is believed unless
@@ -119,10 +145,9 @@ static inline bool dr_wire_open(const dr_seal_t *seal, const void *data, size_t 
         prefix->kind < DR_DATA || prefix->kind > DR_ECHO) {
         return false;
     }
-    uint64_t words[3];
-    memcpy(words, prefix, sizeof(words));
-    words[0] &= htole64((uint64_t) UINT32_MAX << 32);
-    return dr_wire_header_sum(seal, words, prefix + 1, prefix->header_len, len) == le32toh(prefix->check);
+    dr_wire_words_t w = dr_wire_load_words(prefix);
+    w.a &= htole64((uint64_t) UINT32_MAX << 32);
+    return dr_wire_header_sum(seal, w, prefix + 1, prefix->header_len, len) == le32toh(prefix->check);
 }
 
 /* Is the payload behind the header what was sent? */
