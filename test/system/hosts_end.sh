@@ -3,6 +3,7 @@
 # mpirun over several hosts: whoever dies, at a random moment, within ten seconds nothing is left on any host, the
 # exit code is right and one message says what died where. HAWSER_TEST_SOAK=N: so many deaths in place of a few
 # (test/soak); HAWSER_TEST_SEED chooses them.
+TEST_SECONDS=$((600 + 60 * ${HAWSER_TEST_SOAK:-0}))
 . "$top_srcdir/test/system/hosts_lib.sh"
 lab_up 4
 victims=h1:2,h2:2,h3:2,h4:2

@@ -2,6 +2,11 @@
 # Shared by the shell tests of mpirun: TAP output, time limits, and a look for whatever was left behind.
 # A test has a TMPDIR of its own, and its processes carry a mark, so tests may run at the same time.
 
+# After $TEST_SECONDS (600) the script and all that it runs are ended. Behind timeout no signal is ignored, as SIGHUP is behind nohup.
+if [ -z "${TEST_LIMITED:-}" ]; then
+    TEST_LIMITED=1 exec timeout --kill-after=5 "${TEST_SECONDS:-600}" sh "$0"
+fi
+
 mpirun=${MPIRUN:-$top_builddir/orte/mpirun}
 client=${PMIX_CLIENT:-$top_builddir/test/system/pmix_client}
 count=0

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # Two hosts of a lab that differ in byte order and long double: library, daemon and test programs built for s390x run under
 # qemu-user on h2, this build on h1. A long test (test/soak): it builds everything for s390x, once, in MIXED_WORK.
+TEST_SECONDS=${TEST_SECONDS:-14400}
 . "$top_srcdir/test/system/lib.sh"
 . "$top_srcdir/test/support/combinations.sh"
 skip() { echo "1..0 # SKIP $*"; exit 0; }
