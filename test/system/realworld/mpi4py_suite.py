@@ -12,6 +12,7 @@ import realworld  # noqa: E402
 
 VERSION = "4.1.1"
 RANKS = (1, 2, 3, 4, 5)
+SHORT = {"shm": (1, 5), "tcp": (2, 4), "both": (3,)}  # each number of ranks over one kind of links
 HERE = os.path.dirname(os.path.abspath(__file__))
 BENCHES = (("helloworld", []), ("ringtest", ["-n", "1024", "-l", "100"]))
 
@@ -90,6 +91,7 @@ def module(tap, implementation, link, ranks, tests, name, excluded, environment,
 def main():
     p = realworld.parser(__doc__)
     p.add_argument("--ranks", default=",".join(map(str, RANKS)), help="such as 1,2,4,5")
+    p.add_argument("--short", action="store_true", help="each number of ranks with one kind of links only")
     p.add_argument("--list", default=os.path.join(HERE, "mpi4py-tests.list"), metavar="FILE")
     p.add_argument("--seconds", type=int, default=240, help="limit of time for a module (240)")
     p.add_argument("modules", nargs="*", help="only these modules of the list")
@@ -106,7 +108,7 @@ def main():
     environment = {"PYTHONPATH": site, "PYTHONDONTWRITEBYTECODE": "1"}
     chosen = [m for m in read_list(o.list) if not o.modules or m[0] in o.modules]
     for link in implementation.links:
-        for ranks in map(int, o.ranks.split(",")):
+        for ranks in SHORT.get(link, ()) if o.short else map(int, o.ranks.split(",")):
             for name, arguments in BENCHES:
                 bench(tap, implementation, link, ranks, name, arguments, environment)
             for name, excluded, links in chosen:
