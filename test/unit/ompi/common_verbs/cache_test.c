@@ -253,7 +253,11 @@ static void test_libucm(void)
     TAP_OK(registered == 1, "a block of malloc()");
     free(block);
     common_verbs_cache_look(&cache);
+#if defined(__SANITIZE_ADDRESS__)
+    TAP_SKIP("the sanitizer's free() gives nothing back");
+#else
     TAP_OK(registered == 0, "and free()");
+#endif
     munmap(p, PAGE);
     common_verbs_cache_fini(&cache);
 }
