@@ -173,9 +173,7 @@ void btl_openib_frame_in(mca_btl_endpoint_t *ep, const uint8_t *frame, size_t le
 /* A frame that was sent. Those that were written before are read first. */
 static void sent_in(btl_openib_module_t *m, common_verbs_buffer_t *buffer, const struct ibv_wc *wc)
 {
-    btl_openib_lock(m);
-    mca_btl_endpoint_t *ep = opal_hash_find(&m->qps, wc->qp_num);
-    btl_openib_unlock(m);
+    mca_btl_endpoint_t *ep = opal_hash_find(&m->qps, wc->qp_num); /* whoever makes and ends connections reads here */
     if (ep) {
         btl_openib_ring_read(ep);
         btl_openib_frame_in(ep, buffer->data, wc->byte_len, buffer);

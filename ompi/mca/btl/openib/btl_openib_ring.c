@@ -38,8 +38,7 @@ static uint16_t lap_of(uint32_t count, uint32_t slots)
 bool btl_openib_ring_has_room(const mca_btl_endpoint_t *ep, size_t len)
 {
     const btl_openib_ring_out_t *r = ep->ring_out;
-    return r && r->on && len <= BTL_OPENIB_SMALL &&
-           (r->put < r->slots || (int32_t) (ep->confirmed - r->fragment[r->put % r->slots]) >= 0);
+    return r && r->on && len <= BTL_OPENIB_SMALL && (int32_t) (ep->confirmed - r->fragment[r->put % r->slots]) >= 0;
 }
 
 void btl_openib_ring_fill(mca_btl_endpoint_t *ep, btl_openib_item_t *item, struct ibv_sge *sge, struct ibv_send_wr *wr)
@@ -72,6 +71,9 @@ static void opened(mca_btl_endpoint_t *ep, const uint8_t *data)
     ep->ring_out = r;
     if (r && slots > 0 && slots <= BTL_OPENIB_SLOTS_MAX) {
         *r = (btl_openib_ring_out_t){.addr = opal_le_get64(data), .rkey = opal_le_get32(data + 8), .slots = slots, .on = true};
+        for (uint32_t i = 0; i < slots; i++) {
+            r->fragment[i] = ep->confirmed; /* nothing stands there */
+        }
     }
 }
 

@@ -191,7 +191,6 @@ typedef struct btl_udp_component {
     mca_btl_base_attention_t attention;
     void *timer;
     uint64_t timer_ns;          /* when it fires */
-    _Atomic bool active;
     bool armed;                 /* the process is about to sleep, or asleep */
     uint64_t tick;
     opal_list_t care, full, owing;

@@ -30,7 +30,7 @@ static const ompi_request_ops_t engine_send_ops = {
     .free = engine_send_free,
 };
 
-/* The receiver does not fetch it, or has done so. */
+/* Nobody fetches the message any more. */
 static void engine_unregister(mca_pml_send_t *send)
 {
     if (send->registration) {

@@ -930,6 +930,10 @@ static void test_ring_out(void)
         }
     }
     TAP_OK(written == 2 && sent == 2, "two go into the two slots, others are sent");
+    ep->ring_out->put = 0; /* as after 2^32 of them */
+    send_one(ep);
+    TAP_OK(next_frame(&f) && f.opcode == IBV_WR_SEND, "so it is when their number has started anew");
+    ep->ring_out->put = 2;
     peer_sends(BTL_OPENIB_COUNT, 3, WINDOW, 0);
     progress();
     send_one(ep);
@@ -942,7 +946,7 @@ static void test_ring_out(void)
     TAP_OK(next_frame(&f) && f.opcode == IBV_WR_SEND, "and sends from then on");
     btl_openib_port_changed(module.port, false, "the port is down");
     progress();
-    TAP_OK(returned == 5, "what was written and not confirmed comes back as well: %u", returned);
+    TAP_OK(returned == 6, "what was written and not confirmed comes back as well: %u", returned);
     btl_openib_ops.del_peer(&module.super, ep);
     finish();
 }
