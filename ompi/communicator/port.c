@@ -4,9 +4,10 @@
  *
  * A port P is open while the name P is published. A process that accepts publishes the name
  * P.accept with a ticket, which is used once. Whoever connects takes the ticket by publishing
- * P.TICKET.taken, which only one can do; then the accepting process takes P.accept back, and the
- * two swap texts under P.TICKET.a0, P.TICKET.c0, P.TICKET.a1 ...; a text is taken back when the
- * other side's next one shows that it has been read.
+ * P.TICKET.taken, which only one can do, and sees that P.accept still offers it: else the mark may
+ * be that of a ticket used up long ago, whose first taker has cleared its own. Then the two swap
+ * texts under P.TICKET.a0, P.TICKET.c0, P.TICKET.a1 ...; a text is taken back when the other side's
+ * next one shows that it has been read, and P.accept when P.TICKET.c0 has come.
  */
 #include "ompi/communicator/port.h"
 
@@ -123,12 +124,33 @@ typedef struct line {
     uint64_t ticket;
     uint64_t deadline_ns;
     char mine, theirs; /* 'a' and 'c': the side that accepts, and the one that connects */
+    bool offered;      /* P.accept shows our ticket */
     int round;
 } line_t;
 
 static void name_text(const line_t *line, char side, int round, char *name)
 {
     snprintf(name, NAME_ROOM, "%s.%016" PRIx64 ".%c%d", line->port, line->ticket, side, round);
+}
+
+static void name_taken(const line_t *line, char *name)
+{
+    snprintf(name, NAME_ROOM, "%s.%016" PRIx64 ".taken", line->port, line->ticket);
+}
+
+static void name_accept(const line_t *line, char *name)
+{
+    snprintf(name, NAME_ROOM, "%s.accept", line->port);
+}
+
+static void withdraw(line_t *line)
+{
+    char name[NAME_ROOM];
+    if (line->offered) {
+        name_accept(line, name);
+        ompi_names_unpublish(name);
+        line->offered = false;
+    }
 }
 
 static void take_back(const line_t *line, int round)
@@ -152,6 +174,7 @@ static int swap(void *context, const char *mine, char **theirs)
         name_text(line, line->theirs, line->round, name);
         rc = ompi_names_lookup(name, line->deadline_ns, theirs, &len);
     }
+    withdraw(line); /* whoever connects has seen it, or won't any more */
     if (rc == OPAL_SUCCESS) {
         take_back(line, line->round - 1);
         line->round++;
@@ -183,16 +206,6 @@ static int check_open(const char *port)
                                     : service_error(rc, MPI_ERR_PORT, "looking up a port", port);
 }
 
-static void name_taken(const line_t *line, char *name)
-{
-    snprintf(name, NAME_ROOM, "%s.%016" PRIx64 ".taken", line->port, line->ticket);
-}
-
-static void name_accept(const line_t *line, char *name)
-{
-    snprintf(name, NAME_ROOM, "%s.accept", line->port);
-}
-
 /* Offer a ticket and wait until somebody takes it. */
 static int offer(line_t *line)
 {
@@ -209,29 +222,54 @@ static int offer(line_t *line)
         return ompi_error(MPI_ERR_PORT, "port \"%s\" is being accepted on already", line->port);
     }
     if (rc == OPAL_SUCCESS) {
+        line->offered = true;
         rc = ompi_names_lookup(taken, line->deadline_ns, &data, &len);
         free(data);
-        ompi_names_unpublish(name);
+    }
+    if (rc != OPAL_SUCCESS) {
+        withdraw(line);
     }
     return service_error(rc, MPI_ERR_PORT, "accepting", line->port);
+}
+
+static int read_offer(const line_t *line, uint64_t deadline_ns, uint64_t *ticket)
+{
+    char name[NAME_ROOM], *data = NULL;
+    size_t len;
+    name_accept(line, name);
+    int rc = ompi_names_lookup(name, deadline_ns, &data, &len);
+    *ticket = rc == OPAL_SUCCESS ? strtoull(data, NULL, 16) : 0;
+    free(data);
+    return rc;
+}
+
+/* OPAL_ERR_EXISTS: somebody else has taken it, or it is offered no more. */
+static int take_this(const line_t *line)
+{
+    char taken[NAME_ROOM];
+    uint64_t offered;
+    name_taken(line, taken);
+    int rc = ompi_names_publish(taken, "", 0);
+    if (rc != OPAL_SUCCESS) {
+        return rc;
+    }
+    rc = read_offer(line, OMPI_NAMES_DONT_WAIT, &offered);
+    if (rc == OPAL_SUCCESS && offered == line->ticket) {
+        return OPAL_SUCCESS;
+    }
+    ompi_names_unpublish(taken);
+    return rc == OPAL_SUCCESS || rc == OPAL_ERR_NOT_FOUND ? OPAL_ERR_EXISTS : rc;
 }
 
 /* Take the first ticket that nobody else takes. One that is taken already is soon gone. */
 static int take(line_t *line)
 {
-    char name[NAME_ROOM], taken[NAME_ROOM];
     int rc;
-    name_accept(line, name);
     do {
-        char *ticket = NULL;
-        size_t len;
-        rc = ompi_names_lookup(name, line->deadline_ns, &ticket, &len);
+        rc = read_offer(line, line->deadline_ns, &line->ticket);
         if (rc == OPAL_SUCCESS) {
-            line->ticket = strtoull(ticket, NULL, 16);
-            name_taken(line, taken);
-            rc = ompi_names_publish(taken, "", 0);
+            rc = take_this(line);
         }
-        free(ticket);
     } while (rc == OPAL_ERR_EXISTS);
     return service_error(rc, MPI_ERR_PORT, "connecting", line->port);
 }
@@ -252,6 +290,7 @@ static int connect_sides(line_t *line, int root, ompi_communicator_t *comm, int 
 {
     const ompi_meeting_t meeting = {.swap = swap, .context = line, .failure = failure};
     int rc = ompi_comm_connect_meeting(comm, root, &meeting, newcomm);
+    withdraw(line); /* if it failed before the first swap */
     if (rc == MPI_SUCCESS && comm->my_rank == root) {
         clear(line);
     }
