@@ -231,6 +231,7 @@ static void levels(void)
     int *expected[] = {&restricted, &safe, &signal_safe, NULL};
     const MPI_T_cb_safety removed[] = {MPI_T_CB_REQUIRE_MPI_RESTRICTED, MPI_T_CB_REQUIRE_THREAD_SAFE,
                                        MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE, MPI_T_CB_REQUIRE_NONE};
+    MPI_Barrier(MPI_COMM_WORLD); /* a thread that makes progress may queue at once what is sent */
     for (int i = 0; i < 4; i++) {
         queue_up(1, 1, 10);
         settle(expected[i] ? expected[i] : &nothing, &nothing, rank == 1 && expected[i] ? 2 : 0);
@@ -291,6 +292,9 @@ static void handles(void)
     begin();
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) { /* sends only when rank 1 listens, see levels() */
+        MPI_Recv(NULL, 0, MPI_BYTE, 1, 39, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
     listen_to("pml_base_unexpected_queued", note, &outside);
     MPI_T_event_registration copy = outside;
     MPI_CHECK(MPI_T_event_handle_free(outside, &copy, freed) == MPI_SUCCESS);
@@ -298,6 +302,9 @@ static void handles(void)
     MPI_CHECK(MPI_T_event_handle_free(copy, NULL, NULL) == MPI_T_ERR_INVALID_HANDLE);
     listen_to("pml_base_unexpected_queued", free_it, &inside);
     listen_to("pml_base_unexpected_queued", note, &stays);
+    if (rank == 1) {
+        MPI_Send(NULL, 0, MPI_BYTE, 0, 39, MPI_COMM_WORLD);
+    }
     queue_up(5, 1, 40);
     settle(&seen.calls, &seen.freed, rank == 1 ? 1 + 6 + 2 : 1);
     if (rank == 1) {
