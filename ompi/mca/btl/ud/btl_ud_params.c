@@ -32,7 +32,7 @@ static const mca_btl_base_param_t table[] = {
     {{TUNER, .name = "recv_max", .type = MCA_VAR_INT, .def.i = 4096, .min = COMMON_VERBS_CHUNK, .max = 32768,
       .help = "Receive buffers of a port at most, where many send at once"},
      AT(recv_max)},
-    {{TUNER, .name = "window", .type = MCA_VAR_INT, .def.i = 96, .min = 4, .max = 256,
+    {{TUNER, .name = "window", .type = MCA_VAR_INT, .def.i = 96, .min = 4, .max = BTL_UD_ROOM_MAX,
       .help = "Datagrams that a peer may have under way to us, if there are buffers enough"},
      AT(window)},
     {{TUNER, .name = "inline", .type = MCA_VAR_INT, .unit = "bytes", .def.i = 192, .min = 0, .max = 1024,

@@ -317,7 +317,7 @@ void btl_ud_seen_by_peer(mca_btl_endpoint_t *ep, const btl_ud_header_t *h)
     btl_ud_lock(&ep->lock);
     if (h->seen - ep->seen <= ep->sent - ep->seen) { /* else it is an old one */
         ep->seen = h->seen;
-        ep->room = h->room > 0 ? h->room : 1;
+        ep->room = h->room;
     }
     if (OPAL_UNLIKELY(ep->want_writable) && ep->sent - ep->seen <= ep->room / 2 &&
         !opal_list_item_is_linked(&ep->full_item)) {

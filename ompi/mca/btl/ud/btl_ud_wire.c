@@ -6,6 +6,8 @@
 #include "opal/util/le.h"
 #include "opal/util/sha256.h"
 
+enum { QPN_FIRST = 2 /* those below are the subnet's management */, QPN_MAX = 0xffffff };
+
 void btl_ud_header_write(uint8_t out[BTL_UD_HEADER], const btl_ud_header_t *h)
 {
     opal_le_put64(out + 8, h->from);
@@ -40,7 +42,9 @@ bool btl_ud_header_read(const uint8_t *in, size_t len, btl_ud_header_t *h)
     h->at = opal_le_get32(in + 36);
     h->qpn = opal_le_get32(in + 40);
     return h->epoch != 0 && h->type >= BTL_UD_DATA && h->type <= BTL_UD_BYE && !(h->flags & ~BTL_UD_FLAG_ASK) &&
-           h->qpn <= 0xffffff && h->len == len - BTL_UD_HEADER && (h->len > 0) == (h->type == BTL_UD_DATA);
+           h->port < COMMON_VERBS_PORTS_MAX && h->room > 0 && h->room <= BTL_UD_ROOM_MAX && h->qpn >= QPN_FIRST &&
+           h->qpn <= QPN_MAX && opal_le_get32(in + 44) == 0 && h->len == len - BTL_UD_HEADER &&
+           (h->len > 0) == (h->type == BTL_UD_DATA);
 }
 
 static void derive(const uint8_t secret[32], const void *data, size_t len, uint8_t out[OPAL_SHA256_BYTES])

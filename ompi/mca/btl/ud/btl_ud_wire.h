@@ -11,15 +11,16 @@
  *         pair of processes and ports, which comes from the job's secret.
  * epoch   the sender's number for its endpoint, which grows when that is made anew; `peer`: the epoch of the
  *         other side that `seen` speaks of, 0: none heard yet.
- * room    datagrams that may be under way to the sender of this one.
+ * port    the sender's, as it stands in its card.
+ * room    datagrams that may be under way to the sender of this one: 1 to BTL_UD_ROOM_MAX.
  * at      number of this datagram among those with data, from 1 on; in others: of the last one sent.
  * seen    number up to which the sender has read.
- * qpn     the queue pair that receives for the sender.
+ * qpn     the queue pair that receives for the sender; 0 and 1 are never anybody's own.
  */
 #ifndef BTL_UD_WIRE_H
 #define BTL_UD_WIRE_H
 
-#include "hawser/btl.h"
+#include "ompi/mca/common/verbs/common_verbs.h"
 #include "opal/util/siphash.h"
 
 enum {
@@ -27,6 +28,7 @@ enum {
     BTL_UD_MAGIC = 0x5d,
     BTL_UD_CODED_DATA = 128,
     BTL_UD_SEEN_BITS = 512,   /* older numbers count as seen */
+    BTL_UD_ROOM_MAX = 256,    /* nobody grants more: each of these must be found among the numbers seen */
 };
 
 typedef enum { BTL_UD_DATA = 1, BTL_UD_REPORT, BTL_UD_PROBE, BTL_UD_BYE } btl_ud_type_t;

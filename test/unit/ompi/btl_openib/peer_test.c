@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "opal/util/le.h"
 #include "test/support/tap.h"
+#include "test/support/verbs_adapter.h"
 
 enum { POSTED_MAX = 8192, WINDOW = 16, FRAG = 1024, PEER_QPN = 0x77, PEER_PSN = 5, SELF = 1, PEER = 2 };
 
@@ -28,76 +29,19 @@ typedef struct sent {
 } sent_t;
 
 static struct {
-    struct ibv_device device;
-    struct ibv_context context;
-    struct ibv_pd pd;
-    struct ibv_comp_channel channel;
-    struct ibv_cq cq;
     struct ibv_srq srq;
-    struct ibv_qp *qp[64];
-    unsigned qps, registrations, limit_armed;
-    uint32_t next_qpn;
+    unsigned limit_armed;
     struct ibv_recv_wr receives[POSTED_MAX], hellos[POSTED_MAX]; /* rings */
     struct ibv_sge receive_sge[POSTED_MAX], hello_sge[POSTED_MAX];
     unsigned receive_in, receive_out, hello_in, hello_out;
     sent_t sent[POSTED_MAX];
     unsigned sent_in, sent_out;
-    struct ibv_wc wc[POSTED_MAX];
-    unsigned wc_in, wc_out;
 } hw;
-
-static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
-{
-    struct ibv_mr *mr = calloc(1, sizeof(*mr));
-    (void) access;
-    *mr = (struct ibv_mr){.context = &hw.context, .pd = pd, .addr = addr, .length = len};
-    hw.registrations++;
-    return mr;
-}
-
-static int dereg_mr(struct ibv_mr *mr)
-{
-    free(mr);
-    hw.registrations--;
-    return 0;
-}
-
-static struct ibv_comp_channel *create_comp_channel(struct ibv_context *context)
-{
-    (void) context;
-    hw.channel.fd = open("/dev/null", O_RDWR);
-    return &hw.channel;
-}
-
-static int destroy_comp_channel(struct ibv_comp_channel *channel)
-{
-    return close(channel->fd);
-}
-
-static struct ibv_cq *create_cq(struct ibv_context *context, int cqe, void *user, struct ibv_comp_channel *channel, int v)
-{
-    (void) context, (void) user, (void) channel, (void) v;
-    hw.cq.context = &hw.context;
-    hw.cq.cqe = cqe;
-    return &hw.cq;
-}
-
-static int resize_cq(struct ibv_cq *cq, int cqe)
-{
-    cq->cqe = cqe;
-    return 0;
-}
-
-static int destroy_cq(struct ibv_cq *cq)
-{
-    (void) cq;
-    return 0;
-}
 
 static struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
     (void) pd, (void) attr;
-    hw.srq.context = &hw.context;
+    hw.srq.context = &adapter.context;
     return &hw.srq;
 }
 
@@ -111,44 +55,6 @@ static int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 static int destroy_srq(struct ibv_srq *srq)
 {
     (void) srq;
-    return 0;
-}
-
-static struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-    struct ibv_qp *qp = calloc(1, sizeof(*qp));
-    *qp = (struct ibv_qp){.context = &hw.context, .pd = pd, .qp_num = ++hw.next_qpn, .qp_type = attr->qp_type};
-    hw.qp[hw.qps++] = qp;
-    return qp;
-}
-
-static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
-{
-    (void) mask;
-    qp->state = attr->qp_state;
-    return 0;
-}
-
-static int destroy_qp(struct ibv_qp *qp)
-{
-    for (unsigned i = 0; i < hw.qps; i++) {
-        if (hw.qp[i] == qp) {
-            hw.qp[i] = hw.qp[--hw.qps];
-        }
-    }
-    free(qp);
-    return 0;
-}
-
-static struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
-{
-    (void) pd, (void) attr;
-    return calloc(1, sizeof(struct ibv_ah));
-}
-
-static int destroy_ah(struct ibv_ah *ah)
-{
-    free(ah);
     return 0;
 }
 
@@ -177,7 +83,8 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
 
 static void complete(uint64_t wr_id, uint32_t qpn, enum ibv_wc_status status, uint32_t len)
 {
-    hw.wc[hw.wc_in++ % POSTED_MAX] = (struct ibv_wc){.wr_id = wr_id, .qp_num = qpn, .status = status, .byte_len = len};
+    const struct ibv_wc wc = {.wr_id = wr_id, .qp_num = qpn, .status = status, .byte_len = len};
+    adapter_complete(&adapter.cq[0].cq, &wc);
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -196,44 +103,16 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
     return 0;
 }
 
-static void (*on_poll)(void); /* what happens just before completions are looked for, once */
-
-static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
+static void hw_start(void)
 {
-    int n = 0;
-    (void) cq;
-    if (on_poll) {
-        on_poll();
-        on_poll = NULL;
-    }
-    while (n < most && hw.wc_out != hw.wc_in) {
-        wc[n++] = hw.wc[hw.wc_out++ % POSTED_MAX];
-    }
-    return n;
-}
-
-static int req_notify_cq(struct ibv_cq *cq, int solicited)
-{
-    (void) cq, (void) solicited;
-    return 0;
-}
-
-static const char *wc_status_str(enum ibv_wc_status status)
-{
-    return status == IBV_WC_RETRY_EXC_ERR ? "nobody answers" : "?";
-}
-
-static void adapter_start(void)
-{
-    common_verbs_lib = (common_verbs_lib_t){
-        .reg_mr = reg_mr, .dereg_mr = dereg_mr, .create_comp_channel = create_comp_channel,
-        .destroy_comp_channel = destroy_comp_channel, .create_cq = create_cq, .resize_cq = resize_cq,
-        .destroy_cq = destroy_cq, .create_srq = create_srq, .modify_srq = modify_srq, .destroy_srq = destroy_srq,
-        .create_qp = create_qp, .modify_qp = modify_qp, .destroy_qp = destroy_qp, .create_ah = create_ah,
-        .destroy_ah = destroy_ah, .wc_status_str = wc_status_str};
-    hw.context.ops = (struct ibv_context_ops){.poll_cq = poll_cq, .req_notify_cq = req_notify_cq,
-                                              .post_srq_recv = post_srq_recv, .post_send = post_send,
-                                              .post_recv = post_recv};
+    memset(&hw, 0, sizeof(hw));
+    adapter_start();
+    common_verbs_lib.create_srq = create_srq;
+    common_verbs_lib.modify_srq = modify_srq;
+    common_verbs_lib.destroy_srq = destroy_srq;
+    adapter.context.ops.post_srq_recv = post_srq_recv;
+    adapter.context.ops.post_send = post_send;
+    adapter.context.ops.post_recv = post_recv;
 }
 
 /* ---- Services and the user ---- */
@@ -339,8 +218,7 @@ static void start(void)
                                               .returned = user_returned, .state = user_state,
                                               .incoming = user_incoming};
     btl_openib_component_t *c = &mca_btl_openib;
-    memset(&hw, 0, sizeof(hw));
-    adapter_start();
+    hw_start();
     *c = (btl_openib_component_t){
         .services = &services, .last_id = 100, .modules = &module, .module_count = 1, .modules_open = 2,
         .params = {.receive_queue = receive_queue, .connect = way, .recv_num = 64, .recv_max = 256, .send_max = 64, .window = WINDOW, .max_frag = FRAG, .inline_max = 64,
@@ -350,10 +228,7 @@ static void start(void)
     c->verbs.count = 1;
     c->verbs.port[0] = (common_verbs_port_t){.device = &c->verbs.device[0], .number = 1, .ethernet = true,
                                              .addr = {.mtu = IBV_MTU_4096, .gid = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1}}};
-    hw.pd.context = &hw.context;
-    c->verbs.device[0] = (common_verbs_device_t){
-        .context = &hw.context, .pd = &hw.pd,
-        .attr = {.max_srq_wr = 4096, .max_sge = 8, .max_qp_rd_atom = 16, .max_cqe = 1 << 20}};
+    c->verbs.device[0] = adapter_device();
     arrived = returned = downs = ups = silents = writables = 0;
     memset(&module, 0, sizeof(module));
     timer_fn = NULL;
@@ -387,7 +262,7 @@ static void finish(void)
         pass_ms(10);
     }
     btl_openib_module_close(&module);
-    TAP_OK(hw.registrations == 0 && hw.qps == 0, "nothing is left registered, and no queue pair");
+    TAP_OK(adapter.registrations == 0 && adapter.qps == 0, "nothing is left registered, and no queue pair");
 }
 
 /* ---- The peer ---- */
@@ -475,7 +350,7 @@ static void test_connect(void)
 {
     start();
     mca_btl_endpoint_t *ep = add();
-    TAP_OK(ep && hw.qps == 1, "adding a peer makes no connection");
+    TAP_OK(ep && adapter.qps == 1, "adding a peer makes no connection");
     TAP_OK(send_one(ep) == MCA_SUCCESS, "a fragment is taken");
     progress();
     TAP_OK(data_frames() == 0 && last_hello.id != 0 && (last_hello.flags & BTL_OPENIB_HELLO_ANSWER),
@@ -675,7 +550,7 @@ static void test_remotes(void)
     size_t key_len = 0;
     start();
     mca_btl_endpoint_t *ep = add();
-    unsigned before = hw.registrations;
+    unsigned before = adapter.registrations;
     TAP_OK(btl_openib_ops.register_mem(&module.super, key, sizeof(key), key, &key_len, &registration) == MCA_SUCCESS &&
                key_len <= MCA_BTL_KEY_MAX, "memory is registered");
     moved = lost = 0;
@@ -704,12 +579,12 @@ static void test_remotes(void)
     for (int i = 0; i < 64; i++) {
         get_one(ep, &desc[i], key);
     }
-    hw.wc_out = hw.wc_in; /* the adapter does nothing any more */
+    adapter.cq[0].out = adapter.cq[0].in; /* the adapter does nothing any more */
     btl_openib_port_changed(module.port, false, "the port is down");
     progress();
     TAP_OK(downs == 1 && moved == 65 && lost == 64, "those under way when the link fails are handed back");
     btl_openib_ops.deregister_mem(&module.super, registration);
-    TAP_OK(hw.registrations == before, "nothing stays registered for them");
+    TAP_OK(adapter.registrations == before, "nothing stays registered for them");
     btl_openib_ops.del_peer(&module.super, ep);
     finish();
 }
@@ -818,7 +693,7 @@ static void test_ring_in(void)
     progress();
     TAP_OK(arrived == 6 && last_data[4] == 9, "which was sent: then it is its turn");
     late_ring = ring;
-    on_poll = write_and_send;
+    adapter.on_poll = write_and_send;
     progress();
     TAP_OK(arrived == 8 && last_len == 8, "what was written before something sent is read before it");
     send_one(ep);
@@ -1141,7 +1016,7 @@ static void test_cm(void)
 {
     btl_openib_hello_t h;
     cm_start();
-    TAP_OK(module.cm_channel && module.port->addr.service == CM_PORT && !module.greeter && hw.qps == 0,
+    TAP_OK(module.cm_channel && module.port->addr.service == CM_PORT && !module.greeter && adapter.qps == 0,
            "with rdma_cm a port has a listener, and no queue pair for datagrams");
     TAP_OK(cm_add(0) == NULL, "a peer that connects in another way is refused");
     mca_btl_endpoint_t *ep = cm_add(9);
@@ -1226,7 +1101,7 @@ static void test_refused(void)
     quiet_user = true;
     peer_greets(500, 0, BTL_OPENIB_HELLO_ANSWER);
     quiet_user = false;
-    TAP_OK(hw.qps == 1 && hw.sent_in == 0, "a peer that the user does not want gets no answer");
+    TAP_OK(adapter.qps == 1 && hw.sent_in == 0, "a peer that the user does not want gets no answer");
     finish();
 }
 
