@@ -5,6 +5,7 @@
  *
  *   GRID_SEED=n    where the random numbers start (default 1): the same seed draws the same cases
  *   GRID_CASES=n   how many are drawn; "all": the whole product (default 100)
+ *   GRID_PART=k/n  the k-th of n parts of them (default 1/1): each case is in one part
  *   GRID_ONLY=n    the n-th of them alone
  *
  * Counts are 0, 1, some, what makes a message one element shorter than, as long as, and one element longer than each limit
@@ -45,6 +46,8 @@ static shape_t shapes[SHAPES_MAX];
 static int shape_count;
 static MPI_Count edges[EDGES_MAX];
 static int edge_count;
+static int part = 1, parts = 1, only = -1; /* of the cases */
+static int cases_run;
 
 static int random_below(int n)
 {
@@ -123,14 +126,27 @@ static void make_shapes(void)
 
 /* ---- Counts ---- */
 
+/* Each limit once: several parameters have the same value. */
+static void add_edge(MPI_Count edge)
+{
+    for (int i = 0; i < edge_count; i++) {
+        if (edges[i] == edge) {
+            return;
+        }
+    }
+    if (edge > 0 && edge <= EDGE_MOST && edge_count < EDGES_MAX) {
+        edges[edge_count++] = edge;
+    }
+}
+
 /* Limits of lengths, from the library's own parameters. */
 static void find_edges(void)
 {
     static const char *const endings[] = {"_first_frag", "_whole_max", "_eager_limit", "_share_min", "_frag_max",
                                           "_short_max", "_max_frag"};
     int provided, count;
-    edges[edge_count++] = 64; /* a line of the cache */
-    edges[edge_count++] = 4096;
+    add_edge(64); /* a line of the cache */
+    add_edge(4096);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_T_cvar_get_num(&count);
     for (int i = 0; i < count; i++) {
@@ -142,13 +158,11 @@ static void find_edges(void)
         MPI_T_cvar_get_info(i, name, &room, NULL, &type, NULL, NULL, NULL, &bind, &scope);
         for (size_t e = 0; e < sizeof endings / sizeof *endings; e++) {
             size_t length = strlen(name), tail = strlen(endings[e]);
-            if (length > tail && strcmp(name + length - tail, endings[e]) == 0 && edge_count < EDGES_MAX &&
+            if (length > tail && strcmp(name + length - tail, endings[e]) == 0 &&
                 MPI_T_cvar_handle_alloc(i, NULL, &handle, &elements) == MPI_SUCCESS) {
                 MPI_T_cvar_read(handle, &value);
                 MPI_T_cvar_handle_free(&handle);
-                if (value > 0 && value <= EDGE_MOST) {
-                    edges[edge_count++] = value;
-                }
+                add_edge(value);
             }
         }
     }
@@ -204,7 +218,6 @@ static area_t new_area(const case_t *c, MPI_Count count)
     area_t a = {.bytes = 2 * MARGIN};
     if (count > 0 && s->size > 0) {
         a.bytes += (size_t) (s->true_extent + (count - 1) * s->extent);
-        if (rank == 1 && count == 7) { a.memory = NULL; }
     }
     a.memory = malloc(a.bytes);
     memset(a.memory, 0xa5, a.bytes);
@@ -668,7 +681,11 @@ enum { OPERATIONS = sizeof operations / sizeof *operations, MESSAGES = SENDS * R
 
 /* ---- The product ---- */
 
-/* Half the draws are messages, half collective operations. */
+static bool is_wanted(int number)
+{
+    return only >= 0 ? only == number : number % parts == part - 1;
+}
+
 static void run_case(int number, int operation, int shape, int class, form_t form, bool large)
 {
     case_t c = {.number = number, .shape = &shapes[shape], .form = form, .large = large};
@@ -676,6 +693,7 @@ static void run_case(int number, int operation, int shape, int class, form_t for
     if (c.count < 0 || (c.shape->size > 0 && (c.count + 1) * c.shape->extent * size > BLOCK_MOST * 8)) {
         return;
     }
+    cases_run++;
     if (operation < MESSAGES) {
         message(&c, operation);
     } else {
@@ -683,7 +701,8 @@ static void run_case(int number, int operation, int shape, int class, form_t for
     }
 }
 
-static void run_some(int cases, int only)
+/* Half the draws are messages, half collective operations. */
+static void run_some(int cases)
 {
     for (int i = 0; i < cases; i++) {
         int operation = random_below(2) ? random_below(MESSAGES) : MESSAGES + random_below(OPERATIONS);
@@ -691,21 +710,23 @@ static void run_some(int cases, int only)
         form_t form = (form_t) random_below(FORMS);
         bool large = random_below(2);
         unsigned long long kept = state; /* so that cases do not depend on each other */
-        if (only < 0 || only == i) {
+        if (is_wanted(i)) {
             run_case(i, operation, shape, class, form, large);
         }
         state = kept;
     }
 }
 
-static void run_all(int only)
+static void run_all(void)
 {
+    const unsigned long long seed = state;
     int number = 0;
     for (int operation = 0; operation < MESSAGES + OPERATIONS; operation++) {
         for (int shape = 0; shape < shape_count; shape++) {
             for (int class = 0; class < count_classes(); class++) {
                 for (int form = 0; form < (operation < MESSAGES ? 1 : FORMS); form++, number++) {
-                    if (only < 0 || only == number) {
+                    if (is_wanted(number)) {
+                        state = seed + (unsigned long long) number; /* whatever else is run */
                         run_case(number, operation, shape, class, (form_t) form, number % 2);
                         run_case(number, operation, shape, class, (form_t) form, !(number % 2));
                     }
@@ -715,22 +736,37 @@ static void run_all(int only)
     }
 }
 
+static void read_wishes(void)
+{
+    const char *text = getenv("GRID_PART");
+    only = getenv("GRID_ONLY") ? atoi(getenv("GRID_ONLY")) : -1;
+    if (text) {
+        MPI_CHECK(sscanf(text, "%d/%d", &part, &parts) == 2 && part >= 1 && part <= parts);
+    }
+    if (mpi_test_failures) { /* nothing is asked for that there is */
+        part = parts = 1;
+        only = INT_MAX;
+    }
+}
+
 static void grid(void)
 {
     enum { BUFFER = 8 << 20 };
-    const char *cases = getenv("GRID_CASES"), *seed = getenv("GRID_SEED"), *only = getenv("GRID_ONLY");
+    const char *cases = getenv("GRID_CASES"), *seed = getenv("GRID_SEED");
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     state = strtoull(seed ? seed : "1", NULL, 10);
+    read_wishes();
     MPI_Buffer_attach(malloc(BUFFER), BUFFER);
     find_edges();
     make_shapes();
     if (cases && strcmp(cases, "all") == 0) {
-        run_all(only ? atoi(only) : -1);
+        run_all();
     } else {
-        run_some(cases ? atoi(cases) : 100, only ? atoi(only) : -1);
+        run_some(cases ? atoi(cases) : 100);
     }
+    MPI_CHECK(cases_run > 0);
     void *buffer;
     int room;
     MPI_Buffer_detach(&buffer, &room);
