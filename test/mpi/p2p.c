@@ -402,9 +402,9 @@ static void threads(void)
 }
 
 static const mpi_test_t tests[] = {
-    {.name = "all sizes alone", .np = 1, .fn = all_sizes},
-    {.name = "all sizes", .np = 2, .fn = all_sizes},
-    {.name = "all sizes in a ring", .np = 5, .fn = all_sizes},
+    {.name = "all-sizes-alone", .np = 1, .fn = all_sizes},
+    {.name = "all-sizes", .np = 2, .fn = all_sizes},
+    {.name = "all-sizes-in-a-ring", .np = 5, .fn = all_sizes},
     {.name = "storm", .np = 4, .fn = storm},
     {.name = "wildcards", .np = 4, .fn = wildcards},
     {.name = "unexpected", .np = 2, .fn = unexpected},

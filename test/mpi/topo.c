@@ -361,13 +361,13 @@ static void test_dist_graph(void)
 
 static const mpi_test_t tests[] = {
     {.name = "cart", .np = 6, .fn = test_cart},
-    {.name = "cart of eight", .np = 8, .fn = test_cart},
+    {.name = "cart-of-eight", .np = 8, .fn = test_cart},
     {.name = "cart_sub", .np = 12, .fn = test_cart_sub},
-    {.name = "cart errors", .np = 3, .fn = test_cart_errors},
+    {.name = "cart-errors", .np = 3, .fn = test_cart_errors},
     {.name = "dims", .np = 1, .fn = test_dims},
     {.name = "graph", .np = 5, .fn = test_graph},
     {.name = "adjacent", .np = 3, .fn = test_adjacent},
-    {.name = "adjacent alone", .np = 1, .fn = test_adjacent},
+    {.name = "adjacent-alone", .np = 1, .fn = test_adjacent},
     {.name = "dist_graph", .np = 5, .fn = test_dist_graph},
 };
 

@@ -9,7 +9,7 @@
  *   int main(int argc, char **argv) { return mpi_test_main(argc, argv, tests, 1); }
  *
  * MPIRUN in the environment replaces the build tree's mpirun; MPIRUN_ARGS are further arguments for
- * it. MPI_TEST_SLOWNESS multiplies the limits of time, for a machine that is emulated.
+ * it. MPI_TEST_SLOWNESS multiplies the limits of time, for a machine that is emulated. The argument --list prints the names.
  */
 #ifndef TEST_SUPPORT_MPI_TEST_H
 #define TEST_SUPPORT_MPI_TEST_H
@@ -145,6 +145,7 @@ static inline int mpi_test_judge(const mpi_test_t *tests, size_t count, const ch
 {
     static char output[65536];
     unsigned limit = 30;
+    bool found = false;
     for (size_t i = 0; i < count; i++) {
         limit += mpi_test_seconds(&tests[i]);
     }
@@ -154,6 +155,7 @@ static inline int mpi_test_judge(const mpi_test_t *tests, size_t count, const ch
         if (only && strcmp(only, t->name) != 0) {
             continue;
         }
+        found = true;
         int code = mpi_test_run(t, output, sizeof output);
         bool said = t->says ? strstr(output, t->says) != NULL : output[0] == '\0';
         if (!TAP_OK(code == t->exit_code && said, "%s, %d processes", t->name, t->np)) {
@@ -161,6 +163,9 @@ static inline int mpi_test_judge(const mpi_test_t *tests, size_t count, const ch
                    t->says ? " with: " : "", t->says ? t->says : " should be empty");
             mpi_test_show(output);
         }
+    }
+    if (only && !found) {
+        TAP_OK(false, "there is a test \"%s\"", only);
     }
     return tap_end();
 }
@@ -174,6 +179,12 @@ static inline int mpi_test_main(int argc, char **argv, const mpi_test_t *tests, 
             tests[i].fn();
             return mpi_test_failures ? MPI_TEST_FAILED : 0;
         }
+    }
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        for (size_t i = 0; i < count; i++) {
+            puts(tests[i].name);
+        }
+        return 0;
     }
     unsetenv("MPI_TEST_JUDGE");
     return mpi_test_judge(tests, count, argc == 2 ? argv[1] : NULL);

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # Two hosts of a lab that differ in byte order and long double: library, daemon and test programs built for s390x run under
-# qemu-user on h2, this build on h1. A long test (test/soak): it builds everything for s390x, once, in MIXED_WORK.
-TEST_SECONDS=${TEST_SECONDS:-14400}
+# qemu-user on h2, this build on h1. A long test (test/soak): it builds everything for s390x, once, in MIXED_WORK. Each test of
+# each program is a point of its own; combinations.sh tells how to choose among them.
+TEST_SECONDS=${TEST_SECONDS:-28800}
 . "$top_srcdir/test/system/lib.sh"
 . "$top_srcdir/test/support/combinations.sh"
 skip() { echo "1..0 # SKIP $*"; exit 0; }
@@ -52,49 +53,51 @@ HAWSER_LAB=mixed-$$
 export HAWSER_LAB
 trap '"$lab_script" down; rm -rf "$work" "$TMPDIR"' EXIT
 "$lab_script" up 2 --owner $$ >/dev/null || { echo "Bail out! no lab"; exit 99; }
+# The scripts have names that are the same in each run, as they are part of the points.
+bin=$store/bin
+mkdir -p "$bin"
 # The agent starts the daemon of h2 under qemu; its processes are started by `choose`, a script to the kernel.
-cat >"$work/agent" <<END
+cat >"$bin/agent" <<END
 #!/bin/sh
 case \$1 in h2) ;; *) exec "$lab_script" agent "\$@" ;; esac
 shift
-exec "$lab_script" agent h2 "\$(echo "\$*" | sed 's,[^ ]*/orted ,$work/orted ,')"
+exec "$lab_script" agent h2 "\$(echo "\$*" | sed 's,[^ ]*/orted ,$bin/orted ,')"
 END
-cat >"$work/orted" <<END
+cat >"$bin/orted" <<END
 #!/bin/sh
 exec qemu-s390x-static -L "$root" "$store/inst/bin/orted" "\$@"
 END
-cat >"$work/choose" <<END
+cat >"$bin/choose" <<END
 #!/bin/sh
 case \$(uname -n) in h2*) ;; *) exec "\$@" ;; esac
 program=\${1##*/}
 shift
 exec qemu-s390x-static -L "$root" "$foreign/test/mpi/.libs/\${program#lt-}" "\$@"
 END
-cat >"$work/mpirun" <<END
+cat >"$bin/mpirun" <<END
 #!/bin/sh
 exec "$lab_script" exec h1 "$mpirun" "\$@"
 END
-chmod +x "$work/agent" "$work/orted" "$work/choose" "$work/mpirun"
-OMPI_MCA_plm_rsh_agent=$work/agent MPIRUN=$work/mpirun
-export OMPI_MCA_plm_rsh_agent MPIRUN
+chmod +x "$bin/agent" "$bin/orted" "$bin/choose" "$bin/mpirun"
+OMPI_MCA_plm_rsh_agent=$bin/agent MPIRUN=$bin/mpirun
+MPI_TEST_SLOWNESS=${MPI_TEST_SLOWNESS:-10} # of what qemu emulates: start, compile as it runs, wait for the other side
+export OMPI_MCA_plm_rsh_agent MPIRUN MPI_TEST_SLOWNESS
 
-# The rest of datatype compares bytes with what this machine would have sent.
-at="--host h1:8,h2:8 --map-by node"
-tcp="--mca btl tcp,self $work/choose"
+at="--host h1:8,h2:8 --map-by node --mca btl tcp,self"
+points() {
+    echo "p2p:modes $at --mca pml dr $bin/choose"
+    echo "p2p:storm $at --mca pml dr $bin/choose"
+    for program in $programs; do
+        "$top_builddir/test/mpi/$program" --list | while read -r test; do
+            # The rest of datatype compares bytes with what this machine would have sent.
+            case $program:$test in
+            datatype:transpose | datatype:partial | datatype:user-operator*) ;;
+            datatype:*) continue ;;
+            esac
+            echo "$program:$test $at $bin/choose"
+        done
+    done
+}
 combinations <<LIST
-p2p $at $tcp
-p2p:modes $at --mca pml dr $tcp
-p2p:storm $at --mca pml dr $tcp
-datatype:transpose $at $tcp
-datatype:partial $at $tcp
-datatype:user-operator $at $tcp
-datatype:user-operator-of-five $at $tcp
-coll $at $tcp
-coll_requests $at $tcp
-nbc $at $tcp
-neighbor $at $tcp
-intercomm $at $tcp
-comm $at $tcp
-topo $at $tcp
-partitioned $at $tcp
+$(points)
 LIST

@@ -45,7 +45,7 @@ exec "$tools/slurm" exec srun --mpi=pmix -K -N 1-4 -m cyclic -n "\$@"
 END
 chmod +x mpirun
 p2p() { MPI_TEST_JUDGE=1 MPIRUN=$tap_dir/mpirun "$top_builddir/test/mpi/p2p" "$1"; }
-tap_ok "messages of all sizes in a ring of 5" p2p "all sizes in a ring"
+tap_ok "messages of all sizes in a ring of 5" p2p all-sizes-in-a-ring
 tap_ok "a storm of messages" p2p storm
 
 run --mpi=pmix -N 2 -n 4 "$probe" code 5
