@@ -15,6 +15,8 @@ dist_plots_DATA = \
     docs/plots/links-cut.svg \
     docs/plots/links-throttle.svg
 dist_man1_MANS = \
+    docs/man/hawser-btl-conform.1 \
+    docs/man/mpiCC.1 \
     docs/man/mpic++.1 \
     docs/man/mpicc.1 \
     docs/man/mpicc_abi.1 \
@@ -22,5 +24,6 @@ dist_man1_MANS = \
     docs/man/mpicxx_abi.1 \
     docs/man/mpiexec.1 \
     docs/man/mpirun.1 \
+    docs/man/ompi_info.1 \
     docs/man/orte-clean.1 \
     docs/man/orted.1

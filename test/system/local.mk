@@ -25,6 +25,10 @@ system_params_hello_SOURCES = system/params_hello.c
 system_params_hello_LDADD = $(ompi_lib)
 system/params.log: system/params_hello$(EXEEXT)
 
+# Manual pages.
+check_SCRIPTS += system/man_pages.sh
+EXTRA_DIST += system/man_pages.sh
+
 # The lab of hosts, and its own test.
 check_SCRIPTS += system/lab.sh
 EXTRA_DIST += system/lab.sh lab/lab lab/traffic

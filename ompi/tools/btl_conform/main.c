@@ -531,7 +531,8 @@ static void usage(FILE *to)
             "  --no-membarrier    the sleeper does not fence for senders\n"
             "  --no-pin           leave benchmark processes where the kernel puts them\n"
             "  --timeout S        for one test (default 600)\n"
-            "  --verbose          show what the plug-in logs\n");
+            "  --verbose          show what the plug-in logs\n"
+            "  --help             this text\n");
 }
 
 static void parse_options(int argc, char **argv)

@@ -4,4 +4,3 @@ bin_PROGRAMS += ompi_info
 ompi_info_SOURCES = tools/ompi_info/ompi_info.h tools/ompi_info/links.c tools/ompi_info/main.c tools/ompi_info/options.c \
     tools/ompi_info/params.c tools/ompi_info/print.c
 ompi_info_LDADD = libmpi_abi.la $(top_builddir)/opal/libhawser-opal.la
-dist_man_MANS = $(top_srcdir)/docs/man/ompi_info.1

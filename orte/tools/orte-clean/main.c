@@ -12,10 +12,12 @@ int main(int argc, char **argv)
 
     orte_report_setup("orte-clean", false, false);
     if (argc == 2 && (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)) {
-        printf("orte-clean [-v]\n\n"
+        printf("orte-clean [options]\n\n"
                "Remove session directories (in $TMPDIR or /tmp) and shared memory files, and end\n"
                "processes, of this user's jobs whose mpirun is dead. Running jobs are not touched.\n"
-               "mpirun does the same when it starts.\n");
+               "mpirun does the same when it starts.\n\n"
+               "  -v, --verbose   print what is removed\n"
+               "  -h, --help      this text\n");
         return 0;
     }
     if (argc > 1 && !verbose) {
