@@ -2,7 +2,8 @@
 /* What tests of launchers start: tells where it runs, or ends in a given way.
  *
  *   where          rank 0 prints "SIZE ranks: HOST:RANKS ..." as the ranks themselves see it
- *   ring           messages of 1 B .. 1 MiB go round; rank 0 prints "SIZE ranks: all well"
+ *   ring [NAME...] messages of 1 B .. 1 MiB go round; rank 0 prints "SIZE ranks: all well", and of each performance
+ *                  variable named, which is a count, "NAME VALUE"
  *   code N         the last rank ends with this code after MPI_Finalize
  *   abort N        the last rank calls MPI_Abort, while the others wait
  *   kill           the last rank is killed by SIGKILL, while the others wait
@@ -71,6 +72,24 @@ static void ring(void)
     }
     free(out);
     free(in);
+}
+
+/* The count of this name; -1: there is none. */
+static long long counted(const char *name)
+{
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle handle;
+    unsigned long long value;
+    int provided, index, count;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS) {
+        return -1;
+    }
+    MPI_T_pvar_session_create(&session);
+    MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
+    long long found = count == 1 && MPI_T_pvar_read(session, handle, &value) == MPI_SUCCESS ? (long long) value : -1;
+    MPI_T_pvar_session_free(&session);
+    return found;
 }
 
 static void wait_for_ever(void)
@@ -148,6 +167,9 @@ int main(int argc, char **argv)
         where();
     } else if (strcmp(what, "ring") == 0) {
         ring();
+        for (int i = 2; i < argc && rank == 0; i++) {
+            printf("%s %lld\n", argv[i], counted(argv[i]));
+        }
     } else if (strcmp(what, "abort") == 0 || strcmp(what, "kill") == 0) {
         MPI_Barrier(MPI_COMM_WORLD);
         if (last && what[0] == 'a') {

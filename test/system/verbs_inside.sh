@@ -31,13 +31,14 @@ probe() { # ARGUMENTS OF MPIRUN...: over one host; what it says in $tap_dir/said
     "$top_builddir/orte/mpirun" -n 2 --mca pml dr --report-links "$@" "$top_builddir/test/system/launch_probe" ring \
         >"$tap_dir/said" 2>&1 </dev/null
 }
+variables= # performance variables that rank 0 is to tell
 # PML LINKS ARGUMENTS OF MPIRUN...: messages up to 1 MiB between two hosts. Each host takes the processors for its own: bound, both
 # processes would have the same one.
 ring() {
     pml=$1 links=$2
     shift 2
     on 0 "$top_builddir/orte/mpirun" -n 2 --host h0,h1 --map-by node --bind-to none --mca plm_rsh_agent agent --mca pml "$pml" \
-        --mca btl "$links" "$@" "$top_builddir/test/system/launch_probe" ring >"$tap_dir/said" 2>&1 </dev/null
+        --mca btl "$links" "$@" "$top_builddir/test/system/launch_probe" ring $variables >"$tap_dir/said" 2>&1 </dev/null
     says '^2 ranks: all well'
 }
 moved() { # LINK: bytes that rank 0 has handed to it so far
@@ -88,7 +89,10 @@ if [ -f "$top_builddir/ompi/mca/btl/openib/.libs/mca_btl_openib.so" ]; then
         tap_ok "with connections by rdma_cm, too: $name" kit openib $name --param btl_openib_connect=rdmacm
     done
     before=$(frames)
+    variables="btl_openib_registration_misses btl_openib_registration_bytes"
     tap_ok "teg over openib on two hosts" ring teg openib,self
+    variables=
+    tap_ok "and tools can read how much memory was registered for it" says '^btl_openib_registration_misses [1-9]'
     tap_ok "it crossed the switch" test $(($(frames) - before)) -gt 100
     tap_ok "dr over openib on two hosts" ring dr openib,self
     loss 2

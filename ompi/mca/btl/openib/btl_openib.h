@@ -344,6 +344,9 @@ void btl_openib_orphans_done(mca_btl_endpoint_t *ep, opal_list_t *orphans);
 /* A completion of a work request; not under the lock. */
 void btl_openib_sent(btl_openib_module_t *module, const struct ibv_wc *wc);
 
+/* btl_openib_counters.c: in init(), when there are modules */
+int btl_openib_offer_counters(void);
+
 /* btl_openib_rdma.c */
 int btl_openib_put(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key);
 int btl_openib_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key);

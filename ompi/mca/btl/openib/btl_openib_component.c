@@ -152,7 +152,7 @@ static int component_start(btl_openib_component_t *c)
     if (rc == MCA_SUCCESS) {
         rc = publish(c);
     }
-    return rc;
+    return rc == MCA_SUCCESS ? btl_openib_offer_counters() : rc;
 }
 
 static int component_init(const mca_btl_services_t *services, mca_btl_module_t ***modules, size_t *count)

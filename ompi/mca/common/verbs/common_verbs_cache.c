@@ -21,6 +21,11 @@ static void unlock(common_verbs_cache_t *c)
     }
 }
 
+static void count(common_verbs_cache_t *c, common_verbs_cache_count_t what, uint64_t more)
+{
+    atomic_store_explicit(&c->counted[what], common_verbs_cache_counted(c, what) + more, memory_order_relaxed);
+}
+
 const char *common_verbs_cache_init(common_verbs_cache_t *c, struct ibv_pd *pd, bool threads, size_t max_bytes,
                                     uint32_t max_count)
 {
@@ -54,9 +59,10 @@ static uint32_t first_behind(const common_verbs_cache_t *c, uintptr_t addr)
 }
 
 /* Out of the table, as nobody is to be given it again. */
-static void unlist(common_verbs_cache_t *c, uint32_t at)
+static void unlist(common_verbs_cache_t *c, uint32_t at, common_verbs_cache_count_t why)
 {
     common_verbs_region_t *r = c->table[at];
+    count(c, why, 1);
     memmove(&c->table[at], &c->table[at + 1], (c->count - at - 1) * sizeof(c->table[0]));
     c->count--;
     c->bytes -= r->end - r->start;
@@ -67,10 +73,10 @@ static void unlist(common_verbs_cache_t *c, uint32_t at)
     }
 }
 
-static void unlist_range(common_verbs_cache_t *c, uintptr_t start, uintptr_t end)
+static void unlist_range(common_verbs_cache_t *c, uintptr_t start, uintptr_t end, common_verbs_cache_count_t why)
 {
     for (uint32_t at = first_behind(c, start); at < c->count && c->table[at]->start < end;) {
-        unlist(c, at);
+        unlist(c, at, why);
     }
 }
 
@@ -107,7 +113,7 @@ static void trim(common_verbs_cache_t *c, size_t bytes, uint32_t count)
 {
     opal_list_item_t *item;
     while ((c->bytes > bytes || c->count > count) && (item = opal_list_first(&c->kept))) {
-        unlist(c, first_behind(c, OPAL_CONTAINER_OF(item, common_verbs_region_t, item)->start));
+        unlist(c, first_behind(c, OPAL_CONTAINER_OF(item, common_verbs_region_t, item)->start), COMMON_VERBS_CACHE_EVICTIONS);
     }
 }
 
@@ -116,7 +122,7 @@ static void drop_unmapped(common_verbs_cache_t *c)
     common_verbs_range_t range[COMMON_VERBS_UNMAP_NOTES];
     unsigned count = common_verbs_unmap_take(&c->unmapped, range);
     for (unsigned i = 0; i < count; i++) {
-        unlist_range(c, range[i].start, range[i].end);
+        unlist_range(c, range[i].start, range[i].end, COMMON_VERBS_CACHE_UNMAPPED);
     }
 }
 
@@ -141,7 +147,8 @@ static common_verbs_region_t *region_new(common_verbs_cache_t *c, uintptr_t star
         free(r);
         return NULL;
     }
-    c->made++;
+    count(c, COMMON_VERBS_CACHE_MISSES, 1);
+    count(c, COMMON_VERBS_CACHE_BYTES, end - start);
     return r;
 }
 
@@ -173,7 +180,7 @@ static common_verbs_region_t *make(common_verbs_cache_t *c, uintptr_t start, uin
         r = region_new(c, start, end, access, least);
     }
     if (r) {
-        unlist_range(c, r->start, r->end);
+        unlist_range(c, r->start, r->end, COMMON_VERBS_CACHE_REPLACED);
         list(c, r);
     }
     return r;
@@ -192,10 +199,11 @@ common_verbs_region_t *common_verbs_cache_get(common_verbs_cache_t *c, const voi
         ((access & ~r->access) == 0 || (r->refused && (least & ~r->access) == 0))) {
         opal_list_remove(&r->item);
         r->users++;
-        c->found++;
+        count(c, COMMON_VERBS_CACHE_HITS, 1);
     } else {
         r = make(c, start, end, access, least);
         trim(c, c->max_bytes, c->max_count);
+        count(c, COMMON_VERBS_CACHE_REFUSED, r == NULL);
     }
     unlock(c);
     return r;

@@ -18,6 +18,7 @@
 #define COMMON_VERBS_CACHE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include "ompi/mca/common/verbs/common_verbs_lib.h"
 #include "ompi/mca/common/verbs/common_verbs_unmap.h"
 #include "opal/class/list.h"
@@ -32,6 +33,18 @@ typedef struct common_verbs_region {
     uint32_t users;
 } common_verbs_region_t;
 
+/* What has happened since the beginning; any thread may read it. */
+typedef enum {
+    COMMON_VERBS_CACHE_HITS,      /* uses of a registration that was there */
+    COMMON_VERBS_CACHE_MISSES,    /* registrations made */
+    COMMON_VERBS_CACHE_BYTES,     /* of all of these together */
+    COMMON_VERBS_CACHE_EVICTIONS, /* let go for want of room, or of memory that may be locked */
+    COMMON_VERBS_CACHE_REPLACED,  /* let go for a larger one, or for more access */
+    COMMON_VERBS_CACHE_UNMAPPED,  /* let go since their memory was given back to the system */
+    COMMON_VERBS_CACHE_REFUSED,   /* uses that got none */
+    COMMON_VERBS_CACHE_COUNTS,
+} common_verbs_cache_count_t;
+
 typedef struct common_verbs_cache {
     struct ibv_pd *pd;
     bool threads;
@@ -41,7 +54,7 @@ typedef struct common_verbs_cache {
     size_t bytes, max_bytes;
     opal_list_t kept;
     common_verbs_unmap_t unmapped;
-    uint64_t made, found;       /* registrations; uses of one that was there */
+    _Atomic uint64_t counted[COMMON_VERBS_CACHE_COUNTS]; /* changed under the lock */
 } common_verbs_cache_t;
 
 /* NULL, or why none will be kept, though `max_bytes` and `max_count` are not 0. */
@@ -54,6 +67,10 @@ void common_verbs_cache_fini(common_verbs_cache_t *cache);
 common_verbs_region_t *common_verbs_cache_get(common_verbs_cache_t *cache, const void *addr, size_t len, int access,
                                               int least);
 void common_verbs_cache_put(common_verbs_cache_t *cache, common_verbs_region_t *region);
+static inline uint64_t common_verbs_cache_counted(common_verbs_cache_t *cache, common_verbs_cache_count_t what)
+{
+    return atomic_load_explicit(&cache->counted[what], memory_order_relaxed);
+}
 /* From time to time: what was unmapped is let go. */
 void common_verbs_cache_look(common_verbs_cache_t *cache);
 

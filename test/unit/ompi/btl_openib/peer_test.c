@@ -205,6 +205,34 @@ static void *user_incoming(mca_btl_module_t *module, mca_btl_name_t name)
     return quiet_user ? NULL : &hw;
 }
 
+static struct {
+    const char *name;
+    uint64_t (*read)(void *context);
+    void *context;
+} counters[COMMON_VERBS_CACHE_COUNTS];
+static unsigned counter_count;
+
+static int counter(const char *component, const char *name, const char *help, uint64_t (*read)(void *context), void *context)
+{
+    if (strcmp(component, "openib") == 0 && *help && counter_count < COMMON_VERBS_CACHE_COUNTS) {
+        counters[counter_count].name = name;
+        counters[counter_count].read = read;
+        counters[counter_count++].context = context;
+    }
+    return MCA_SUCCESS;
+}
+
+/* -1: there is none of that name. */
+static int counted(const char *name)
+{
+    for (unsigned i = 0; i < counter_count; i++) {
+        if (strcmp(counters[i].name, name) == 0) {
+            return (int) counters[i].read(counters[i].context);
+        }
+    }
+    return -1;
+}
+
 static btl_openib_module_t module;
 
 static void start(void)
@@ -213,7 +241,8 @@ static void start(void)
     static mca_btl_job_t job = {.self = SELF, .secret = {9}};
     static mca_btl_services_t services = {.base = &base, .job = &job, .poller_active = poller_active,
                                           .event_add = event_add, .event_del = nothing, .timer_add = timer_add,
-                                          .timer_del = nothing, .now_ns = now_ns, .poller_del = nothing};
+                                          .timer_del = nothing, .now_ns = now_ns, .poller_del = nothing,
+                                          .counter = counter};
     static const mca_btl_upcalls_t upcalls = {.arrive = user_arrive, .writable = user_writable,
                                               .returned = user_returned, .state = user_state,
                                               .incoming = user_incoming};
@@ -569,6 +598,10 @@ static void test_remotes(void)
         reads += hw.sent[hw.sent_out % POSTED_MAX].opcode == IBV_WR_RDMA_READ;
     }
     TAP_OK(reads > 0 && reads <= 16, "of 64 the adapter is given %u at once", reads);
+    TAP_OK(btl_openib_offer_counters() == MCA_SUCCESS && counter_count == COMMON_VERBS_CACHE_COUNTS &&
+               counted("registration_hits") + counted("registration_misses") == 66 &&
+               counted("registration_bytes") >= 66 && counted("registration_refused") == 0,
+           "a tool can read that memory was registered or found 66 times");
     progress();
     TAP_OK(moved == 65 && lost == 0, "all are done in the end: %u", moved);
     memcpy(other, key, sizeof(other));

@@ -62,15 +62,31 @@ static void finish(void)
     TAP_OK(registered == 0, "nothing stays registered");
 }
 
+static unsigned counted(common_verbs_cache_count_t what)
+{
+    return (unsigned) common_verbs_cache_counted(&cache, what);
+}
+
+static unsigned uses;
+
 static void use(size_t from, size_t len, int access)
 {
     common_verbs_region_t *r = common_verbs_cache_get(&cache, memory + from, len, access, READ);
     common_verbs_cache_put(&cache, r);
+    uses++;
 }
 
 static void unmap(size_t from, size_t len)
 {
     common_verbs_unmap_note(&cache.unmapped, (uintptr_t) memory + from, (uintptr_t) memory + from + len);
+}
+
+/* What was made is in the table, or was given up for a reason. */
+static bool balanced(void)
+{
+    return counted(COMMON_VERBS_CACHE_MISSES) == cache.count + counted(COMMON_VERBS_CACHE_EVICTIONS) +
+                                                     counted(COMMON_VERBS_CACHE_REPLACED) +
+                                                     counted(COMMON_VERBS_CACHE_UNMAPPED);
 }
 
 /* Is the table in order, disjoint, and its count of bytes right? */
@@ -83,7 +99,7 @@ static bool sound(void)
             return false;
         }
     }
-    return bytes == cache.bytes && cache.count <= cache.room;
+    return bytes == cache.bytes && cache.count <= cache.room && balanced();
 }
 
 /* ---- Tests ---- */
@@ -95,7 +111,7 @@ static void test_reuse(void)
         use(100, 5000, READ);
         use(PAGE, 10, READ);
     }
-    TAP_OK(made == 1 && cache.found == 199, "the same buffer, or a part of it, is registered once");
+    TAP_OK(made == 1 && counted(COMMON_VERBS_CACHE_HITS) == 199, "the same buffer, or a part of it, is registered once");
     use(3 * PAGE, 10, READ);
     TAP_OK(made == 2 && cache.count == 2, "another page is another registration");
     common_verbs_region_t *r = common_verbs_cache_get(&cache, memory, 10, ALL, ALL);
@@ -225,6 +241,30 @@ static void test_not_followed(void)
     finish();
 }
 
+static void test_counts(void)
+{
+    start(4 * PAGE, 100);
+    uses = 0;
+    use(0, 8, READ);
+    use(0, 8, READ);
+    use(0, 2 * PAGE, READ);                     /* in place of the first */
+    TAP_OK(counted(COMMON_VERBS_CACHE_HITS) == 1 && counted(COMMON_VERBS_CACHE_MISSES) == 2 &&
+               counted(COMMON_VERBS_CACHE_BYTES) == 3 * PAGE && counted(COMMON_VERBS_CACHE_REPLACED) == 1,
+           "uses, registrations, their bytes, and what larger ones replace are counted");
+    use(8 * PAGE, PAGE, READ);
+    use(10 * PAGE, PAGE, READ);
+    use(12 * PAGE, PAGE, READ);                 /* one more page than there is room for */
+    TAP_OK(counted(COMMON_VERBS_CACHE_EVICTIONS) == 1 && sound(), "so is what goes for want of room");
+    unmap(12 * PAGE, PAGE);
+    use(8 * PAGE, 8, READ);
+    TAP_OK(counted(COMMON_VERBS_CACHE_UNMAPPED) == 1 && sound(), "what was unmapped");
+    read_only = (uintptr_t) memory + 20 * PAGE;
+    TAP_OK(!common_verbs_cache_get(&cache, memory + 20 * PAGE, 8, ALL, ALL) && counted(COMMON_VERBS_CACHE_REFUSED) == 1,
+           "and what can't be registered");
+    TAP_OK(counted(COMMON_VERBS_CACHE_HITS) + counted(COMMON_VERBS_CACHE_MISSES) == uses, "each use is one or the other");
+    finish();
+}
+
 static void test_libucm(void)
 {
     const char *why;
@@ -240,7 +280,7 @@ static void test_libucm(void)
     for (int i = 0; i < 3; i++) {
         common_verbs_cache_put(&cache, common_verbs_cache_get(&cache, p, 2 * PAGE, READ, READ));
     }
-    TAP_OK(registered == 1 && cache.made == 1, "a mapping is registered once");
+    TAP_OK(registered == 1 && counted(COMMON_VERBS_CACHE_MISSES) == 1, "a mapping is registered once");
     munmap((char *) p + PAGE, PAGE);
     common_verbs_cache_look(&cache);
     TAP_OK(registered == 0, "munmap() ends that");
@@ -312,6 +352,7 @@ int main(void)
     test_unmapped();
     test_read_only();
     test_not_followed();
+    test_counts();
     test_libucm();
     test_threads();
     free(memory);
