@@ -5,12 +5,14 @@
 #
 #   MPI4PY_LOSS      per cent that the network loses (1)
 #   MPI4PY_RANKS     (4)
+#   MPI4PY_SECONDS   limit of time for a module (1200): all ranks share the processors of one machine
 #   MPI4PY_MODULES   only these (all of realworld/mpi4py-tests.list)
 #   REALWORLD_WORK   folder where mpi4py is kept once it is built (one that goes away again)
 . "$top_srcdir/test/support/tap.sh"
 loss=${MPI4PY_LOSS:-1}
 ranks=${MPI4PY_RANKS:-4}
-tap_start 14400
+seconds=${MPI4PY_SECONDS:-1200}
+tap_start 28800
 
 lab_script=$top_srcdir/test/lab/lab
 HAWSER_LAB=mpi4py-$$
@@ -37,7 +39,7 @@ tap_ok "mpi4py is built" has_passed
 for offload in "" --no-offload; do
     lab up 2 1 $offload --owner $$ >"$tap_dir/up" 2>&1 || tap_skip_all "no lab: $(head -1 "$tap_dir/up")"
     lab loss h1 1 "$loss"
-    suite --ranks "$ranks" --mpiexec "$lab_script exec h1 $HAWSER_PREFIX/bin/mpirun --oversubscribe" \
+    suite --ranks "$ranks" --seconds "$seconds" --mpiexec "$lab_script exec h1 $HAWSER_PREFIX/bin/mpirun --oversubscribe" \
         --link "udp=--host h1:$ranks,h2:$ranks --map-by node --mca pml dr --mca btl udp,self --mca net_include lo,eth1" \
         ${MPI4PY_MODULES:-}
     tap_ok "$(grep -c '^ok' "$tap_dir/log") of mpi4py's modules, $loss % of the packets lost ${offload:-with offload}" \
