@@ -6,6 +6,7 @@ EXTRA_DIST += \
     bench/instructions \
     bench/startup \
     bench/links \
+    bench/pack \
     bench/verbs \
     bench/driver/__init__.py \
     bench/driver/goals.py \

@@ -1,6 +1,10 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* MPI_Pack and MPI_Unpack of typical layouts, in GB/s of packed data: medians over batches, beside
-   the loop that a program without datatypes would contain. One rank. */
+   the loop that a program without datatypes would contain. One rank.
+
+   With --turns it measures when it is told to, so that several of it, each with a library of its own,
+   can take turns: for each layout it says "ready", and for each line "pack", "unpack" or "loop" that it
+   reads it prints "turn us=N", processor time of one time, the average over --ms; "next": the next layout. */
 #include <stddef.h>
 
 #include "mpi_support.h"
@@ -9,6 +13,7 @@ typedef struct options {
     bench_sizes_t sizes;    /* packed bytes */
     double ms;              /* time per figure */
     const char *only;       /* layout; NULL: all */
+    int turns;
 } options_t;
 
 typedef struct particle {
@@ -46,6 +51,8 @@ static options_t parse(int argc, char **argv)
             o.ms = atof(value);
         } else if (NULL != (value = bench_option(argc, argv, &i, "--only"))) {
             o.only = value;
+        } else if (0 == strcmp(argv[i], "--turns")) {
+            o.turns = 1;
         } else {
             bench_usage_error(argv[0], argv[i]);
         }
@@ -527,7 +534,44 @@ static double measure(action_t action, const layout_t *l, char *memory, char *pa
     return 1e-9 * (double) l->packed / bench_median(times, BENCH_BATCHES);
 }
 
-static void run(const char *name, make_t make, size_t bytes, double ms)
+static double cpu_now(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (double) ts.tv_sec + 1e-9 * (double) ts.tv_nsec;
+}
+
+/* One turn: seconds of the processor for one time. */
+static double turn(action_t action, const layout_t *l, char *memory, char *packed, double ms)
+{
+    double t0 = cpu_now(), t1 = t0;
+    long n = 0;
+
+    do {
+        batch(action, l, memory, packed, 1);
+        n++;
+        t1 = cpu_now();
+    } while (t1 - t0 < ms * 1e-3);
+    return (t1 - t0) / (double) n;
+}
+
+static void take_turns(const char *name, const layout_t *l, char *memory, char *packed, double ms)
+{
+    char line[16];
+
+    printf("ready layout=%s bytes=%zu\n", name, l->packed);
+    fflush(stdout);
+    while (NULL != fgets(line, sizeof(line), stdin) && 0 != strcmp(line, "next\n")) {
+        action_t action = 'p' == line[0] ? PACK : 'u' == line[0] ? UNPACK : LOOP;
+
+        turn(action, l, memory, packed, 0.0); /* others have been in the caches meanwhile */
+        printf("turn us=%.4f\n", 1e6 * turn(action, l, memory, packed, ms));
+        fflush(stdout);
+    }
+}
+
+static void run(const char *name, make_t make, size_t bytes, const options_t *o)
 {
     layout_t l = { .count = 1 };
     char *memory, *packed;
@@ -540,10 +584,14 @@ static void run(const char *name, make_t make, size_t bytes, double ms)
     memory = bench_buffer(l.memory);
     packed = bench_buffer(l.packed);
     check_loop(name, &l, memory, packed);
-    printf("pack layout=%s bytes=%zu", name, l.packed);
-    printf(" pack_gbs=%.2f", measure(PACK, &l, memory, packed, ms));
-    printf(" unpack_gbs=%.2f", measure(UNPACK, &l, memory, packed, ms));
-    printf(" loop_gbs=%.2f\n", measure(LOOP, &l, memory, packed, ms));
+    if (o->turns) {
+        take_turns(name, &l, memory, packed, o->ms);
+    } else {
+        printf("pack layout=%s bytes=%zu", name, l.packed);
+        printf(" pack_gbs=%.2f", measure(PACK, &l, memory, packed, o->ms));
+        printf(" unpack_gbs=%.2f", measure(UNPACK, &l, memory, packed, o->ms));
+        printf(" loop_gbs=%.2f\n", measure(LOOP, &l, memory, packed, o->ms));
+    }
     MPI_Type_free(&l.type);
     free(l.index);
     free(memory);
@@ -558,7 +606,7 @@ int main(int argc, char **argv)
     for (int s = 0; s < o.sizes.count && 0 == world.rank; s++) {
         for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
             if (NULL == o.only || strcmp(o.only, layouts[i].name) == 0) {
-                run(layouts[i].name, layouts[i].make, o.sizes.value[s], o.ms);
+                run(layouts[i].name, layouts[i].make, o.sizes.value[s], &o);
             }
         }
     }
