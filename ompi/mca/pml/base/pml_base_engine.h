@@ -13,6 +13,7 @@
  *   bool policy_is_idle(void)                                 it holds nothing back
  *   bool policy_returned(peer, data, len)                     a link gave a fragment back; true: the policy sees to it
  *   void policy_link(peer, link, up)                          a link says that it went down, or came back; under the lock
+ *   void policy_doubt(peer, link)                             it is suspect from now on: silent, or slow; under the lock
  *   void policy_writable(peer, link)                          a link takes more again
  *   void policy_fail(peer)                                    nothing leads there any more: let go of what is for it
  *   bool policy_place(peer, head, head_len, len, placing)     may the payload of what is coming be written to the receive's

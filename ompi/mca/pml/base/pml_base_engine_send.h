@@ -832,7 +832,7 @@ static void engine_flush(mca_pml_peer_t *peer)
 
 /* ---- Links that fell silent ---- */
 
-/* Times the expected time after which a link is taken to be stuck; how often that is looked for. */
+/* Times the expected time after which a link is taken to be stuck, or slow; how often that is looked for. */
 enum { ENGINE_STUCK_TIMES = 4, ENGINE_WATCH_US = 10000 };
 
 /* A silent link holds what has arrived another way: have it back, so that its message can complete. */
@@ -886,15 +886,34 @@ static bool engine_is_stuck(const mca_pml_peer_t *peer, const mca_pml_link_t *li
     return false;
 }
 
+/* A link that confirms, but has become slow: another one would sooner carry what it holds. */
+static bool engine_is_slow(const mca_pml_peer_t *peer, const mca_pml_link_t *link, uint64_t now)
+{
+    for (int i = 0; i < peer->bandwidth_count; i++) {
+        const mca_pml_link_t *other = peer->bandwidth[i];
+        if (other != link && !other->suspect &&
+            mca_pml_flow_is_slow(&link->flow, &other->flow, now, ENGINE_STUCK_TIMES)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void engine_doubt(mca_pml_peer_t *peer, mca_pml_link_t *link)
+{
+    link->suspect = true;
+    mca_pml_base_peer_relist(peer); /* leaves the bandwidth list as it is */
+    policy_doubt(peer, link);
+    engine_send_doubt(peer);
+}
+
 static void engine_watch(mca_pml_peer_t *peer, uint64_t now)
 {
     for (int i = 0; i < peer->bandwidth_count; i++) {
         mca_pml_link_t *link = peer->bandwidth[i];
-        if (engine_is_stuck(peer, link, now)) {
+        if (engine_is_stuck(peer, link, now) || engine_is_slow(peer, link, now)) {
             if (!link->suspect) {
-                link->suspect = true;
-                mca_pml_base_peer_relist(peer); /* leaves the bandwidth list as it is */
-                engine_send_doubt(peer);
+                engine_doubt(peer, link);
             }
             engine_double(peer, link, now);
         }
@@ -934,8 +953,9 @@ static void engine_bulk_watch(mca_pml_peer_t *peer)
 static void engine_link_confirms(mca_pml_peer_t *peer, const mca_pml_frag_t *frag)
 {
     mca_pml_link_t *link = frag->link;
-    mca_pml_flow_confirmed(&link->flow, frag->len, engine_flow_now(peer));
-    if (OPAL_UNLIKELY(link->suspect)) {
+    uint64_t now = engine_flow_now(peer);
+    mca_pml_flow_confirmed(&link->flow, frag->len, now);
+    if (OPAL_UNLIKELY(link->suspect) && !engine_is_slow(peer, link, now)) {
         link->suspect = false;
         mca_pml_base_peer_relist(peer);
     }

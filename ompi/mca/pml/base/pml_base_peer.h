@@ -8,9 +8,9 @@
  *   bandwidth[] links for the rest of long messages; flows[] are the same for the scheduler
  *
  * With one link in the bandwidth list nothing is measured and no clock is read. With several, and
- * long messages under way, a timer looks for links that fell silent: what they were to carry goes
- * to the others, what they hold is sent over another one as well, and they are *suspect*, kept out
- * of the latency list, until they confirm something.
+ * long messages under way, a timer looks for links that fell silent or became slow: what they were to
+ * carry goes to the others, what they hold is sent over another one as well, and they are *suspect*,
+ * kept out of the latency list, until they confirm something, or others are no longer that much faster.
  *
  * Eager flow control: a sender has at most pml_base_eager_window bytes of eager messages in a receiver's memory;
  * `sent` counts what went out, `credited` what the receiver says has left its memory, both modulo 2^32.
@@ -46,7 +46,7 @@ typedef struct mca_pml_link {
     mca_btl_module_t *module;
     bool up;
     bool blocked;                 /* said "try again", has not called back */
-    bool suspect;                 /* silent for too long */
+    bool suspect;                 /* silent for too long, or slow */
     bool probed;                  /* down, and asked now and then whether it still is; the policy's */
     uint64_t messages, bytes;     /* fragments and their bytes handed to the link */
     mca_pml_flow_t flow;

@@ -61,6 +61,12 @@ static inline void policy_link(mca_pml_peer_t *peer, mca_pml_link_t *link, bool 
     (void) up;
 }
 
+static inline void policy_doubt(mca_pml_peer_t *peer, const mca_pml_link_t *link)
+{
+    (void) peer;
+    (void) link;
+}
+
 static inline void policy_writable(mca_pml_peer_t *peer, mca_pml_link_t *link)
 {
     (void) peer;

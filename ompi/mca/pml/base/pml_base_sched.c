@@ -9,6 +9,7 @@ static const double SAMPLE_COUNTS = 50e6; /* at most: the peer may just have bee
 static const double PIECE = 2e6;          /* that a piece occupies its link for */
 static const double WINDOW = 10e6;        /* worth of unconfirmed bytes: outlasts a busy peer */
 static const double SILENCE = 2e6;        /* that is no sign of anything */
+static const double SLOW = 50e6;          /* for what is handed over: less is not worth repeating it */
 static const double LEAP = 8;             /* that one sample may raise the rate by */
 static const double RATE_MIN = 1e-6;      /* 1 KB/s: keeps divisions finite */
 
@@ -131,6 +132,13 @@ bool mca_pml_flow_is_stalled(const mca_pml_flow_t *flow, uint64_t now, double ti
 {
     return flow->outstanding > 0 && flow->last > 0 && now > flow->last &&
            (double) (now - flow->last) > SILENCE + times * (double) flow->outstanding / flow->rate;
+}
+
+bool mca_pml_flow_is_slow(const mca_pml_flow_t *flow, const mca_pml_flow_t *other, uint64_t now, double times)
+{
+    double wait = (double) flow->outstanding / mca_pml_flow_rate(flow, now);
+    double instead = (double) (other->outstanding + other->queued + flow->outstanding) / mca_pml_flow_rate(other, now);
+    return !flow->fixed && wait > SLOW && wait > times * instead;
 }
 
 /* ---- Division ---- */

@@ -73,6 +73,9 @@ void mca_pml_flow_took(mca_pml_flow_t *flow, size_t len, uint64_t ns);
 double mca_pml_flow_rate(const mca_pml_flow_t *flow, uint64_t now);
 /* Has it been silent for `times` as long as all that it was handed should take? */
 bool mca_pml_flow_is_stalled(const mca_pml_flow_t *flow, uint64_t now, double times);
+/* It goes on, but will need `times` as long for what it was handed as the other one for all that this one has to do, and
+ * that too: it has become slow since. */
+bool mca_pml_flow_is_slow(const mca_pml_flow_t *flow, const mca_pml_flow_t *other, uint64_t now, double times);
 
 /*
  * Divide the `left` bytes of a message that are not yet handed over among n flows (NULL: takes no

@@ -43,6 +43,7 @@ static uint32_t policy_sum(const mca_pml_peer_t *peer, bool incoming, const void
 static void policy_spoilt(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t len);
 static bool policy_returned(mca_pml_peer_t *peer, const void *data, size_t len);
 static void policy_link(mca_pml_peer_t *peer, mca_pml_link_t *link, bool up);
+static void policy_doubt(mca_pml_peer_t *peer, const mca_pml_link_t *link);
 static void policy_writable(mca_pml_peer_t *peer, mca_pml_link_t *link);
 static void policy_fail(mca_pml_peer_t *peer);
 
@@ -109,6 +110,24 @@ static bool policy_returned(mca_pml_peer_t *peer, const void *data, size_t len)
 static void policy_link(mca_pml_peer_t *peer, mca_pml_link_t *link, bool up)
 {
     dr_link_says(peer, link, up);
+}
+
+/* What is kept here does not wait behind what a link that has become slow was handed before: later messages may wait for
+ * it. Pieces in the user's memory are in the engine's care. */
+static void policy_doubt(mca_pml_peer_t *peer, const mca_pml_link_t *link)
+{
+    dr_peer_t *d = peer->policy;
+    opal_list_item_t *i, *tmp;
+    if (!d || !d->stream.paths) {
+        return;
+    }
+    OPAL_LIST_FOREACH (i, tmp, &d->stream.unacked) {
+        dr_frag_t *f = OPAL_CONTAINER_OF(i, dr_frag_t, record.item);
+        if (f->record.path == dr_path_of(d, link) && f->what == DR_KEPT && !f->descs) {
+            dr_stream_lose(&d->stream, &f->record);
+        }
+    }
+    dr_urgent(d);
 }
 
 /* What waits here goes before the engine sends more. */

@@ -505,6 +505,29 @@ static void test_stall(void)
     TAP_OK(part > 0.95, "going again, %.1f %% of the sum", 100 * part);
 }
 
+/* A link that goes on at a twentieth of its rate: what it holds is better sent another way, unless the others are busy for
+ * longer anyway. */
+static void test_slow(void)
+{
+    static world_t w;
+    const double gbit[] = {1, 1};
+    open_world(&w, 2, gbit, false);
+    stream(&w, 4 << 20, 4, 300);
+    mca_pml_flow_t *slow = &w.links[0].flow, *other = &w.links[1].flow;
+    TAP_OK(!mca_pml_flow_is_slow(slow, other, w.now, 4) && !mca_pml_flow_is_slow(other, slow, w.now, 4),
+           "of two alike links neither is slow");
+    w.links[0].rate /= 20;
+    stream(&w, 1 << 20, 1, 300);
+    mca_pml_flow_handed(slow, 1 << 20, w.now); /* 160 ms; the other one would take 8 */
+    TAP_OK(mca_pml_flow_is_slow(slow, other, w.now, 4) && !mca_pml_flow_is_slow(other, slow, w.now, 4),
+           "one that has become slow is");
+    other->queued += 8 << 20;
+    TAP_OK(!mca_pml_flow_is_slow(slow, other, w.now, 4), "... not if the other one has more to do");
+    other->queued -= 8 << 20;
+    mca_pml_flow_returned(slow, (1 << 20) - (64 << 10));
+    TAP_OK(!mca_pml_flow_is_slow(slow, other, w.now, 4), "... nor if what it holds is not worth it");
+}
+
 /* A link left out because it was bad is tried again now and then. */
 static void test_probe(void)
 {
@@ -567,6 +590,7 @@ int main(void)
     test_throttle_far();
     test_fixed();
     test_stall();
+    test_slow();
     test_probe();
     return tap_end();
 }
