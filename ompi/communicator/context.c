@@ -342,10 +342,12 @@ void ompi_comm_take_maxima(int64_t *values, const int64_t *others, int count)
     }
 }
 
-static int send_values(const int64_t *values, int count, const ompi_comm_step_t *step)
+/* `so_far`: how the values came about. */
+static int send_values(int so_far, const int64_t *values, int count, const ompi_comm_step_t *step)
 {
     return mca_pml.send(values, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer,
-                        step->tag, MCA_PML_STANDARD, step->comm);
+                        step->tag, so_far == MPI_SUCCESS ? MCA_PML_STANDARD : MCA_PML_FAILED,
+                        step->comm);
 }
 
 static int receive_values(int64_t *values, int count, const ompi_comm_step_t *step)
@@ -354,34 +356,33 @@ static int receive_values(int64_t *values, int count, const ompi_comm_step_t *st
                         step->tag, step->comm, MPI_STATUS_IGNORE);
 }
 
-static int swap_values(const int64_t *values, int64_t *others, int count,
+static int swap_values(int so_far, const int64_t *values, int64_t *others, int count,
                        const ompi_comm_step_t *step)
 {
     ompi_request_t *request;
-    int rc = mca_pml.irecv(others, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer,
-                           step->tag, step->comm, &request);
-    if (rc != MPI_SUCCESS) {
-        return rc;
+    int received = mca_pml.irecv(others, (size_t) count, ompi_datatype_builtin(MPI_INT64_T),
+                                 step->peer, step->tag, step->comm, &request);
+    int rc = send_values(so_far, values, count, step);
+    if (received == MPI_SUCCESS) {
+        received = ompi_request_wait(&request, MPI_STATUS_IGNORE);
     }
-    rc = send_values(values, count, step);
-    int received = ompi_request_wait(&request, MPI_STATUS_IGNORE);
     return rc != MPI_SUCCESS ? rc : received;
 }
 
-static int do_step(const ompi_comm_step_t *step, int64_t *values, int count)
+static int do_step(int so_far, const ompi_comm_step_t *step, int64_t *values, int count)
 {
-    int64_t others[OMPI_COMM_VALUES];
+    int64_t others[OMPI_COMM_VALUES_MAX];
     int rc;
     switch (step->kind) {
     case OMPI_COMM_STEP_SEND:
-        return send_values(values, count, step);
+        return send_values(so_far, values, count, step);
     case OMPI_COMM_STEP_RECEIVE:
         return receive_values(values, count, step);
     case OMPI_COMM_STEP_COLLECT:
         rc = receive_values(others, count, step);
         break;
     default:
-        rc = swap_values(values, others, count, step);
+        rc = swap_values(so_far, values, others, count, step);
         break;
     }
     if (rc == MPI_SUCCESS) {
@@ -394,10 +395,10 @@ int ompi_comm_allmax(const ompi_comm_agreement_t *agreement, int64_t *values, in
 {
     ompi_comm_step_t step = {.phase = PHASE_UP};
     int rc = MPI_SUCCESS;
-    for (ompi_comm_next_step(agreement, &step);
-         rc == MPI_SUCCESS && step.kind != OMPI_COMM_STEP_END;
+    for (ompi_comm_next_step(agreement, &step); step.kind != OMPI_COMM_STEP_END;
          ompi_comm_next_step(agreement, &step)) {
-        rc = do_step(&step, values, count);
+        int one = do_step(rc, &step, values, count);
+        rc = rc == MPI_SUCCESS ? one : rc;
     }
     return rc;
 }

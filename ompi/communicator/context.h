@@ -26,12 +26,16 @@ typedef struct ompi_comm_agreement {
     int bridge_tag;
 } ompi_comm_agreement_t;
 
-enum { OMPI_COMM_VALUES = 4 }; /* at most, of one agreement */
+enum {
+    OMPI_COMM_VALUES = 4,      /* of a vote */
+    OMPI_COMM_VALUES_MAX = 16, /* at most, of one agreement */
+};
 
-/* values[i] becomes the maximum over all processes; an MPI error class. */
+/* values[i] becomes the maximum over all processes; an MPI error class. An error goes to all that need what is
+ * missing: after one, this process's messages say so (MCA_PML_FAILED). */
 int ompi_comm_allmax(const ompi_comm_agreement_t *agreement, int64_t *values, int count);
 
-/* The messages of allmax one after the other: each is to be done before the next is asked for. */
+/* The messages of allmax one after the other: each is to be done before the next is asked for, also after an error. */
 typedef enum {
     OMPI_COMM_STEP_END,
     OMPI_COMM_STEP_SEND,    /* the values */
@@ -68,7 +72,7 @@ void ompi_comm_vote_start(ompi_comm_vote_t *vote, bool member, int failure);
  * *context is the new one of a member. */
 bool ompi_comm_vote_count(const ompi_comm_agreement_t *agreement, ompi_comm_vote_t *vote, int *rc,
                           uint32_t *context);
-/* Messages failed. */
+/* Messages failed: the vote is over. */
 void ompi_comm_vote_abandon(ompi_comm_vote_t *vote);
 
 /* Internal tags of point-to-point messages, apart from those of collectives. */

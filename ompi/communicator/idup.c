@@ -24,6 +24,7 @@ typedef struct idup {
     int tag;
     bool at_hidden; /* the hidden local communicator is being agreed on */
     int failure;
+    int error;      /* of messages of the present agreement */
     ompi_comm_agreement_t agreement;
     ompi_comm_vote_t vote;
     ompi_comm_step_t step;
@@ -39,7 +40,9 @@ static opal_poller_t *poller;
 static int post_send(idup_t *d, ompi_request_t **request)
 {
     return mca_pml.isend(d->vote.values, OMPI_COMM_VALUES, ompi_datatype_builtin(MPI_INT64_T),
-                         d->step.peer, d->step.tag, MCA_PML_STANDARD, d->step.comm, request);
+                         d->step.peer, d->step.tag,
+                         d->error == MPI_SUCCESS ? MCA_PML_STANDARD : MCA_PML_FAILED,
+                         d->step.comm, request);
 }
 
 static int post_receive(idup_t *d, int64_t *values, ompi_request_t **request)
@@ -50,7 +53,7 @@ static int post_receive(idup_t *d, int64_t *values, ompi_request_t **request)
 
 static int post_step(idup_t *d)
 {
-    int rc;
+    int rc, sent;
     switch (d->step.kind) {
     case OMPI_COMM_STEP_SEND:
         return post_send(d, &d->messages[0]);
@@ -58,9 +61,10 @@ static int post_step(idup_t *d)
         return post_receive(d, d->vote.values, &d->messages[0]);
     case OMPI_COMM_STEP_COLLECT:
         return post_receive(d, d->others, &d->messages[0]);
-    default:
+    default: /* the other side waits for ours, whatever became of theirs */
         rc = post_receive(d, d->others, &d->messages[0]);
-        return rc == MPI_SUCCESS ? post_send(d, &d->messages[1]) : rc;
+        sent = post_send(d, &d->messages[1]);
+        return rc == MPI_SUCCESS ? sent : rc;
     }
 }
 
@@ -91,6 +95,7 @@ static void start_agreement(idup_t *d)
     ompi_comm_agree_all(&d->agreement, d->at_hidden ? d->parent->local_comm : d->parent);
     d->agreement.tag = d->agreement.bridge_tag = d->tag;
     ompi_comm_vote_start(&d->vote, true, d->failure);
+    d->error = MPI_SUCCESS;
     d->step = (ompi_comm_step_t) {.phase = 0};
 }
 
@@ -130,32 +135,35 @@ static bool agreed(idup_t *d, int rc, uint32_t context)
     return false;
 }
 
-/* One thing after the other until something has to be waited for. Returns the number of things
- * done. */
+/* All messages of an agreement are through. Returns true if that was the end. */
+static bool count_votes(idup_t *d)
+{
+    uint32_t context = 0;
+    int rc = d->error;
+    if (rc != MPI_SUCCESS) {
+        ompi_comm_vote_abandon(&d->vote);
+    } else if (!ompi_comm_vote_count(&d->agreement, &d->vote, &rc, &context)) {
+        d->step = (ompi_comm_step_t) {.phase = 0}; /* another round */
+        return false;
+    }
+    return agreed(d, rc, context);
+}
+
+/* One thing after the other until something has to be waited for; after an error, too, as others wait for our
+ * messages. Returns the number of things done. */
 static int drive(idup_t *d)
 {
     int done = 0, rc;
-    uint32_t context = 0;
     while (step_is_over(d, &rc)) {
-        if (rc == MPI_SUCCESS) {
-            ompi_comm_next_step(&d->agreement, &d->step);
-        }
-        if (rc == MPI_SUCCESS && d->step.kind != OMPI_COMM_STEP_END) {
-            rc = post_step(d);
-        } else if (rc == MPI_SUCCESS) {
-            if (ompi_comm_vote_count(&d->agreement, &d->vote, &rc, &context) &&
-                agreed(d, rc, context)) {
-                return done + 1;
-            }
-            d->step = (ompi_comm_step_t) {.phase = 0};
-            rc = MPI_SUCCESS;
-        }
-        if (rc != MPI_SUCCESS) {
-            ompi_comm_vote_abandon(&d->vote);
-            finish(d, rc);
-            return done + 1;
-        }
+        d->error = d->error == MPI_SUCCESS ? rc : d->error;
         done++;
+        ompi_comm_next_step(&d->agreement, &d->step);
+        if (d->step.kind != OMPI_COMM_STEP_END) {
+            rc = post_step(d);
+            d->error = d->error == MPI_SUCCESS ? rc : d->error;
+        } else if (count_votes(d)) {
+            break;
+        }
     }
     return done;
 }

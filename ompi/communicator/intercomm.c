@@ -12,19 +12,25 @@
 #include "ompi/mca/pml/pml.h"
 #include "ompi/mpi/c/bodies.h"
 
-/* Two processes tell each other something; both sides are 64-bit integers. */
-static int swap(ompi_communicator_t *comm, int32_t peer, int tag, const int64_t *mine,
+/*
+ * After an error a process goes on with all steps that others wait for, up to the agreement on the new communicator
+ * (ompi_comm_establish), which tells it to those who do not know yet.
+ */
+
+/* Two processes tell each other something; both sides are 64-bit integers. After an error (`so_far`) the other side is
+ * told that there is nothing. */
+static int swap(int so_far, ompi_communicator_t *comm, int32_t peer, int tag, const int64_t *mine,
                 size_t my_count, int64_t *theirs, size_t their_count)
 {
     ompi_datatype_t *type = ompi_datatype_builtin(MPI_INT64_T);
     ompi_request_t *request;
-    int rc = mca_pml.irecv(theirs, their_count, type, peer, tag, comm, &request);
-    if (rc != MPI_SUCCESS) {
-        return rc;
+    int received = mca_pml.irecv(theirs, their_count, type, peer, tag, comm, &request);
+    int rc = mca_pml.send(mine, my_count, type, peer, tag,
+                          so_far == MPI_SUCCESS ? MCA_PML_STANDARD : MCA_PML_FAILED, comm);
+    if (received == MPI_SUCCESS) {
+        received = ompi_request_wait(&request, MPI_STATUS_IGNORE);
     }
-    rc = mca_pml.send(mine, my_count, type, peer, tag, MCA_PML_STANDARD, comm);
-    int rc2 = ompi_request_wait(&request, MPI_STATUS_IGNORE);
-    return rc != MPI_SUCCESS ? rc : rc2;
+    return so_far != MPI_SUCCESS ? so_far : rc != MPI_SUCCESS ? rc : received;
 }
 
 static int tell_all(ompi_communicator_t *comm, int root, int64_t *values, size_t count)
@@ -40,38 +46,44 @@ typedef struct bridge {
     int tag;
 } bridge_t;
 
+/* The leader's part: the two lists, their lengths first. */
+static int swap_rosters(const bridge_t *bridge, const ompi_group_t *group, ompi_roster_t *theirs)
+{
+    ompi_roster_t mine = {.len = 0};
+    int64_t len = 0;
+    int rc = ompi_roster_write(group, &mine);
+    rc = swap(rc, bridge->comm, bridge->peer, bridge->tag, &mine.len, 1, &len, 1);
+    if (rc == MPI_SUCCESS) {
+        rc = ompi_roster_room(theirs, len);
+    }
+    rc = swap(rc, bridge->comm, bridge->peer, bridge->tag, mine.words, (size_t) mine.len, theirs->words,
+              (size_t) theirs->len);
+    ompi_roster_free(&mine);
+    return rc;
+}
+
 /* All processes of both sides learn the other side's group: the leaders swap lists and tell their
  * own. A failure of the leader is told as the length of the other's list, negated. */
 static int learn_remote(ompi_communicator_t *local, int leader, const bridge_t *bridge,
                         const ompi_group_t *group, ompi_group_t **remote)
 {
-    ompi_roster_t mine = {.len = 0}, theirs = {.len = 0};
-    int64_t my_len = 0, len = 0;
+    ompi_roster_t theirs = {.len = 0};
     bool leading = local->my_rank == leader;
-    int rc = leading ? ompi_roster_write(group, &mine) : MPI_SUCCESS;
+    int rc = leading ? swap_rosters(bridge, group, &theirs) : MPI_SUCCESS;
+    int64_t len = rc == MPI_SUCCESS ? theirs.len : -rc;
     *remote = NULL;
-    if (leading) {
-        my_len = rc == MPI_SUCCESS ? mine.len : -rc;
-        int swapped = swap(bridge->comm, bridge->peer, bridge->tag, &my_len, 1, &len, 1);
-        len = rc != MPI_SUCCESS ? -rc : swapped != MPI_SUCCESS ? -swapped : len;
-    }
     int told = tell_all(local, leader, &len, 1);
-    if (told != MPI_SUCCESS || len < 0) {
-        ompi_roster_free(&mine);
-        return told != MPI_SUCCESS ? told : (int) -len;
+    if (told == MPI_SUCCESS && len < 0) {
+        told = (int) -len;
     }
-    rc = ompi_roster_room(&theirs, len);
-    if (rc == MPI_SUCCESS && leading) {
-        rc = swap(bridge->comm, bridge->peer, bridge->tag, mine.words, (size_t) mine.len,
-                  theirs.words, (size_t) len);
+    if (told == MPI_SUCCESS && !leading) {
+        told = ompi_roster_room(&theirs, len);
     }
-    if (rc == MPI_SUCCESS) {
-        rc = tell_all(local, leader, theirs.words, (size_t) len);
-    }
+    rc = tell_all(local, leader, theirs.words, told == MPI_SUCCESS ? (size_t) theirs.len : 0);
+    rc = told != MPI_SUCCESS ? told : rc;
     if (rc == MPI_SUCCESS) {
         rc = ompi_roster_read(&theirs, group->session, remote);
     }
-    ompi_roster_free(&mine);
     ompi_roster_free(&theirs);
     return rc;
 }
@@ -119,12 +131,12 @@ static int agree_and_enable(ompi_communicator_t *local, int leader, const bridge
 }
 
 /* A hidden communicator for the local group. */
-static int make_local(ompi_communicator_t *local, ompi_communicator_t **hidden)
+static int make_local(ompi_communicator_t *local, int failure, ompi_communicator_t **hidden)
 {
     ompi_comm_agreement_t agreement;
     *hidden = ompi_comm_new(local->local_group, NULL);
     ompi_comm_agree_all(&agreement, local);
-    return ompi_comm_establish(&agreement, hidden, *hidden ? MPI_SUCCESS : MPI_ERR_NO_MEM);
+    return ompi_comm_establish(&agreement, hidden, *hidden || failure != MPI_SUCCESS ? failure : MPI_ERR_NO_MEM);
 }
 
 static int connect_groups(ompi_communicator_t *local, int leader, const bridge_t *bridge,
@@ -133,15 +145,14 @@ static int connect_groups(ompi_communicator_t *local, int leader, const bridge_t
     ompi_communicator_t *hidden;
     ompi_group_t *remote = NULL;
     int rc = learn_remote(local, leader, bridge, local->local_group, &remote);
-    if (rc != MPI_SUCCESS) {
-        return rc;
-    }
-    rc = make_local(local, &hidden);
+    rc = make_local(local, rc, &hidden);
     if (rc == MPI_SUCCESS) {
         rc = check_disjoint(local->local_group, remote);
     }
-    *newcomm = ompi_comm_new(local->local_group, remote);
-    ompi_group_release(remote);
+    *newcomm = remote ? ompi_comm_new(local->local_group, remote) : NULL;
+    if (remote) {
+        ompi_group_release(remote);
+    }
     if (*newcomm) {
         (*newcomm)->local_comm = hidden;
         ompi_comm_inherit(*newcomm, local, false);
@@ -203,7 +214,7 @@ static int learn_high(ompi_communicator_t *comm, int high, bool *their_high)
     int64_t mine = high != 0, theirs = 0;
     int rc = MPI_SUCCESS;
     if (comm->my_rank == 0) {
-        rc = swap(comm, 0, OMPI_COMM_TAG_EXCHANGE, &mine, 1, &theirs, 1);
+        rc = swap(MPI_SUCCESS, comm, 0, OMPI_COMM_TAG_EXCHANGE, &mine, 1, &theirs, 1);
         theirs = rc == MPI_SUCCESS ? theirs : -rc;
     }
     rc = tell_all(comm->local_comm, 0, &theirs, 1);
@@ -221,12 +232,11 @@ int ompi_mpi_intercomm_merge(ompi_communicator_t *intercomm, int high,
         return ompi_error(MPI_ERR_COMM, "it is an intracommunicator");
     }
     int rc = learn_high(intercomm, high, &their_high);
-    if (rc != MPI_SUCCESS) {
-        return rc;
+    if (rc == MPI_SUCCESS) {
+        bool first = local_first(intercomm, high != 0, their_high);
+        rc = ompi_mpi_group_union(first ? intercomm->local_group : intercomm->remote_group,
+                                  first ? intercomm->remote_group : intercomm->local_group, &all);
     }
-    bool first = local_first(intercomm, high != 0, their_high);
-    rc = ompi_mpi_group_union(first ? intercomm->local_group : intercomm->remote_group,
-                              first ? intercomm->remote_group : intercomm->local_group, &all);
     *newintracomm = rc == MPI_SUCCESS ? ompi_comm_new(all, NULL) : NULL;
     if (*newintracomm) {
         ompi_comm_inherit(*newintracomm, intercomm, false);
@@ -269,12 +279,11 @@ int ompi_comm_create_inter(ompi_communicator_t *comm, ompi_group_t *group,
     ompi_communicator_t *hidden = NULL;
     ompi_group_t *remote;
     int rc = learn_remote(comm->local_comm, 0, &bridge, group, &remote);
-    if (rc != MPI_SUCCESS) {
-        return rc;
+    int made = ompi_mpi_comm_create(comm->local_comm, group, &hidden);
+    rc = establish_part(comm, group, remote, hidden, newcomm, rc == MPI_SUCCESS ? made : rc);
+    if (remote) {
+        ompi_group_release(remote);
     }
-    rc = ompi_mpi_comm_create(comm->local_comm, group, &hidden);
-    rc = establish_part(comm, group, remote, hidden, newcomm, rc);
-    ompi_group_release(remote);
     return rc;
 }
 
@@ -291,15 +300,18 @@ static int gather_both(ompi_communicator_t *comm, const ompi_comm_wish_t *mine, 
         return MPI_ERR_NO_MEM;
     }
     wishes->remote = wishes->local + local_count;
+    memset(wishes->remote, 0, remote_count * sizeof *wishes->remote);
     int rc = ompi_comm_gather_wishes(comm->local_comm, mine, wishes->local);
-    if (rc == MPI_SUCCESS && comm->my_rank == 0) {
-        rc = swap(comm, 0, OMPI_COMM_TAG_EXCHANGE, (const int64_t *) wishes->local, 3 * local_count,
+    if (comm->my_rank == 0) {
+        rc = swap(rc, comm, 0, OMPI_COMM_TAG_EXCHANGE, (const int64_t *) wishes->local, 3 * local_count,
                   (int64_t *) wishes->remote, 3 * remote_count);
+        if (rc != MPI_SUCCESS) {
+            wishes->remote[0].failure = rc;
+        }
     }
-    if (rc == MPI_SUCCESS) {
-        rc = tell_all(comm->local_comm, 0, (int64_t *) wishes->remote, 3 * remote_count);
-    }
-    return rc;
+    int told = tell_all(comm->local_comm, 0, (int64_t *) wishes->remote, 3 * remote_count);
+    rc = rc == MPI_SUCCESS ? told : rc;
+    return rc == MPI_SUCCESS ? (int) wishes->remote[0].failure : rc;
 }
 
 int ompi_comm_split_inter(ompi_communicator_t *comm, int64_t color, int64_t key, int failure,
@@ -312,10 +324,10 @@ int ompi_comm_split_inter(ompi_communicator_t *comm, int64_t color, int64_t key,
     int rc = gather_both(comm, &mine, &wishes);
     if (rc == MPI_SUCCESS) {
         remote = ompi_comm_group_of_color(comm->remote_group, wishes.remote, color);
-        rc = ompi_comm_split(comm->local_comm, color, key,
-                             remote || failure != MPI_SUCCESS ? failure : MPI_ERR_NO_MEM, &hidden);
-        rc = establish_part(comm, hidden ? hidden->local_group : NULL, remote, hidden, newcomm, rc);
+        rc = remote ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     }
+    rc = ompi_comm_split(comm->local_comm, color, key, failure != MPI_SUCCESS ? failure : rc, &hidden);
+    rc = establish_part(comm, hidden ? hidden->local_group : NULL, remote, hidden, newcomm, rc);
     if (remote) {
         ompi_group_release(remote);
     }

@@ -2,6 +2,7 @@
 /* MPI_Comm_split and MPI_Comm_split_type. */
 #include "ompi/communicator/split.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,16 +106,13 @@ int ompi_comm_split(ompi_communicator_t *comm, int64_t color, int64_t key, int f
     }
     *newcomm = NULL;
     int rc = ompi_comm_gather_wishes(comm, &mine, wishes);
-    if (rc == MPI_SUCCESS) {
-        if (color != OMPI_COLOR_NONE) {
-            *newcomm = new_part(comm, wishes, color);
-            rc = *newcomm ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-        }
-        ompi_comm_agree_all(&agreement, comm);
-        rc = ompi_comm_establish(&agreement, newcomm, rc);
+    if (rc == MPI_SUCCESS && color != OMPI_COLOR_NONE) {
+        *newcomm = new_part(comm, wishes, color);
+        rc = *newcomm ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     }
     free(wishes);
-    return rc;
+    ompi_comm_agree_all(&agreement, comm);
+    return ompi_comm_establish(&agreement, newcomm, rc); /* after an error, too: others may have all wishes */
 }
 
 int ompi_mpi_comm_split(ompi_communicator_t *comm, int color, int key,
@@ -195,25 +193,22 @@ static int split_unguided(ompi_communicator_t *comm, int key, ompi_info_t *info,
                                         "hwloc://PU"};
     enum { LEVELS = sizeof types / sizeof *types };
     ompi_comm_agreement_t agreement;
-    int64_t colors[LEVELS];
-    int level, rc = MPI_SUCCESS;
+    int64_t colors[LEVELS], ranges[2 * LEVELS]; /* of each level the maximum, and that of the negatives */
+    int level = 0;
+    static_assert(2 * LEVELS <= OMPI_COMM_VALUES_MAX, "one agreement on all levels");
     colors[0] = node_color();
     ompi_comm_hardware_colors(types + 1, LEVELS - 1, colors + 1);
     ompi_comm_agree_all(&agreement, comm);
-    for (level = 0; level < LEVELS; level++) {
-        int64_t range[2] = {colors[level],
-                            colors[level] == OMPI_COLOR_NONE ? INT64_MAX : -colors[level]};
-        rc = ompi_comm_allmax(&agreement, range, 2);
-        bool nowhere = range[0] == OMPI_COLOR_NONE; /* nobody: no such hardware, or not bound */
-        if (rc != MPI_SUCCESS || (!nowhere && range[0] != -range[1])) {
-            break;
-        }
+    for (int i = 0; i < LEVELS; i++) {
+        ranges[2 * i] = colors[i];
+        ranges[2 * i + 1] = colors[i] == OMPI_COLOR_NONE ? INT64_MAX : -colors[i];
     }
-    if (rc != MPI_SUCCESS) {
-        return rc;
+    int rc = ompi_comm_allmax(&agreement, ranges, 2 * LEVELS);
+    /* Nobody has a colour if there is no such hardware, or they are not bound to it. */
+    while (level < LEVELS && (ranges[2 * level] == OMPI_COLOR_NONE || ranges[2 * level] == -ranges[2 * level + 1])) {
+        level++;
     }
-    rc = ompi_comm_split(comm, level < LEVELS ? colors[level] : OMPI_COLOR_NONE, key, MPI_SUCCESS,
-                         newcomm);
+    rc = ompi_comm_split(comm, level < LEVELS ? colors[level] : OMPI_COLOR_NONE, key, rc, newcomm);
     if (rc == MPI_SUCCESS && *newcomm && info && !info->read_only) {
         rc = ompi_info_put(info, "mpi_hw_resource_type", types[level]);
     }

@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A process is killed and the job goes on (--continuous): whatever waits for it, or is asked of it later, ends
- * with an error, be it that they have talked before or not; what it had sent arrives; the others go on.
+ * with an error, be it that they have talked before or not; what it had sent arrives; the others go on. Of a
+ * collective operation all hear whose result needs what the dead process has not given, and nobody is left waiting.
  */
 #include <signal.h>
 #include <stdint.h>
@@ -150,6 +151,116 @@ static void fatal(void)
     MPI_CHECK(!"reached");
 }
 
+/* A receive from a process that is known to be dead ends when it is posted. */
+static void posted(void)
+{
+    enum { TIMES = 60 };
+    int word;
+    start();
+    if (rank == VICTIM) {
+        die();
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_CHECK(MPI_Recv(&word, 1, MPI_INT, VICTIM, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    const double from = MPI_Wtime();
+    for (int i = 0; i < TIMES; i++) {
+        MPI_CHECK(MPI_Recv(&word, 1, MPI_INT, VICTIM, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    }
+    MPI_CHECK(MPI_Wtime() - from < TIMES / 2); /* a second each is what looking for them now and then would take */
+    go_on();
+    MPI_Finalize();
+}
+
+/* ---- Collective operations ---- */
+
+enum { WORDS_MAX = 40000 };
+
+static int mine[WORDS_MAX], result[WORDS_MAX];
+
+/* What all need of all. `count` words of each process at most. */
+static void all_need_all(int count, MPI_Comm comm)
+{
+    int each = count / size;
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_CHECK(MPI_Barrier(comm) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Allreduce(mine, result, count, MPI_INT, MPI_SUM, comm) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Allgather(mine, each, MPI_INT, result, each, MPI_INT, comm) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Alltoall(mine, each, MPI_INT, result, each, MPI_INT, comm) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Reduce_scatter_block(mine, result, each, MPI_INT, MPI_SUM, comm) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Comm_dup(comm, &copy) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Comm_split(comm, rank % 2, rank, &copy) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_HW_UNGUIDED, rank, MPI_INFO_NULL, &copy) == MPI_ERR_OTHER);
+}
+
+/* With one root: it hears what has not come to it, and the others what does not come from it. */
+static void one_needs_all(int count, int root, MPI_Comm comm)
+{
+    int each = count / size;
+    int rc = MPI_Reduce(mine, result, count, MPI_INT, MPI_SUM, root, comm);
+    MPI_CHECK(rank == root ? rc == MPI_ERR_OTHER : rc == MPI_SUCCESS || rc == MPI_ERR_OTHER);
+    rc = MPI_Gather(mine, each, MPI_INT, result, each, MPI_INT, root, comm);
+    MPI_CHECK(rank == root ? rc == MPI_ERR_OTHER : rc == MPI_SUCCESS || rc == MPI_ERR_OTHER);
+    for (int i = 0; i < count; i++) {
+        result[i] = rank == root ? root + i : -1;
+    }
+    rc = MPI_Bcast(result, count, MPI_INT, root, comm);
+    for (int i = 0; rc == MPI_SUCCESS && i < count; i++) {
+        MPI_CHECK(result[i] == root + i);
+    }
+    MPI_CHECK(rc == MPI_SUCCESS || rc == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Bcast(result, count, MPI_INT, VICTIM, comm) == MPI_ERR_OTHER);
+}
+
+static void requests(int count, MPI_Comm comm)
+{
+    int rc;
+    MPI_Comm copy = MPI_COMM_NULL;
+    MPI_Request request[4];
+    MPI_Status status[4];
+    MPI_Ibarrier(comm, &request[0]);
+    MPI_Iallreduce(mine, result, count, MPI_INT, MPI_SUM, comm, &request[1]);
+    MPI_Comm_idup(comm, &copy, &request[2]);
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &request[3]);
+    MPI_Start(&request[3]);
+    MPI_CHECK(MPI_Waitall(4, request, status) == MPI_ERR_IN_STATUS);
+    for (int i = 0; i < 4; i++) {
+        MPI_CHECK(status[i].MPI_ERROR == MPI_ERR_OTHER);
+    }
+    MPI_Start(&request[3]);
+    MPI_CHECK(MPI_Wait(&request[3], MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    MPI_Request_free(&request[3]);
+    /* Only those above the victim need what it has not given. */
+    rc = MPI_Scan(mine, result, count, MPI_INT, MPI_SUM, comm);
+    MPI_CHECK(rank < VICTIM ? rc == MPI_SUCCESS || rc == MPI_ERR_OTHER : rc == MPI_ERR_OTHER);
+}
+
+static void collective(void)
+{
+    static const int counts[] = {8, 700, 12000, WORDS_MAX};
+    MPI_Comm others, world, inter, merged;
+    int sum = 0;
+    start();
+    MPI_Comm_dup(MPI_COMM_WORLD, &world);
+    MPI_Comm_split(MPI_COMM_WORLD, rank == VICTIM, rank, &others);
+    MPI_Intercomm_create(others, 0, MPI_COMM_WORLD, rank == VICTIM ? 0 : VICTIM, 3, &inter);
+    if (rank == VICTIM) {
+        die();
+    }
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 4; i++) {
+        all_need_all(counts[i], world);
+        one_needs_all(counts[i], i % 2 ? 0 : size - 1, world);
+        requests(counts[i], world);
+        MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, others);
+        MPI_CHECK(sum == size * (size - 1) / 2 - VICTIM);
+    }
+    MPI_CHECK(MPI_Barrier(inter) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Intercomm_merge(inter, 0, &merged) == MPI_ERR_OTHER);
+    go_on();
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
     {.name = "strangers", .np = 4, .exit_code = 137, .fn = strangers,
      .says = "0 failures in 3 processes"},
@@ -157,6 +268,10 @@ static const mpi_test_t tests[] = {
      .says = "0 failures in 3 processes"},
     {.name = "fatal", .np = 4, .exit_code = 137, .fn = fatal,
      .says = "without MPI_Finalize: messages to it and from it fail"},
+    {.name = "posted", .np = 4, .exit_code = 137, .fn = posted, .says = "0 failures in 3 processes"},
+    {.name = "collective-2", .np = 2, .exit_code = 137, .fn = collective, .says = "0 failures in 1 processes"},
+    {.name = "collective-4", .np = 4, .exit_code = 137, .fn = collective, .says = "0 failures in 3 processes"},
+    {.name = "collective-7", .np = 7, .exit_code = 137, .fn = collective, .says = "0 failures in 6 processes"},
 };
 
 int main(int argc, char **argv)

@@ -15,14 +15,17 @@
 
 #pragma GCC visibility push(default) /* components use these */
 
-#define MCA_PML_CONTRACT_MAJOR 1
+#define MCA_PML_CONTRACT_MAJOR 2
 #define MCA_PML_CONTRACT_MINOR 0
 
 typedef enum {
     MCA_PML_STANDARD,
-    MCA_PML_SYNCHRONOUS,
     MCA_PML_READY,
     MCA_PML_BUFFERED, /* from the attached buffers (or automatic buffering); completes locally */
+    MCA_PML_SYNCHRONOUS,
+    /* Of collectives: instead of the message that the receiver waits for, as we have not got what it was to be made
+     * of. There is no data; its receive ends with MPI_ERR_OTHER. */
+    MCA_PML_FAILED,
 } mca_pml_mode_t;
 
 /* A message taken out of matching by mprobe. */

@@ -4,6 +4,10 @@
  * whose time is that of a few short messages, so that building a schedule (coll/nbc) would show. They exchange messages
  * directly: dissemination, binomial trees, recursive doubling. What is long, or must keep the order of ranks, is left to the
  * communicator's non-blocking operation and a wait.
+ *
+ * After an error an operation goes on with all its messages: others wait for them, and what is not received would be taken
+ * for a message of the next operation. Those that would be made of what is missing say so (MCA_PML_FAILED), so that the
+ * error comes to all whose result needs it.
  */
 #ifndef MCA_COLL_BASIC_H
 #define MCA_COLL_BASIC_H
@@ -20,10 +24,18 @@ extern basic_params_t basic_params;
 
 /* ---- Messages of collectives ---- */
 
-static inline int basic_send(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+/* An operation's error is its first. */
+static inline void basic_note(int *rc, int error)
+{
+    *rc = OPAL_LIKELY(*rc == MPI_SUCCESS) ? error : *rc;
+}
+
+/* `so_far`: how what is in the buffer came about; after an error the message says that there is none. */
+static inline int basic_send(int so_far, const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
                              ompi_communicator_t *comm)
 {
-    return mca_pml.send(buf, count, type, dst, tag, MCA_PML_STANDARD, comm);
+    return mca_pml.send(buf, count, type, dst, tag, OPAL_LIKELY(so_far == MPI_SUCCESS) ? MCA_PML_STANDARD : MCA_PML_FAILED,
+                        comm);
 }
 
 static inline int basic_recv(void *buf, size_t count, ompi_datatype_t *type, int src, int tag,
@@ -32,8 +44,8 @@ static inline int basic_recv(void *buf, size_t count, ompi_datatype_t *type, int
     return mca_pml.recv(buf, count, type, src, tag, comm, NULL);
 }
 
-/* Both at once; the peers may differ. */
-int basic_sendrecv(const void *sbuf, size_t scount, ompi_datatype_t *stype, int dst, void *rbuf, size_t rcount,
+/* Both at once; the peers may differ. *sent: how the send went. */
+int basic_sendrecv(int so_far, int *sent, const void *sbuf, size_t scount, ompi_datatype_t *stype, int dst, void *rbuf, size_t rcount,
                    ompi_datatype_t *rtype, int src, int tag, ompi_communicator_t *comm);
 
 /* A temporary buffer for `count` elements, to be used like a user's. *room is to be freed; NULL result: no memory. */

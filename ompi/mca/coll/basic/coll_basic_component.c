@@ -67,17 +67,13 @@ const mca_base_component_t mca_coll_basic_component = {
 
 /* ---- Shared ---- */
 
-int basic_sendrecv(const void *sbuf, size_t scount, ompi_datatype_t *stype, int dst, void *rbuf, size_t rcount,
-                   ompi_datatype_t *rtype, int src, int tag, ompi_communicator_t *comm)
+int basic_sendrecv(int so_far, int *sent, const void *sbuf, size_t scount, ompi_datatype_t *stype, int dst, void *rbuf,
+                   size_t rcount, ompi_datatype_t *rtype, int src, int tag, ompi_communicator_t *comm)
 {
     ompi_request_t *receive;
     int rc = mca_pml.irecv(rbuf, rcount, rtype, src, tag, comm, &receive);
-    if (rc != MPI_SUCCESS) {
-        return rc;
-    }
-    int sent = basic_send(sbuf, scount, stype, dst, tag, comm);
-    rc = ompi_request_wait(&receive, NULL);
-    return sent != MPI_SUCCESS ? sent : rc;
+    *sent = basic_send(so_far, sbuf, scount, stype, dst, tag, comm);
+    return rc == MPI_SUCCESS ? ompi_request_wait(&receive, NULL) : rc;
 }
 
 void *basic_temp(const ompi_datatype_t *type, size_t count, void **room)

@@ -4,27 +4,33 @@
 
 #include <stdlib.h>
 
+/* A partial result of another process, to be combined into acc; *rc: how that one came about so far. Without memory what
+ * comes is received all the same, and cut off. */
+static void receive_partial(int *rc, void *partial, void *acc, size_t count, ompi_datatype_t *type, ompi_op_t *op, int src,
+                           int tag, ompi_communicator_t *comm)
+{
+    basic_note(rc, basic_recv(partial, partial ? count : 0, type, src, tag, comm));
+    if (OPAL_LIKELY(*rc == MPI_SUCCESS)) {
+        ompi_op_reduce(op, partial, acc, count, type);
+    }
+}
+
 /* ---- Reduce ---- */
 
-/* acc holds our contribution; partial results come from children r + 2^k. */
-static int reduce_tree(void *acc, size_t count, ompi_datatype_t *type, ompi_op_t *op, int root,
+/* acc holds our contribution, if so_far is MPI_SUCCESS; partial results come from children r + 2^k. */
+static int reduce_tree(int so_far, void *acc, size_t count, ompi_datatype_t *type, ompi_op_t *op, int root,
                        ompi_communicator_t *comm)
 {
-    int size = ompi_comm_size(comm), rank = (comm->my_rank - root + size) % size, rc = MPI_SUCCESS;
+    int size = ompi_comm_size(comm), rank = (comm->my_rank - root + size) % size, rc = so_far;
     void *room, *partial = basic_temp(type, count, &room);
-    if (!partial) {
-        return MPI_ERR_NO_MEM;
-    }
-    for (int bit = 1; bit < size && rc == MPI_SUCCESS; bit <<= 1) {
+    basic_note(&rc, partial ? MPI_SUCCESS : MPI_ERR_NO_MEM);
+    for (int bit = 1; bit < size; bit <<= 1) {
         if (rank & bit) {
-            rc = basic_send(acc, count, type, (rank - bit + root) % size, MCA_COLL_TAG_REDUCE, comm);
+            basic_note(&rc, basic_send(rc, acc, count, type, (rank - bit + root) % size, MCA_COLL_TAG_REDUCE, comm));
             break;
         }
         if (rank + bit < size) {
-            rc = basic_recv(partial, count, type, (rank + bit + root) % size, MCA_COLL_TAG_REDUCE, comm);
-            if (rc == MPI_SUCCESS) {
-                ompi_op_reduce(op, partial, acc, count, type);
-            }
+            receive_partial(&rc, partial, acc, count, type, op, (rank + bit + root) % size, MCA_COLL_TAG_REDUCE, comm);
         }
     }
     free(room);
@@ -48,52 +54,56 @@ int basic_reduce(const void *sbuf, void *rbuf, size_t count, ompi_datatype_t *ty
     }
     const void *mine = sbuf == MPI_IN_PLACE ? rbuf : sbuf;
     void *room = NULL, *acc = comm->my_rank == root ? rbuf : basic_temp(type, count, &room);
-    if (comm->my_rank != root && !acc) {
-        return MPI_ERR_NO_MEM;
-    }
-    int rc = acc == mine ? MPI_SUCCESS : ompi_datatype_copy(type, count, acc, mine);
-    rc = rc == MPI_SUCCESS ? reduce_tree(acc, count, type, op, root, comm) : rc;
+    int rc = comm->my_rank != root && !acc ? MPI_ERR_NO_MEM
+             : acc == mine                 ? MPI_SUCCESS
+                                           : ompi_datatype_copy(type, count, acc, mine);
+    rc = reduce_tree(rc, acc, count, type, op, root, comm);
     free(room);
     return rc;
 }
 
 /* ---- Allreduce ---- */
 
+/* One round of recursive doubling. */
+static void exchange_partials(int *rc, void *partial, void *acc, size_t count, ompi_datatype_t *type, ompi_op_t *op, int peer,
+                              ompi_communicator_t *comm)
+{
+    int sent, got = basic_sendrecv(*rc, &sent, acc, count, type, peer, partial, partial ? count : 0, type, peer,
+                                   MCA_COLL_TAG_ALLREDUCE, comm);
+    basic_note(rc, got);
+    basic_note(rc, sent);
+    if (OPAL_LIKELY(*rc == MPI_SUCCESS)) {
+        ompi_op_reduce(op, partial, acc, count, type);
+    }
+}
+
 /* Recursive doubling among the largest power of two; the first `extra` even ranks fold into their odd neighbours. */
-static int allreduce_doubling(void *acc, size_t count, ompi_datatype_t *type, ompi_op_t *op,
+static int allreduce_doubling(int so_far, void *acc, size_t count, ompi_datatype_t *type, ompi_op_t *op,
                               ompi_communicator_t *comm)
 {
     const int tag = MCA_COLL_TAG_ALLREDUCE;
-    int size = ompi_comm_size(comm), rank = comm->my_rank, power = 1, rc = MPI_SUCCESS;
+    int size = ompi_comm_size(comm), rank = comm->my_rank, power = 1, rc = so_far;
     while (power * 2 <= size) {
         power *= 2;
     }
     int extra = size - power;
     if (rank < 2 * extra && rank % 2 == 0) {
-        rc = basic_send(acc, count, type, rank + 1, tag, comm);
-        return rc == MPI_SUCCESS ? basic_recv(acc, count, type, rank + 1, tag, comm) : rc;
+        basic_note(&rc, basic_send(rc, acc, count, type, rank + 1, tag, comm));
+        basic_note(&rc, basic_recv(acc, count, type, rank + 1, tag, comm));
+        return rc;
     }
-    void *room, *other = basic_temp(type, count, &room);
-    if (!other) {
-        return MPI_ERR_NO_MEM;
-    }
+    void *room, *partial = basic_temp(type, count, &room);
+    basic_note(&rc, partial ? MPI_SUCCESS : MPI_ERR_NO_MEM);
     if (rank < 2 * extra) {
-        rc = basic_recv(other, count, type, rank - 1, tag, comm);
-        if (rc == MPI_SUCCESS) {
-            ompi_op_reduce(op, other, acc, count, type);
-        }
+        receive_partial(&rc, partial, acc, count, type, op, rank - 1, tag, comm);
     }
     int me = rank < 2 * extra ? rank / 2 : rank - extra;
-    for (int bit = 1; bit < power && rc == MPI_SUCCESS; bit <<= 1) {
+    for (int bit = 1; bit < power; bit <<= 1) {
         int peer = me ^ bit;
-        peer = peer < extra ? peer * 2 + 1 : peer + extra;
-        rc = basic_sendrecv(acc, count, type, peer, other, count, type, peer, tag, comm);
-        if (rc == MPI_SUCCESS) {
-            ompi_op_reduce(op, other, acc, count, type);
-        }
+        exchange_partials(&rc, partial, acc, count, type, op, peer < extra ? peer * 2 + 1 : peer + extra, comm);
     }
-    if (rc == MPI_SUCCESS && rank < 2 * extra) {
-        rc = basic_send(acc, count, type, rank - 1, tag, comm);
+    if (rank < 2 * extra) {
+        basic_note(&rc, basic_send(rc, acc, count, type, rank - 1, tag, comm));
     }
     free(room);
     return rc;
@@ -110,5 +120,5 @@ int basic_allreduce(const void *sbuf, void *rbuf, size_t count, ompi_datatype_t 
         return basic_finish(rc, request);
     }
     int rc = sbuf == MPI_IN_PLACE ? MPI_SUCCESS : ompi_datatype_copy(type, count, rbuf, sbuf);
-    return rc == MPI_SUCCESS ? allreduce_doubling(rbuf, count, type, op, comm) : rc;
+    return allreduce_doubling(rc, rbuf, count, type, op, comm);
 }

@@ -116,10 +116,11 @@ static void make_ready(nbc_sched_t *s, nbc_op_t *op)
     s->ready_end = &op->next;
 }
 
-static void follow(nbc_sched_t *s, int32_t edge)
+static void follow(nbc_sched_t *s, int32_t edge, bool spoilt)
 {
     for (; edge != NBC_NONE; edge = s->edges[edge].next) {
         nbc_op_t *op = &s->ops[s->edges[edge].to];
+        op->spoilt |= spoilt;
         if (--op->left == 0) {
             make_ready(s, op);
         }
@@ -129,11 +130,12 @@ static void follow(nbc_sched_t *s, int32_t edge)
 static void op_done(nbc_op_t *op, int error)
 {
     nbc_sched_t *s = op->sched;
-    if (OPAL_UNLIKELY(error != MPI_SUCCESS && s->run_error == MPI_SUCCESS)) {
-        s->run_error = error;
+    if (OPAL_UNLIKELY(error != MPI_SUCCESS)) {
+        s->run_error = s->run_error == MPI_SUCCESS ? error : s->run_error;
+        op->spoilt |= op->kind != NBC_SEND; /* what a send has not brought is missing elsewhere */
     }
     s->left--;
-    follow(s, op->done_edges);
+    follow(s, op->done_edges, op->spoilt);
 }
 
 /* A message has completed. */
@@ -165,8 +167,9 @@ static void on_message(ompi_request_t *request, void *context)
 static void start_message(nbc_op_t *op)
 {
     nbc_sched_t *s = op->sched;
-    int rc = op->kind == NBC_SEND ? mca_pml.isend(op->from, op->count, op->type, op->peer, s->tag, MCA_PML_STANDARD,
-                                                  s->comm, &op->request)
+    mca_pml_mode_t mode = OPAL_LIKELY(!op->spoilt) ? MCA_PML_STANDARD : MCA_PML_FAILED;
+    int rc = op->kind == NBC_SEND ? mca_pml.isend(op->from, op->count, op->type, op->peer, s->tag, mode, s->comm,
+                                                  &op->request)
                                   : mca_pml.irecv(op->to, op->count, op->type, op->peer, s->tag, s->comm,
                                                   &op->request);
     if (rc != MPI_SUCCESS || op->request->type == OMPI_REQUEST_DONE) {
@@ -178,6 +181,10 @@ static void start_message(nbc_op_t *op)
 
 static void start_op(nbc_op_t *op)
 {
+    if (OPAL_UNLIKELY(op->spoilt && op->kind != NBC_SEND && op->kind != NBC_RECV)) {
+        op_done(op, MPI_SUCCESS);
+        return;
+    }
     switch ((nbc_kind_t) op->kind) {
     case NBC_SEND:
     case NBC_RECV:
@@ -207,7 +214,7 @@ static void start_ready(nbc_sched_t *s)
             s->ready_end = &s->ready;
         }
         start_op(op);
-        follow(s, op->start_edges);
+        follow(s, op->start_edges, false);
     }
 }
 
@@ -311,6 +318,7 @@ static void rewind_ops(nbc_sched_t *s)
     atomic_store_explicit(&s->finished, &busy, memory_order_relaxed);
     for (uint32_t i = 0; i < s->op_count; i++) {
         s->ops[i].left = s->ops[i].waits;
+        s->ops[i].spoilt = false;
         if (s->ops[i].waits == 0) {
             make_ready(s, &s->ops[i]);
         }

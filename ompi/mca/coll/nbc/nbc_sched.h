@@ -19,7 +19,9 @@
  *                  ^                                         |
  *                  +------------ nothing was pushed ---------+
  *
- * After an error the schedule goes on, lest others wait for us; the first error is the request's.
+ * After an error the schedule goes on, lest others wait for us; the first error is the request's. Where data is missing, what
+ * comes after it is not made of what happens to be in memory: it is spoilt, too. Nothing is combined or copied, and
+ * messages say that there is no data (MCA_PML_FAILED), so that the error comes to all whose result needs it.
  *
  * Tags. Non-blocking operations take their tags in the order of their calls, which is the same in all processes, from a ring
  * of NBC_TAGS; one whose tag is still in use by its predecessor waits for that. (No process can need the later one to
@@ -59,6 +61,7 @@ typedef struct nbc_op {
     uint32_t waits, left;         /* how many others it waits for: at the start, now */
     int32_t done_edges, start_edges; /* first of its edges, or NBC_NONE */
     uint8_t kind;
+    bool spoilt;                  /* what it needs is missing, or it has failed to bring what others need */
 } nbc_op_t;
 
 /* `to` waits for the operation in whose list this is. */

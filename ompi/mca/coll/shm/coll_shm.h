@@ -33,6 +33,7 @@
  * the header, after the sleeper's fence, and rings the doorbells of those who sleep (opal/runtime/door.h).
  *
  * A member that has been lost (ompi_procs_lost) ends every wait on the communicator with MPI_ERR_OTHER, now and ever after.
+ * What is too long for the segment still goes down, whatever has been lost: others may not know of it yet, and wait.
  *
  * What is read from the segment is data and numbers to compare with, never a length or a place: a wild process can do no
  * more than spoil messages of its own job.
@@ -153,7 +154,8 @@ static OPAL_ALWAYS_INLINE void *coll_shm_data(const coll_shm_module_t *m, uint64
 
 /* ---- The segment's life (coll_shm_segment.c) ---- */
 
-/* Count a call on a communicator whose segment is not up; true: now it is. Else the call goes below, or *rc is an error. */
+/* Count a call on a communicator whose segment is not up; true: now it is. Else the call goes below, or, if it would not
+ * be too long for the segment, *rc may be an error. */
 bool coll_shm_start(coll_shm_module_t *m, int *rc);
 void coll_shm_stop(coll_shm_module_t *m);
 
@@ -202,11 +204,15 @@ static OPAL_ALWAYS_INLINE void coll_shm_publish(coll_shm_module_t *m, coll_shm_s
 
 /* ---- Operations ---- */
 
-/* Is the segment up for this call? false: *rc, or the call goes below if that is MPI_SUCCESS. */
-static OPAL_ALWAYS_INLINE bool coll_shm_is_up(coll_shm_module_t *m, int *rc)
+/* Is the segment for this call, which is `short_enough`? false: *rc, or the call goes below if that is MPI_SUCCESS. */
+static OPAL_ALWAYS_INLINE bool coll_shm_is_up(coll_shm_module_t *m, bool short_enough, int *rc)
 {
     *rc = MPI_SUCCESS;
-    return OPAL_LIKELY(m->state == COLL_SHM_UP) || coll_shm_start(m, rc);
+    if (OPAL_LIKELY(m->state == COLL_SHM_UP) || coll_shm_start(m, rc)) {
+        return short_enough;
+    }
+    *rc = short_enough ? *rc : MPI_SUCCESS;
+    return false;
 }
 
 /* Begin the next operation, in which this process writes: its cell is free. */

@@ -32,7 +32,7 @@ int coll_shm_barrier(MCA_COLL_ARGS)
 {
     coll_shm_module_t *m = module;
     int rc;
-    if (!coll_shm_is_up(m, &rc)) {
+    if (!coll_shm_is_up(m, true, &rc)) {
         return rc != MPI_SUCCESS ? rc : m->below.barrier.fn(comm, m->below.barrier.module);
     }
     rc = coll_shm_begin(m);
@@ -134,7 +134,7 @@ int coll_shm_bcast(void *buf, size_t count, ompi_datatype_t *type, int root, MCA
     coll_shm_module_t *m = module;
     stream_t stream;
     int rc;
-    if (!coll_shm_is_up(m, &rc) || !coll_shm_up_to(coll_shm_params.bcast_max, count, type)) {
+    if (!coll_shm_is_up(m, coll_shm_up_to(coll_shm_params.bcast_max, count, type), &rc)) {
         return rc != MPI_SUCCESS ? rc : m->below.bcast.fn(buf, count, type, root, comm, m->below.bcast.module);
     }
     rc = stream_init(&stream, buf, count, type);

@@ -171,7 +171,7 @@ int coll_shm_reduce(const void *sbuf, void *rbuf, size_t count, ompi_datatype_t 
 {
     coll_shm_module_t *m = module;
     int rc;
-    if (!coll_shm_is_up(m, &rc) || !fits(m, count, type)) {
+    if (!coll_shm_is_up(m, fits(m, count, type), &rc)) {
         return rc != MPI_SUCCESS
                    ? rc
                    : m->below.reduce.fn(sbuf, rbuf, count, type, op, root, comm, m->below.reduce.module);
@@ -184,7 +184,7 @@ int coll_shm_allreduce(const void *sbuf, void *rbuf, size_t count, ompi_datatype
 {
     coll_shm_module_t *m = module;
     int rc;
-    if (!coll_shm_is_up(m, &rc) || !fits(m, count, type)) {
+    if (!coll_shm_is_up(m, fits(m, count, type), &rc)) {
         return rc != MPI_SUCCESS ? rc
                                  : m->below.allreduce.fn(sbuf, rbuf, count, type, op, comm, m->below.allreduce.module);
     }

@@ -99,9 +99,11 @@ static bool join_segment(coll_shm_module_t *m)
 
 /* ---- Messages down and up a binomial tree from rank 0 ---- */
 
-static int send_bytes(const void *data, size_t len, int to, ompi_communicator_t *comm)
+/* `so_far`: how the data came about. */
+static int send_bytes(int so_far, const void *data, size_t len, int to, ompi_communicator_t *comm)
 {
-    return mca_pml.send(data, len, ompi_datatype_builtin(MPI_BYTE), to, MCA_COLL_TAG_SHM, MCA_PML_STANDARD, comm);
+    return mca_pml.send(data, len, ompi_datatype_builtin(MPI_BYTE), to, MCA_COLL_TAG_SHM,
+                        so_far == MPI_SUCCESS ? MCA_PML_STANDARD : MCA_PML_FAILED, comm);
 }
 
 static int recv_bytes(void *data, size_t len, int from, ompi_communicator_t *comm)
@@ -119,41 +121,31 @@ static int parent_bit(const coll_shm_module_t *m)
     return bit;
 }
 
-static int first_error(int one, int other)
-{
-    return one != MPI_SUCCESS ? one : other;
-}
-
-/* Who fails goes on, with zeros, so that nobody below waits for ever. */
+/* An error is that of what came from above. Who fails goes on, so that nobody below waits for ever. */
 static int tell_all(coll_shm_module_t *m, void *data, size_t len)
 {
     int bit = parent_bit(m), rc = m->rank == 0 ? MPI_SUCCESS : recv_bytes(data, len, m->rank - bit, m->comm);
-    if (rc != MPI_SUCCESS) {
-        memset(data, 0, len);
-    }
     for (bit >>= 1; bit > 0; bit >>= 1) {
         if (m->rank + bit < m->size) {
-            rc = first_error(rc, send_bytes(data, len, m->rank + bit, m->comm));
+            send_bytes(rc, data, len, m->rank + bit, m->comm); /* whoever is not there is missed later */
         }
     }
     return rc;
 }
 
-/* *good: of all below, in the end of all. */
+/* *good: of all below, in the end of all. An error: it is not known what the others think. */
 static int agree(coll_shm_module_t *m, uint32_t *good)
 {
-    int top = parent_bit(m), rc = MPI_SUCCESS;
-    for (int bit = 1; bit < top; bit <<= 1) {
+    int top = parent_bit(m);
+    for (int bit = 1; bit < top && m->rank + bit < m->size; bit <<= 1) {
         uint32_t theirs = 0;
-        if (m->rank + bit < m->size) {
-            rc = first_error(rc, recv_bytes(&theirs, sizeof(theirs), m->rank + bit, m->comm));
-            *good &= theirs;
-        }
+        int rc = recv_bytes(&theirs, sizeof(theirs), m->rank + bit, m->comm);
+        *good &= rc == MPI_SUCCESS ? theirs : 0;
     }
     if (m->rank > 0) {
-        rc = first_error(rc, send_bytes(good, sizeof(*good), m->rank - top, m->comm));
+        send_bytes(MPI_SUCCESS, good, sizeof(*good), m->rank - top, m->comm);
     }
-    return first_error(rc, tell_all(m, good, sizeof(*good)));
+    return tell_all(m, good, sizeof(*good));
 }
 
 /* ---- Start and end ---- */
@@ -168,7 +160,8 @@ static void take_over(coll_shm_module_t *m)
     opal_shmem_close_fd(&m->segment);
 }
 
-/* All or none have a segment afterwards. */
+/* All or none have a segment afterwards, unless somebody dies meanwhile: whoever did not hear what was agreed does
+ * nothing on the communicator any more. */
 static int set_up(coll_shm_module_t *m)
 {
     opal_shmem_id_t id = {0};
@@ -176,19 +169,20 @@ static int set_up(coll_shm_module_t *m)
     if (mine) {
         id = m->segment.id;
     }
-    int rc = tell_all(m, &id, sizeof(id));
-    if (m->rank > 0 && id.size > 0) {
+    int told = tell_all(m, &id, sizeof(id));
+    if (m->rank > 0 && told == MPI_SUCCESS && id.size > 0) {
         mine = attach_segment(m, &id);
     }
-    uint32_t good = mine && rc == MPI_SUCCESS && join_segment(m);
-    rc = first_error(rc, agree(m, &good));
+    uint32_t good = mine && told == MPI_SUCCESS && join_segment(m);
+    bool voted = good;
+    int rc = agree(m, &good);
     if (rc == MPI_SUCCESS && good) {
         take_over(m);
-    } else {
-        coll_shm_stop(m);
-        m->state = rc == MPI_SUCCESS ? COLL_SHM_OFF : COLL_SHM_BROKEN;
+        return MPI_SUCCESS;
     }
-    return rc;
+    coll_shm_stop(m);
+    m->state = rc == MPI_SUCCESS || !voted ? COLL_SHM_OFF : COLL_SHM_BROKEN;
+    return m->state == COLL_SHM_OFF ? MPI_SUCCESS : rc;
 }
 
 bool coll_shm_start(coll_shm_module_t *m, int *rc)

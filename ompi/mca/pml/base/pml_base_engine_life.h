@@ -155,11 +155,7 @@ static void engine_fail_recvs(mca_pml_peer_t *peer)
         mca_pml_base_report_unreachable(peer);
     }
     while ((i = opal_list_pop(&failed))) {
-        mca_pml_recv_t *recv = OPAL_CONTAINER_OF(i, mca_pml_recv_t, posted.item);
-        ompi_status_set(&recv->super.status, recv->src == MCA_PML_ANY ? MPI_ANY_SOURCE : recv->src,
-                        recv->tag == MCA_PML_ANY ? MPI_ANY_TAG : recv->tag, 0);
-        recv->super.status.MPI_ERROR = MPI_ERR_OTHER;
-        engine_recv_done(recv);
+        engine_recv_unserved(OPAL_CONTAINER_OF(i, mca_pml_recv_t, posted.item));
     }
 }
 

@@ -42,14 +42,6 @@ static mca_pml_message_t *engine_probe_find(ompi_communicator_t *comm, int src, 
     return message;
 }
 
-/* Will a message from there never come? */
-static bool engine_source_failed(const ompi_communicator_t *comm, int src)
-{
-    ompi_proc_t *proc = src >= 0 ? ompi_comm_peer(comm, src) : NULL;
-    mca_pml_peer_t *peer = proc ? atomic_load_explicit(&proc->pml, memory_order_acquire) : NULL;
-    return peer && atomic_load_explicit(&peer->state, memory_order_acquire) == MCA_PML_PEER_FAILED;
-}
-
 /* What a probe that found nothing returns. */
 static int engine_probe_nothing(const ompi_communicator_t *comm, int src)
 {

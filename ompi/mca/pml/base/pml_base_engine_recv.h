@@ -153,7 +153,10 @@ static inline void engine_set_status(mca_pml_recv_t *recv, const mca_pml_hdr_mat
 /* The sender's numbers look otherwise than ours: offsets, lengths and the capacity are those of its form. */
 static OPAL_COLD void engine_recv_convert(mca_pml_recv_t *recv, const mca_pml_peer_t *peer, uint16_t id)
 {
-    const opal_arch_t *arch = opal_arch_of_id(id);
+    if (id == (le16toh(ENGINE_ARCH) | MCA_PML_ARCH_FAILED)) {
+        return;
+    }
+    const opal_arch_t *arch = opal_arch_of_id(id & (uint16_t) ~MCA_PML_ARCH_FAILED);
     recv->ptr = NULL;
     if (arch && opal_convertor_init(&recv->conv, &recv->type->opal, recv->count, recv->buf, arch) == OPAL_SUCCESS) {
         recv->capacity = recv->conv.size;
@@ -168,8 +171,14 @@ static OPAL_COLD void engine_recv_convert(mca_pml_recv_t *recv, const mca_pml_pe
 }
 
 /* What arrived, in bytes of ours: programs count with the sizes of their own types. */
-static OPAL_COLD void engine_status_convert(mca_pml_recv_t *recv, size_t length)
+static OPAL_COLD void engine_status_convert(mca_pml_recv_t *recv, size_t length, uint16_t id)
 {
+    if (id & MCA_PML_ARCH_FAILED) {
+        recv->super.status.MPI_ERROR = MPI_ERR_OTHER;
+    }
+    if (recv->ptr) {
+        return;
+    }
     size_t unit = recv->count > 0 ? recv->capacity / recv->count : 0, size = recv->type->opal.size;
     if (unit > 0 && recv->conv.remote) {
         length = length < recv->capacity ? length : recv->capacity;
@@ -215,8 +224,8 @@ static inline void engine_meet(mca_pml_recv_t *recv, const mca_pml_peer_t *peer,
         engine_recv_convert(recv, peer, le16toh(hdr->common.arch));
     }
     engine_set_status(recv, hdr, length);
-    if (OPAL_UNLIKELY(foreign) && !recv->ptr) {
-        engine_status_convert(recv, length);
+    if (OPAL_UNLIKELY(foreign)) {
+        engine_status_convert(recv, length, le16toh(hdr->common.arch));
     }
 }
 
@@ -919,6 +928,46 @@ static inline void engine_recv_init(mca_pml_recv_t *recv, void *buf, size_t coun
     engine_recv_target(recv);
 }
 
+/* Will a message from there never come? */
+static bool engine_source_failed(const ompi_communicator_t *comm, int src)
+{
+    ompi_proc_t *proc = src >= 0 ? ompi_comm_peer(comm, src) : NULL;
+    mca_pml_peer_t *peer = proc ? atomic_load_explicit(&proc->pml, memory_order_acquire) : NULL;
+    return peer && atomic_load_explicit(&peer->state, memory_order_acquire) == MCA_PML_PEER_FAILED;
+}
+
+/* Take a receive out of matching; false: it is not there any more. */
+static bool engine_withdraw(mca_pml_recv_t *recv)
+{
+    mca_pml_comm_t *pc = recv->super.comm->pml;
+    mca_pml_comm_lock(pc);
+    bool posted = recv->is_posted;
+    if (posted) {
+        mca_pml_match_unpost(&pc->match, &recv->posted, mca_pml_match_is_wild(recv->src, recv->tag));
+        recv->is_posted = false;
+    }
+    mca_pml_comm_unlock(pc);
+    return posted;
+}
+
+/* A receive that nobody will serve has ended. */
+static void engine_recv_unserved(mca_pml_recv_t *recv)
+{
+    ompi_status_set(&recv->super.status, recv->src == MCA_PML_ANY ? MPI_ANY_SOURCE : recv->src,
+                    recv->tag == MCA_PML_ANY ? MPI_ANY_TAG : recv->tag, 0);
+    recv->super.status.MPI_ERROR = MPI_ERR_OTHER;
+    engine_recv_done(recv);
+}
+
+/* Peers have failed before the receive was posted: its own? Who fails later looks for it among those posted. */
+static OPAL_COLD void engine_recv_refuse(mca_pml_recv_t *recv)
+{
+    if (engine_source_failed(recv->super.comm, recv->src) && engine_withdraw(recv)) {
+        mca_pml_base_report_unreachable(atomic_load(&ompi_comm_peer(recv->super.comm, recv->src)->pml));
+        engine_recv_unserved(recv);
+    }
+}
+
 /* Take the oldest message for the receive, or post it. */
 static inline void engine_recv_begin(mca_pml_recv_t *recv)
 {
@@ -944,21 +993,15 @@ static inline void engine_recv_begin(mca_pml_recv_t *recv)
         mca_pml_message_t *message = OPAL_CONTAINER_OF(found, mca_pml_message_t, match);
         mca_pml_event_message(MCA_PML_EVENT_FETCHED, pc->comm, message);
         engine_deliver_message(recv, message);
+    } else if (OPAL_UNLIKELY(atomic_load_explicit(&mca_pml_base_any_failed, memory_order_acquire))) {
+        engine_recv_refuse(recv);
     }
 }
 
 static int engine_recv_cancel(ompi_request_t *request)
 {
     mca_pml_recv_t *recv = (mca_pml_recv_t *) request;
-    mca_pml_comm_t *pc = recv->super.comm->pml;
-    mca_pml_comm_lock(pc);
-    bool cancelled = recv->is_posted;
-    if (cancelled) {
-        mca_pml_match_unpost(&pc->match, &recv->posted, mca_pml_match_is_wild(recv->src, recv->tag));
-        recv->is_posted = false;
-    }
-    mca_pml_comm_unlock(pc);
-    if (cancelled) {
+    if (engine_withdraw(recv)) {
         ompi_status_set_empty(&recv->super.status);
         ompi_status_set_cancelled(&recv->super.status, true);
         engine_recv_done(recv);

@@ -66,6 +66,15 @@ static inline void engine_fill_match(mca_pml_peer_t *peer, mca_pml_hdr_match_t *
     opal_copy_words3(hdr, words);
 }
 
+/* The same of a request's first fragment. */
+static void engine_fill_first(mca_pml_peer_t *peer, mca_pml_hdr_match_t *hdr, uint8_t type, const mca_pml_send_t *send)
+{
+    engine_fill_match(peer, hdr, type, send->super.comm, send->tag, send->seq);
+    if (OPAL_UNLIKELY(send->mode == MCA_PML_FAILED)) {
+        hdr->common.arch |= htole16(MCA_PML_ARCH_FAILED);
+    }
+}
+
 /* ---- Small messages, at once ---- */
 
 /* Pack a message with a MATCH header into room that the link lends. */
@@ -235,8 +244,7 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
     if (!engine_has_credit(peer, engine_cost(len))) {
         len = 0; /* the announcement alone */
     }
-    engine_fill_match(peer, &hdr.rndv.match, fetch ? MCA_PML_HDR_RGET : MCA_PML_HDR_RNDV, send->super.comm, send->tag,
-                      send->seq);
+    engine_fill_first(peer, &hdr.rndv.match, fetch ? MCA_PML_HDR_RGET : MCA_PML_HDR_RNDV, send);
     hdr.rndv.length = htole64(send->bytes);
     hdr.rndv.sreq = htole64(send->id);
     uint32_t charge = len > 0 ? engine_cost(len) : 0;
@@ -265,7 +273,7 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
 static int engine_first_match(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send)
 {
     mca_pml_hdr_match_t hdr;
-    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, send->super.comm, send->tag, send->seq);
+    engine_fill_first(peer, &hdr, MCA_PML_HDR_MATCH, send);
     uint32_t cost = engine_cost(send->bytes);
     engine_charge(peer, cost);
     int rc = send->ptr || send->bytes == 0
@@ -320,7 +328,7 @@ static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
     if (!whole) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
-    engine_fill_match(peer, &whole->hdr, MCA_PML_HDR_MATCH, send->super.comm, send->tag, send->seq);
+    engine_fill_first(peer, &whole->hdr, MCA_PML_HDR_MATCH, send);
     whole->desc.header = &whole->hdr;
     whole->desc.header_len = sizeof(whole->hdr);
     whole->desc.iov_count = 1;
@@ -1152,7 +1160,9 @@ static OPAL_NOINLINE int engine_isend_slow(const void *buf, size_t count, ompi_d
     if (!cp) {
         return MPI_ERR_NO_MEM;
     }
-    if (mode != MCA_PML_SYNCHRONOUS && engine_try_eager(comm, cp, buf, count, type, tag)) {
+    if (OPAL_UNLIKELY(mode == MCA_PML_FAILED)) {
+        count = 0;
+    } else if (mode != MCA_PML_SYNCHRONOUS && engine_try_eager(comm, cp, buf, count, type, tag)) {
         *request = &ompi_request_send_done;
         return MPI_SUCCESS;
     }
@@ -1182,7 +1192,7 @@ static OPAL_ALWAYS_INLINE bool engine_send_direct(const void *buf, size_t count,
 {
     mca_pml_comm_peer_t *cp =
         OPAL_LIKELY(dst >= 0) ? atomic_load_explicit(&comm->pml->peers[dst], memory_order_acquire) : NULL;
-    return OPAL_LIKELY(cp && mode != MCA_PML_SYNCHRONOUS) && engine_try_direct(comm, cp, buf, count, type, tag);
+    return OPAL_LIKELY(cp && mode < MCA_PML_SYNCHRONOUS) && engine_try_direct(comm, cp, buf, count, type, tag);
 }
 
 static int engine_isend(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,

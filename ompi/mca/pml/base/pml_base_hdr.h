@@ -44,10 +44,13 @@ enum {
     MCA_PML_FLAG_DOUBT = 1, /* of CREDIT: a link between us fell silent; this one works, try the others */
 };
 
+/* In `arch`, where the receiver looks for what is not as usual anyway: a message of mode MCA_PML_FAILED. */
+enum { MCA_PML_ARCH_FAILED = 0x8000 };
+
 typedef struct mca_pml_hdr_common {
     uint8_t type;
     uint8_t flags;
-    uint16_t arch;     /* of first fragments: how the sender's numbers look, see opal_arch_id() */
+    uint16_t arch;     /* of first fragments: how the sender's numbers look, see opal_arch_id(); MCA_PML_ARCH_FAILED */
     uint32_t credit;
 } mca_pml_hdr_common_t;
 

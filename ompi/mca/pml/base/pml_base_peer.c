@@ -16,6 +16,7 @@
 mca_pml_base_params_t mca_pml_base_params;
 opal_list_t mca_pml_base_peers = OPAL_LIST_INIT(mca_pml_base_peers);
 size_t mca_pml_base_frag_room;
+_Atomic bool mca_pml_base_any_failed;
 void (*mca_pml_base_peer_ready)(mca_pml_peer_t *peer);
 void (*mca_pml_base_queues)(mca_pml_queues_t *queues);
 

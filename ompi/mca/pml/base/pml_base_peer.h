@@ -154,9 +154,14 @@ static inline void mca_pml_peer_set_pending(mca_pml_peer_t *peer, bool any)
     mca_pml_peer_redirect(peer);
 }
 
+extern _Atomic bool mca_pml_base_any_failed; /* a peer of this process is, or has been, FAILED */
+
 /* The peer's state from now on; the caller holds the lock. */
 static inline void mca_pml_peer_set_state(mca_pml_peer_t *peer, mca_pml_peer_state_t state)
 {
+    if (state == MCA_PML_PEER_FAILED) {
+        atomic_store(&mca_pml_base_any_failed, true);
+    }
     atomic_store_explicit(&peer->state, state, memory_order_release);
     mca_pml_peer_redirect(peer);
 }
