@@ -128,7 +128,9 @@ fi
 if [ -f "$top_builddir/ompi/mca/btl/uct/.libs/mca_btl_uct.so" ]; then
     export UCX_UD_VERBS_ETH_DGID_CHECK=n UCX_RC_VERBS_RETRY_COUNT=6 # docs/links.md
     for transport in rc_verbs ud_verbs; do
-        tap_ok "btl/uct over $transport: a link that is given up" kit_uct $transport fail
+        for name in sleep_sender fail death; do
+            tap_ok "btl/uct over $transport keeps the contract: $name" kit_uct $transport $name
+        done
         before=$(frames)
         tap_ok "teg over $transport of UCX on two hosts" ring teg uct,self --mca btl_uct_transports $transport
         tap_ok "it crossed the switch" test $(($(frames) - before)) -gt 100

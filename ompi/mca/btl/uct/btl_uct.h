@@ -85,6 +85,7 @@ typedef struct btl_uct_iface {
     uct_iface_h iface;
     uct_iface_attr_t attr;
     void *event;         /* its descriptor's, off while awake */
+    bool rings;          /* it has none, and UCX's own thread tells of what has come */
 } btl_uct_iface_t;
 
 typedef struct btl_uct_module {

@@ -53,7 +53,7 @@ static void iface_arm(btl_uct_iface_t *i)
     if (!i->iface) {
         return;
     }
-    if (!i->event || btl_uct_ucx.uct_iface_event_arm(i->iface, events) != UCS_OK) {
+    if (!(i->event || i->rings) || btl_uct_ucx.uct_iface_event_arm(i->iface, events) != UCS_OK) {
         mca_btl_uct.services->wake(); /* there is something already, or nobody would tell */
     }
     if (i->event) {

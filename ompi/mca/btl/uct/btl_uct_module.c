@@ -62,6 +62,14 @@ static const char *unfit(const uct_iface_attr_t *a, bool by_name)
     return NULL;
 }
 
+/* In UCX's thread, which holds locks of UCX's: what has come waits for the poller. */
+static void rings(void *context, unsigned flags)
+{
+    (void) context;
+    (void) flags;
+    mca_btl_uct.services->wake();
+}
+
 static ucs_status_t iface_open(btl_uct_module_t *m, const uct_tl_resource_desc_t *r, btl_uct_iface_t *i)
 {
     uct_iface_config_t *config;
@@ -73,12 +81,15 @@ static ucs_status_t iface_open(btl_uct_module_t *m, const uct_tl_resource_desc_t
         .field_mask = UCT_IFACE_PARAM_FIELD_OPEN_MODE | UCT_IFACE_PARAM_FIELD_DEVICE |
                       UCT_IFACE_PARAM_FIELD_RX_HEADROOM | UCT_IFACE_PARAM_FIELD_ERR_HANDLER |
                       UCT_IFACE_PARAM_FIELD_ERR_HANDLER_ARG | UCT_IFACE_PARAM_FIELD_ERR_HANDLER_FLAGS |
-                      UCT_IFACE_PARAM_FIELD_FEATURES,
+                      UCT_IFACE_PARAM_FIELD_FEATURES | UCT_IFACE_PARAM_FIELD_ASYNC_EVENT_CB |
+                      UCT_IFACE_PARAM_FIELD_ASYNC_EVENT_ARG,
         .open_mode = UCT_IFACE_OPEN_MODE_DEVICE,
         .mode.device = {.tl_name = r->tl_name, .dev_name = r->dev_name},
         .err_handler = btl_uct_failed,
         .err_handler_arg = m,
         .features = UCT_IFACE_FEATURE_AM,
+        .async_event_cb = rings,
+        .async_event_arg = NULL,
     };
     s = btl_uct_ucx.uct_iface_open(m->md, mca_btl_uct.worker, &p, config, &i->iface);
     btl_uct_ucx.uct_config_release(config);
@@ -116,6 +127,7 @@ static int iface_start(btl_uct_module_t *m, btl_uct_iface_t *i)
         btl_uct_ucx.uct_iface_event_fd_get(i->iface, &fd) == UCS_OK) {
         rc = mca_btl_uct.services->event_add(fd, 0, iface_ready, NULL, &i->event);
     }
+    i->rings = i->attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_ASYNC_CB;
     return rc;
 }
 
