@@ -343,11 +343,10 @@ void ompi_comm_take_maxima(int64_t *values, const int64_t *others, int count)
 }
 
 /* `so_far`: how the values came about. */
-static int send_values(int so_far, const int64_t *values, int count, const ompi_comm_step_t *step)
+static void send_values(int so_far, const int64_t *values, int count, const ompi_comm_step_t *step)
 {
-    return mca_pml.send(values, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer,
-                        step->tag, so_far == MPI_SUCCESS ? MCA_PML_STANDARD : MCA_PML_FAILED,
-                        step->comm);
+    mca_pml.send(values, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer, step->tag,
+                 so_far == MPI_SUCCESS ? MCA_PML_STANDARD : MCA_PML_FAILED, step->comm);
 }
 
 static int receive_values(int64_t *values, int count, const ompi_comm_step_t *step)
@@ -360,13 +359,10 @@ static int swap_values(int so_far, const int64_t *values, int64_t *others, int c
                        const ompi_comm_step_t *step)
 {
     ompi_request_t *request;
-    int received = mca_pml.irecv(others, (size_t) count, ompi_datatype_builtin(MPI_INT64_T),
-                                 step->peer, step->tag, step->comm, &request);
-    int rc = send_values(so_far, values, count, step);
-    if (received == MPI_SUCCESS) {
-        received = ompi_request_wait(&request, MPI_STATUS_IGNORE);
-    }
-    return rc != MPI_SUCCESS ? rc : received;
+    int rc = mca_pml.irecv(others, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer,
+                           step->tag, step->comm, &request);
+    send_values(so_far, values, count, step);
+    return rc == MPI_SUCCESS ? ompi_request_wait(&request, MPI_STATUS_IGNORE) : rc;
 }
 
 static int do_step(int so_far, const ompi_comm_step_t *step, int64_t *values, int count)
@@ -375,7 +371,8 @@ static int do_step(int so_far, const ompi_comm_step_t *step, int64_t *values, in
     int rc;
     switch (step->kind) {
     case OMPI_COMM_STEP_SEND:
-        return send_values(so_far, values, count, step);
+        send_values(so_far, values, count, step);
+        return MPI_SUCCESS;
     case OMPI_COMM_STEP_RECEIVE:
         return receive_values(values, count, step);
     case OMPI_COMM_STEP_COLLECT:

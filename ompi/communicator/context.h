@@ -31,8 +31,12 @@ enum {
     OMPI_COMM_VALUES_MAX = 16, /* at most, of one agreement */
 };
 
-/* values[i] becomes the maximum over all processes; an MPI error class. An error goes to all that need what is
- * missing: after one, this process's messages say so (MCA_PML_FAILED). */
+/*
+ * values[i] becomes the maximum over all processes; an MPI error class. An error goes to all that need what is
+ * missing: after one, this process's messages say so (MCA_PML_FAILED). That a message can't be sent is none: the
+ * values are known here, as they are to all that do not hear from the process that is gone. So, in a tree, whoever
+ * has an error is below that process, and nobody waits in vain in another agreement that the others go on with.
+ */
 int ompi_comm_allmax(const ompi_comm_agreement_t *agreement, int64_t *values, int count);
 
 /* The messages of allmax one after the other: each is to be done before the next is asked for, also after an error. */

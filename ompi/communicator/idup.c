@@ -15,7 +15,7 @@
 #include "ompi/request/request.h"
 #include "opal/runtime/progress.h"
 
-enum { MESSAGES = 2 }; /* of one step at most */
+enum { RECEIVE, SEND, MESSAGES }; /* of one step at most */
 
 typedef struct idup {
     ompi_request_t super;
@@ -37,54 +37,56 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static opal_list_t active = OPAL_LIST_INIT(active);
 static opal_poller_t *poller;
 
-static int post_send(idup_t *d, ompi_request_t **request)
+/* That it can't be sent is no error of the agreement, see context.h. */
+static void post_send(idup_t *d)
 {
-    return mca_pml.isend(d->vote.values, OMPI_COMM_VALUES, ompi_datatype_builtin(MPI_INT64_T),
-                         d->step.peer, d->step.tag,
-                         d->error == MPI_SUCCESS ? MCA_PML_STANDARD : MCA_PML_FAILED,
-                         d->step.comm, request);
+    int rc = mca_pml.isend(d->vote.values, OMPI_COMM_VALUES, ompi_datatype_builtin(MPI_INT64_T),
+                           d->step.peer, d->step.tag,
+                           d->error == MPI_SUCCESS ? MCA_PML_STANDARD : MCA_PML_FAILED,
+                           d->step.comm, &d->messages[SEND]);
+    d->messages[SEND] = rc == MPI_SUCCESS ? d->messages[SEND] : NULL;
 }
 
-static int post_receive(idup_t *d, int64_t *values, ompi_request_t **request)
+static int post_receive(idup_t *d, int64_t *values)
 {
-    return mca_pml.irecv(values, OMPI_COMM_VALUES, ompi_datatype_builtin(MPI_INT64_T), d->step.peer,
-                         d->step.tag, d->step.comm, request);
+    int rc = mca_pml.irecv(values, OMPI_COMM_VALUES, ompi_datatype_builtin(MPI_INT64_T),
+                           d->step.peer, d->step.tag, d->step.comm, &d->messages[RECEIVE]);
+    d->messages[RECEIVE] = rc == MPI_SUCCESS ? d->messages[RECEIVE] : NULL;
+    return rc;
 }
 
 static int post_step(idup_t *d)
 {
-    int rc, sent;
-    switch (d->step.kind) {
-    case OMPI_COMM_STEP_SEND:
-        return post_send(d, &d->messages[0]);
-    case OMPI_COMM_STEP_RECEIVE:
-        return post_receive(d, d->vote.values, &d->messages[0]);
-    case OMPI_COMM_STEP_COLLECT:
-        return post_receive(d, d->others, &d->messages[0]);
-    default: /* the other side waits for ours, whatever became of theirs */
-        rc = post_receive(d, d->others, &d->messages[0]);
-        sent = post_send(d, &d->messages[1]);
-        return rc == MPI_SUCCESS ? sent : rc;
+    int rc = MPI_SUCCESS;
+    if (d->step.kind == OMPI_COMM_STEP_RECEIVE) {
+        rc = post_receive(d, d->vote.values);
+    } else if (d->step.kind != OMPI_COMM_STEP_SEND) {
+        rc = post_receive(d, d->others);
     }
+    if (d->step.kind == OMPI_COMM_STEP_SEND || d->step.kind == OMPI_COMM_STEP_SWAP) {
+        post_send(d);
+    }
+    return rc;
 }
 
 /* True if the messages of the step are through; then *rc is how it went. */
 static bool step_is_over(idup_t *d, int *rc)
 {
+    bool received = d->messages[RECEIVE] != NULL;
     for (int i = 0; i < MESSAGES; i++) {
         if (d->messages[i] && !ompi_request_is_complete(d->messages[i])) {
             return false;
         }
     }
     *rc = MPI_SUCCESS;
-    for (int i = 0; i < MESSAGES; i++) {
-        int one = d->messages[i] ? ompi_request_wait(&d->messages[i], MPI_STATUS_IGNORE)
-                                 : MPI_SUCCESS;
-        d->messages[i] = NULL;
-        *rc = *rc == MPI_SUCCESS ? one : *rc;
+    if (received) {
+        *rc = ompi_request_wait(&d->messages[RECEIVE], MPI_STATUS_IGNORE);
     }
-    if (*rc == MPI_SUCCESS &&
-        (d->step.kind == OMPI_COMM_STEP_COLLECT || d->step.kind == OMPI_COMM_STEP_SWAP)) {
+    if (d->messages[SEND]) {
+        ompi_request_wait(&d->messages[SEND], MPI_STATUS_IGNORE);
+    }
+    d->messages[RECEIVE] = d->messages[SEND] = NULL;
+    if (received && *rc == MPI_SUCCESS && d->step.kind != OMPI_COMM_STEP_RECEIVE) {
         ompi_comm_take_maxima(d->vote.values, d->others, OMPI_COMM_VALUES);
     }
     return true;
