@@ -2,7 +2,8 @@
 /*
  * What tools read of each link to each process (paths.sh): the numbers of a communicator's processes add up to those of
  * the links, damage is counted where it came from, and states follow what becomes of a link.
- * PATHS_CLEAN: a link that must not have suffered; PATHS_STATE: the state that shared memory is to come to and leave.
+ * PATHS_CLEAN: a link that must not have suffered; PATHS_STATE: the state that shared memory is to come to and leave;
+ * PATHS_SHORT: with no more than one short message at a time.
  */
 #include "support/mpi_test.h"
 
@@ -305,7 +306,9 @@ static void states(void)
         set_rate("btl_chaos_loss", 1000000);
     }
     while (!done) {
-        if (many) {
+        if (getenv("PATHS_SHORT")) {
+            exchange(1, 8);
+        } else if (many) {
             burst();
         } else {
             exchange(1, 20000);

@@ -18,6 +18,8 @@ paths:damage --mca pml dr $chaos $faults
 paths:damage -x PATHS_CLEAN=tcp --mca pml dr $chaos $faults --mca btl_chaos_links shm
 paths:states -x PATHS_STATE=suspect --mca pml dr --mca pml_dr_down_after 200 $chaos $silent
 paths:states -x PATHS_STATE=probed --mca pml dr --mca pml_dr_down_after 2 $chaos $silent
+# When short messages avoid it, nothing but its probes tells that it is of no use.
+paths:states -x PATHS_STATE=probed -x PATHS_SHORT=1 --mca pml dr --mca pml_dr_rto_max 200 $chaos $silent
 paths:states -x PATHS_STATE=down --mca pml dr $chaos $dead
 paths:states -x PATHS_STATE=down $chaos $dead
 LIST

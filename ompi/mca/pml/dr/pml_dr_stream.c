@@ -182,6 +182,7 @@ static void path_works(dr_path_t *p, uint64_t now)
 {
     p->vain = 0;
     p->since = now;
+    p->asked = p->missed = 0;
     p->delivered = true;
     if (p->state == DR_PATH_SUSPECT) {
         p->state = DR_PATH_UP;
@@ -492,6 +493,7 @@ static void start_probes(dr_stream_t *s, dr_path_t *p, uint64_t now)
 {
     p->probe_wait = s->params->probe_first;
     p->probe_next = now + p->probe_wait;
+    p->asked = p->missed = 0;
 }
 
 static void go_down(dr_stream_t *s, unsigned path, uint64_t now)
@@ -502,12 +504,12 @@ static void go_down(dr_stream_t *s, unsigned path, uint64_t now)
     lose_all(s, path);
 }
 
-/* Did another path deliver since this one last did? */
-static bool another_works(const dr_stream_t *s, unsigned path)
+/* Did another path deliver after this time? */
+static bool another_works(const dr_stream_t *s, unsigned path, uint64_t since)
 {
     for (unsigned i = 0; i < s->path_count; i++) {
         const dr_path_t *p = &s->paths[i];
-        if (i != path && p->state == DR_PATH_UP && p->progress > s->paths[path].progress) {
+        if (i != path && p->state == DR_PATH_UP && p->progress > since) {
             return true;
         }
     }
@@ -525,7 +527,7 @@ static void timed_out(dr_stream_t *s, unsigned path, uint64_t now)
         p->state = DR_PATH_SUSPECT;
         start_probes(s, p, now);
     }
-    if (p->state == DR_PATH_SUSPECT && p->vain >= s->params->down_after && another_works(s, path)) {
+    if (p->state == DR_PATH_SUSPECT && p->vain >= s->params->down_after && another_works(s, path, p->progress)) {
         go_down(s, path, now);
     } else {
         lose_oldest(s, path);
@@ -537,6 +539,42 @@ static void earlier(uint64_t *next, uint64_t at)
     if (*next == 0 || at < *next) {
         *next = at;
     }
+}
+
+/* Nothing but probes is on a suspect path, so no timer of records will ever take it down. */
+static void judge_probes(dr_stream_t *s, unsigned path, uint64_t now)
+{
+    dr_path_t *p = &s->paths[path];
+    if (p->asked == 0 || p->flight > 0) {
+        return;
+    }
+    if (p->missed == 0) {
+        p->missed = another_works(s, path, p->asked) ? now : 0;
+        return;
+    }
+    if (now - p->missed < dr_stream_rto(s, p)) {
+        return;
+    }
+    p->asked = p->missed = 0;
+    p->vain += p->vain < UINT8_MAX;
+    if (p->vain >= s->params->down_after) {
+        go_down(s, path, now);
+    }
+}
+
+static void tick_probes(dr_stream_t *s, unsigned path, uint64_t now, uint64_t *next)
+{
+    dr_path_t *p = &s->paths[path];
+    if (p->state == DR_PATH_SUSPECT) {
+        judge_probes(s, path, now);
+    }
+    if (now >= p->probe_next) {
+        p->probe_due = true;
+        p->probe_wait = p->probe_wait * 2 < s->params->probe_max ? p->probe_wait * 2 : s->params->probe_max;
+        p->probe_next = now + p->probe_wait / 8 * 7 + p->probe_wait / 1024 * (draw(s) % 256);
+        p->asked = p->asked > 0 ? p->asked : now;
+    }
+    earlier(next, p->probe_next);
 }
 
 static void tick_path(dr_stream_t *s, unsigned path, uint64_t now, uint64_t *next)
@@ -558,12 +596,7 @@ static void tick_path(dr_stream_t *s, unsigned path, uint64_t now, uint64_t *nex
         }
     }
     if (p->state != DR_PATH_UP) {
-        if (now >= p->probe_next) {
-            p->probe_due = true;
-            p->probe_wait = p->probe_wait * 2 < s->params->probe_max ? p->probe_wait * 2 : s->params->probe_max;
-            p->probe_next = now + p->probe_wait / 8 * 7 + p->probe_wait / 1024 * (draw(s) % 256);
-        }
-        earlier(next, p->probe_next);
+        tick_probes(s, path, now, next);
     }
 }
 

@@ -32,7 +32,9 @@
  *
  * Paths. UP, or SUSPECT after `suspect_after` vain attempts: avoided while another is up, and probed; or DOWN after
  * `down_after`, if meanwhile another path delivered (else it is the peer that is away, not the link): its records are
- * lost at once, and nothing goes there but probes, ever rarer, until one is echoed.
+ * lost at once, and nothing goes there but probes, ever rarer, until one is echoed. On a SUSPECT path from which all has
+ * moved to others probes are the attempts: one is vain if it has no echo a retransmission time after another path
+ * delivered, which shows that the peer is there to answer.
  */
 #ifndef MCA_PML_DR_STREAM_H
 #define MCA_PML_DR_STREAM_H
@@ -100,6 +102,8 @@ typedef struct dr_path {
     uint64_t progress;          /* ns: the last tick at which `delivered` was set */
     uint64_t srtt, rttvar;      /* ns; srtt 0: not measured */
     uint64_t probe_next, probe_wait; /* ns */
+    uint64_t asked;             /* ns: the first probe that is neither echoed nor counted; 0: none */
+    uint64_t missed;            /* ns: since when its echo is due, for another path delivers; 0: it is not */
 } dr_path_t;
 
 typedef enum { DR_ACK_NONE, DR_ACK_LATER, DR_ACK_URGENT } dr_ack_need_t;

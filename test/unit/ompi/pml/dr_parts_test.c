@@ -351,6 +351,64 @@ static void test_paths(void)
     dr_stream_fini(&s);
 }
 
+enum { SHORTS_ANSWER = 6 * 1000000 }; /* ns */
+
+/* A short message now and then over paths that are up, by turns; from `from` to `to` what goes over path 0 is swallowed, and
+ * from `away` to `back` the peer is not there to answer anything. Lost ones go over path 1, and 20 ms after it is back the
+ * peer answers probes. Until path 0 is down, or ms `end`; returns when, in ms. */
+static unsigned shorts(unsigned swallowed_at, unsigned away, unsigned back, unsigned end)
+{
+    enum { EVERY = 2, LATER = 20, RECORDS = 8000 };
+    static dr_record_t r[RECORDS];
+    dr_stream_t s;
+    opal_list_t done = OPAL_LIST_INIT(done);
+    unsigned ms = 1, n = 0;
+    make(&s, 2, false);
+    params.window = 1 << 20;
+    params.down_after = 3;
+    for (; ms < end && s.paths[0].state != DR_PATH_DOWN; ms++) {
+        uint64_t now = ms * MS;
+        bool is_away = ms >= away && ms < back;
+        if (ms % EVERY == 0 && n < RECORDS && !is_away) {
+            unsigned path = s.paths[0].state == DR_PATH_UP ? n % 2 : 1;
+            dr_stream_send(&s, &r[n++], path, 10, 10, now);
+        }
+        dr_record_t *lost;
+        while ((lost = dr_stream_first_lost(&s))) {
+            dr_stream_resend(&s, lost, 1, now);
+        }
+        dr_ack_t ack = {.delivered = s.acked};
+        opal_list_item_t *i, *tmp;
+        OPAL_LIST_FOREACH (i, tmp, &s.unacked) { /* what is there after 6 ms, without a gap */
+            dr_record_t *record = OPAL_CONTAINER_OF(i, dr_record_t, item);
+            if (now - record->sent < SHORTS_ANSWER || (record->path == 0 && ms >= swallowed_at)) {
+                break;
+            }
+            ack.delivered = record->seq + record->span;
+        }
+        ack.horizon = ack.delivered;
+        if (!is_away && ack.delivered > s.acked) {
+            dr_stream_take_ack(&s, &ack, now, &done);
+        }
+        dr_stream_tick(&s, now);
+        s.paths[0].probe_due = false;
+        if (ms == back + LATER) {
+            dr_stream_proven(&s, 0, MS, now);
+        }
+    }
+    dr_stream_abandon(&s, &done);
+    dr_stream_fini(&s);
+    return ms;
+}
+
+static void test_shorts(void)
+{
+    unsigned at = shorts(100, UINT32_MAX, UINT32_MAX, 15000);
+    TAP_OK(at > 130 && at < 5000, "a link that swallows short messages, which all go another way then, is taken out after %u ms", at);
+    at = shorts(UINT32_MAX, 100, 10000, 14000);
+    TAP_OK(at == 14000, "... none is while the peer is away, nor when it comes back (%u ms)", at);
+}
+
 /* What the receiver may be told by anybody. */
 static void test_receiver_limits(void)
 {
@@ -609,6 +667,7 @@ int main(void)
     test_many_gaps(false);
     test_many_gaps(true);
     test_paths();
+    test_shorts();
     test_receiver_limits();
     test_hold();
     test_rest();
