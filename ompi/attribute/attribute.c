@@ -114,8 +114,9 @@ int ompi_keyval_free(uint32_t object_kind, int number)
 {
     pthread_mutex_lock(&lock);
     keyval_t *keyval = find_keyval(number, object_kind);
-    bool valid = keyval && !keyval->freed;
-    if (valid) {
+    bool valid = keyval != NULL;
+    /* One that attributes still need may be freed again: delete callbacks do so, called for one after the other. */
+    if (valid && !keyval->freed) {
         keyval->freed = true;
         release_keyval(keyval);
     }

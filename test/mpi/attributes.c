@@ -147,6 +147,37 @@ static void test_failure_of_one(void)
     MPI_Finalize();
 }
 
+/* Delete callbacks that free the key: the second one finds it freed, but still in use (ROMIO and others do that). */
+static int freed_in_callback;
+
+static int delete_frees(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void) comm;
+    (void) value;
+    (void) extra;
+    freed_in_callback += MPI_Comm_free_keyval(&key) == MPI_SUCCESS && key == MPI_KEYVAL_INVALID;
+    return MPI_SUCCESS;
+}
+
+static void test_freed_again(void)
+{
+    MPI_Comm a, b;
+    int key, copy;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(MPI_COMM_WORLD, &a);
+    MPI_Comm_dup(MPI_COMM_WORLD, &b);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_frees, &key, NULL);
+    copy = key;
+    MPI_Comm_set_attr(a, key, NULL);
+    MPI_Comm_set_attr(b, key, NULL);
+    MPI_CHECK(MPI_Comm_free(&a) == MPI_SUCCESS && freed_in_callback == 1);
+    MPI_CHECK(MPI_Comm_free_keyval(&key) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Comm_free(&b) == MPI_SUCCESS && freed_in_callback == 2);
+    MPI_CHECK(MPI_Comm_free_keyval(&copy) == MPI_ERR_KEYVAL);
+    MPI_Finalize();
+}
+
 static void test_predefined(void)
 {
     int *value, flag, size, code;
@@ -227,6 +258,7 @@ static const mpi_test_t tests[] = {
     {.name = "order", .np = 2, .fn = test_order},
     {.name = "errors", .np = 1, .fn = test_errors},
     {.name = "failure-of-one", .np = 3, .fn = test_failure_of_one},
+    {.name = "freed-again", .np = 1, .fn = test_freed_again},
     {.name = "predefined", .np = 2, .fn = test_predefined},
     {.name = "types", .np = 0, .fn = test_types},
     {.name = "finalize", .np = 2, .fn = test_finalize},
