@@ -23,8 +23,10 @@ kit() { # COMPONENT TEST PARAMETERS...: its conformance, over one device
         --param "btl_${component}_peer_timeout=10000" "$@" --test "$name" \
         "$top_builddir/ompi/mca/btl/$component/.libs/mca_btl_$component.so"
 }
-kit_uct() { # TRANSPORT TEST
-    "$top_builddir/ompi/hawser-btl-conform" --param "btl_uct_transports=$1/rxe0:1" --test "$2" \
+kit_uct() { # TRANSPORT TEST OPTIONS...
+    transport=$1 name=$2
+    shift 2
+    "$top_builddir/ompi/hawser-btl-conform" --param "btl_uct_transports=$transport/rxe0:1" "$@" --test "$name" \
         "$top_builddir/ompi/mca/btl/uct/.libs/mca_btl_uct.so"
 }
 probe() { # ARGUMENTS OF MPIRUN...: over one host; what it says in $tap_dir/said
@@ -127,10 +129,13 @@ if [ -f "$top_builddir/ompi/mca/btl/ud/.libs/mca_btl_ud.so" ]; then
 fi
 if [ -f "$top_builddir/ompi/mca/btl/uct/.libs/mca_btl_uct.so" ]; then
     export UCX_UD_VERBS_ETH_DGID_CHECK=n UCX_RC_VERBS_RETRY_COUNT=6 # docs/links.md
+    export UCX_UD_VERBS_TIMEOUT=10s                                 # of a peer that acknowledges nothing; else 30 s
     for transport in rc_verbs ud_verbs; do
         for name in sleep_sender fail death; do
             tap_ok "btl/uct over $transport keeps the contract: $name" kit_uct $transport $name
         done
+        tap_ok "btl/uct over $transport: the death of a peer to which nothing is sent" \
+            kit_uct $transport death --keepalive --param btl_uct_keepalive=1000
         before=$(frames)
         tap_ok "teg over $transport of UCX on two hosts" ring teg uct,self --mca btl_uct_transports $transport
         tap_ok "it crossed the switch" test $(($(frames) - before)) -gt 100

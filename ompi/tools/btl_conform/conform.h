@@ -43,6 +43,7 @@ typedef struct conform_options {
     bool threads;              /* tell the BTL that there are threads in every test */
     bool forbid_cma;           /* process_vm_* fail with EPERM */
     bool short_writes;         /* sockets take parts of what they are given */
+    bool keepalive;            /* the link notices a peer's death though nothing is sent */
     bool asymmetric_fence;
     bool verbose, bench, pin;
     unsigned timeout;          /* seconds for one test */

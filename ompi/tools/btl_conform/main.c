@@ -528,6 +528,7 @@ static void usage(FILE *to)
             "  --threads          tell the BTL in all tests that there are threads\n"
             "  --forbid-cma       process_vm_readv and process_vm_writev fail\n"
             "  --short-writes     TCP sockets often take only a part, then nothing for a while\n"
+            "  --keepalive        the link notices a peer's death though nothing is sent: test death asks for it\n"
             "  --no-membarrier    the sleeper does not fence for senders\n"
             "  --no-pin           leave benchmark processes where the kernel puts them\n"
             "  --timeout S        for one test (default 600)\n"
@@ -537,7 +538,7 @@ static void usage(FILE *to)
 
 static void parse_options(int argc, char **argv)
 {
-    enum { OPT_LIST = 256, OPT_COMPONENT, OPT_CMA, OPT_FENCE, OPT_SHORT, OPT_PIN };
+    enum { OPT_LIST = 256, OPT_COMPONENT, OPT_CMA, OPT_FENCE, OPT_SHORT, OPT_PIN, OPT_KEEPALIVE };
     static const struct option longs[] = {
         {"bench", no_argument, NULL, 'b'}, {"list", no_argument, NULL, OPT_LIST},
         {"test", required_argument, NULL, 't'}, {"skip", required_argument, NULL, 'k'}, {"module", required_argument, NULL, 'm'},
@@ -545,7 +546,7 @@ static void parse_options(int argc, char **argv)
         {"processes", required_argument, NULL, 'n'},
         {"seed", required_argument, NULL, 's'}, {"threads", no_argument, NULL, 'T'},
         {"forbid-cma", no_argument, NULL, OPT_CMA}, {"no-membarrier", no_argument, NULL, OPT_FENCE},
-        {"short-writes", no_argument, NULL, OPT_SHORT}, {"no-pin", no_argument, NULL, OPT_PIN}, {"timeout", required_argument, NULL, 'o'},
+        {"keepalive", no_argument, NULL, OPT_KEEPALIVE}, {"short-writes", no_argument, NULL, OPT_SHORT}, {"no-pin", no_argument, NULL, OPT_PIN}, {"timeout", required_argument, NULL, 'o'},
         {"verbose", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     conform_options_t *o = &conform_options;
     for (int c; (c = getopt_long(argc, argv, "bt:k:m:p:n:s:To:vh", longs, NULL)) != -1;) {
@@ -559,6 +560,7 @@ static void parse_options(int argc, char **argv)
         case 'T': o->threads = true; break;
         case OPT_CMA: o->forbid_cma = true; break;
         case OPT_SHORT: o->short_writes = true; break;
+        case OPT_KEEPALIVE: o->keepalive = true; break;
         case OPT_FENCE: o->asymmetric_fence = false; break;
         case OPT_PIN: o->pin = false; break;
         case 'o': o->timeout = (unsigned)atoi(optarg); break;

@@ -250,12 +250,17 @@ void test_death(void)
     for (int i = 0; i < 500; i++) {
         conform_send(peer, WAY_ANY, 0, conform_random(conform_max_len(WAY_SHORT)));
     }
+    if (conform_options.keepalive) {
+        conform_wait_idle(peer);
+    }
     conform_kill(1);
     uint64_t end = conform_now() + (uint64_t)DEATH_SECONDS * 1000000000u;
-    int rc = MCA_SUCCESS;
+    int rc = MCA_ERR_AGAIN;
     while (!peer->down) {
         REQUIRE(conform_now() < end, "%d s after its death the peer is not down", DEATH_SECONDS);
-        rc = conform_try_send(peer, WAY_ANY, 0, conform_random(conform_max_len(WAY_SHORT)));
+        if (!conform_options.keepalive) {
+            rc = conform_try_send(peer, WAY_ANY, 0, conform_random(conform_max_len(WAY_SHORT)));
+        }
         if (rc != MCA_SUCCESS) {
             conform_sleep(50);
         }

@@ -95,6 +95,7 @@ typedef struct btl_uct_module {
     unsigned nth;        /* of the modules of this transport */
     bool to_endpoint;    /* connects endpoint to endpoint */
     bool watch;          /* shared memory: UCT does not tell that a peer has died */
+    bool check;          /* UCT tells, if something is sent, or if it is asked */
     btl_uct_iface_t data, greeter; /* greeter: only where to_endpoint */
     mca_btl_endpoint_t *peers[BTL_UCT_BUCKETS];
 } btl_uct_module_t;
@@ -150,6 +151,7 @@ struct mca_btl_endpoint {
     btl_uct_state_t state;
     bool told_down, deleted, farewell, want_writable;
     bool peer_knows;            /* the peer has our id */
+    bool heard;                 /* something has come since the last round of checks */
     uint32_t slot, id, peer_id; /* ids are 0 while there is none */
     uct_ep_h ep, greeter;
     int life_fd;                /* module->watch: readable when its process has ended; -1: none */
@@ -169,7 +171,7 @@ struct mca_btl_endpoint {
 
 typedef struct btl_uct_params {
     char *transports;
-    int64_t exclusivity, retry_first_ms, retry_max_ms;
+    int64_t exclusivity, retry_first_ms, retry_max_ms, keepalive_ms;
     uint64_t window, max_frag, bandwidth;
 } btl_uct_params_t;
 
@@ -183,7 +185,7 @@ typedef struct btl_uct_component {
     uint64_t pid_space;         /* ours */
     btl_uct_module_t **modules;
     size_t module_count, modules_open;
-    void *poller, *timer;
+    void *poller, *timer, *check_timer;
     pthread_mutex_t lock;       /* of all of UCT, and of everything below; if there are threads */
     opal_list_t arrivals;       /* btl_uct_arrival_t */
     opal_list_t work;           /* endpoints */

@@ -143,6 +143,9 @@ void btl_uct_component_end(void)
     if (c->timer) {
         c->services->timer_del(c->timer);
     }
+    if (c->check_timer) {
+        c->services->timer_del(c->check_timer);
+    }
     if (c->poller) {
         c->services->poller_del(c->poller);
     }

@@ -309,6 +309,53 @@ static void fail(mca_btl_endpoint_t *ep)
     btl_uct_lock();
 }
 
+/* ---- Peers that say nothing ---- */
+
+static void start_checks(void);
+
+/* What UCT finds out it tells as it does of what was sent: btl_uct_failed(). */
+static void check(mca_btl_endpoint_t *ep)
+{
+    if (ep->heard) {
+        ep->heard = false;
+        return;
+    }
+    ucs_status_t s = btl_uct_ucx.uct_ep_check(ep->ep, 0, NULL);
+    if (UCS_STATUS_IS_ERR(s) && s != UCS_ERR_NO_RESOURCE) {
+        btl_uct_fail_soon(ep, btl_uct_ucx.ucs_status_string(s));
+    }
+}
+
+static void on_check(void *context)
+{
+    btl_uct_component_t *c = context;
+    bool more = false;
+    btl_uct_lock();
+    c->services->timer_del(c->check_timer);
+    c->check_timer = NULL;
+    for (uint32_t slot = 0; slot < c->slot_count; slot++) {
+        mca_btl_endpoint_t *ep = c->slots[slot];
+        if (ep && ep->module->check && ep->state == BTL_UCT_UP && !ep->deleted && !(ep->work & BTL_UCT_FAIL)) {
+            check(ep);
+            more = true;
+        }
+    }
+    if (more) {
+        start_checks();
+    }
+    btl_uct_unlock();
+}
+
+/* They go on while somebody is connected; under the lock. */
+static void start_checks(void)
+{
+    btl_uct_component_t *c = &mca_btl_uct;
+    if (!c->check_timer && c->services->timer_add((uint64_t) c->params.keepalive_ms * 1000, on_check, c, &c->check_timer) !=
+                               MCA_SUCCESS) {
+        c->check_timer = NULL; /* the next connection tries again */
+    }
+}
+
 /* ---- What comes in ---- */
 
 /* The endpoint that a HELLO is for, made if the user wants it; under the lock, which is left for an upcall. */
@@ -406,6 +453,10 @@ void btl_uct_hello_in(btl_uct_module_t *m, const uint8_t *data, size_t len)
     if (up) {
         ep->state = BTL_UCT_UP;
         ep->told_down = false;
+        ep->heard = true;
+        if (m->check) {
+            start_checks();
+        }
         ep->pause_ns = (uint64_t) mca_btl_uct.params.retry_first_ms * 1000000;
         btl_uct_ask(ep, BTL_UCT_FLUSH | BTL_UCT_TELL);
     }

@@ -203,6 +203,8 @@ static const char *module_open(btl_uct_module_t *m, const uct_tl_resource_desc_t
     }
     bool local = r->dev_type == UCT_DEVICE_TYPE_SHM;
     m->watch = local && !(m->data.attr.cap.flags & UCT_IFACE_FLAG_ERRHANDLE_PEER_FAILURE);
+    m->check = mca_btl_uct.params.keepalive_ms > 0 && !m->watch && (m->data.attr.cap.flags & UCT_IFACE_FLAG_EP_CHECK) &&
+               !(m->data.attr.cap.flags & UCT_IFACE_FLAG_EP_KEEPALIVE);
     limits(m, &m->super.limits, local);
     return NULL;
 }

@@ -28,6 +28,11 @@ static const mca_btl_base_param_t table[] = {
     {{COMMON, .level = MCA_VAR_LEVEL_TUNER, .name = "retry_max", .type = MCA_VAR_INT, .unit = "ms", .def.i = 10000,
       .min = 1, .max = 1 << 30, .help = "Longest pause between such attempts"},
      AT(retry_max_ms)},
+    {{COMMON, .level = MCA_VAR_LEVEL_TUNER, .name = "keepalive", .type = MCA_VAR_INT, .unit = "ms", .def.i = 5000,
+      .min = 0, .max = 1 << 30,
+      .help = "A connected peer from which nothing has come for so long is asked whether it is there, where UCX can "
+              "(0: never)"},
+     AT(keepalive_ms)},
     {{COMMON, .level = MCA_VAR_LEVEL_TUNER, .name = "exclusivity", .type = MCA_VAR_INT, .def.i = 80, .min = 0,
       .max = 65535, .help = "Preference among transports; the higher one is preferred"},
      AT(exclusivity)},

@@ -128,6 +128,9 @@ static void deliver_frame(btl_uct_arrival_t *a)
     btl_uct_lock();
     mca_btl_endpoint_t *ep = btl_uct_endpoint_of_id(a->prefix.to);
     bool ours = ep && ep->module == a->module;
+    if (ours) {
+        ep->heard = true;
+    }
     if (ours && !btl_uct_confirm(ep, a->prefix.handed_up, &confirmed)) {
         btl_uct_fail_soon(ep, "the peer confirms what was never sent");
         ours = false;

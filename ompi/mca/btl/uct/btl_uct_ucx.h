@@ -12,7 +12,7 @@
 
 #define BTL_UCT_UCX_FUNCTIONS(F) \
     F(ucs_async_context_create) F(ucs_async_context_destroy) F(ucs_global_opts_set_value) \
-    F(ucs_status_string) F(uct_component_query) F(uct_config_release) F(uct_ep_connect_to_ep) \
+    F(ucs_status_string) F(uct_component_query) F(uct_config_release) F(uct_ep_check) F(uct_ep_connect_to_ep) \
     F(uct_ep_create) F(uct_ep_destroy) F(uct_ep_get_address) F(uct_iface_close) F(uct_iface_event_arm) \
     F(uct_iface_event_fd_get) F(uct_iface_get_address) F(uct_iface_get_device_address) \
     F(uct_iface_is_reachable) F(uct_iface_open) F(uct_iface_query) F(uct_iface_set_am_handler) \
