@@ -60,12 +60,22 @@ static void move_blocks(const opal_node_t *node, uintptr_t mem, ptrdiff_t mem_st
     }
 }
 
+/* A table from `block` on. */
+static opal_copy_table_t table_at(const opal_block_table_t *table, size_t block)
+{
+    const size_t skip = block * (table->narrow ? sizeof(int32_t) : sizeof(ptrdiff_t));
+
+    return (opal_copy_table_t) {
+        .disp = (const char *) table->disp + skip,
+        .offset = NULL == table->offset ? NULL : (const char *) table->offset + skip,
+        .narrow = table->narrow,
+    };
+}
+
 /* Whole blocks, from `block` on. */
 static void move_whole_blocks(const opal_node_t *node, uintptr_t mem, size_t block, size_t n,
                               uintptr_t packed, bool pack)
 {
-    const opal_block_table_t *table = node->u.table;
-
     mem += (uintptr_t) node->disp;
     switch (node->kind) {
     case OPAL_NODE_VECTOR:
@@ -73,10 +83,10 @@ static void move_whole_blocks(const opal_node_t *node, uintptr_t mem, size_t blo
         move_blocks(node, mem, node->stride, n, packed, pack);
         break;
     case OPAL_NODE_DISPS:
-        opal_copy_table(mem, table->disp + block, packed, n, node->blocklen, pack);
+        opal_copy_table(mem, table_at(node->u.table, block), packed, n, node->blocklen, pack);
         break;
     default:
-        opal_copy_uneven(mem, table->disp + block, table->offset + block, n, packed, pack);
+        opal_copy_uneven(mem, table_at(node->u.table, block), n, packed, pack);
     }
 }
 

@@ -12,6 +12,7 @@ typedef enum block_class {
     BLOCK_5_7,      /* two moves of 4 bytes */
     BLOCK_8,
     BLOCK_9_15,     /* two of 8 */
+    BLOCK_12,       /* three floats: 8 and 4 bytes, which do not overlap */
     BLOCK_16,
     BLOCK_17_32,    /* two of 16 */
     BLOCK_33_48,    /* three of 16 */
@@ -28,7 +29,7 @@ static block_class_t class_of(size_t len)
         return 8 == len ? BLOCK_8 : BLOCK_5_7;
     }
     if (len <= 16) {
-        return 16 == len ? BLOCK_16 : BLOCK_9_15;
+        return 16 == len ? BLOCK_16 : 12 == len ? BLOCK_12 : BLOCK_9_15;
     }
     if (len <= 32) {
         return BLOCK_17_32;
@@ -76,6 +77,9 @@ copy_block(uintptr_t dst, uintptr_t src, size_t len, const block_class_t class)
     case BLOCK_9_15:
         copy_ends(dst, src, len, 8);
         break;
+    case BLOCK_12:
+        opal_copy_bytes(dst, src, 12);
+        break;
     case BLOCK_16:
         opal_copy_bytes(dst, src, 16);
         break;
@@ -119,18 +123,66 @@ strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdiff_t src_stride
     }
 }
 
+typedef uint64_t pair_t __attribute__((vector_size(16)));
+
+typedef uint32_t words_t __attribute__((vector_size(8)));
+
+static inline uint64_t load_8(uintptr_t src)
+{
+    uint64_t value;
+
+    memcpy(&value, (const void *) src, sizeof(value));
+    return value;
+}
+
+static inline void store_8(uintptr_t dst, uint64_t value)
+{
+    memcpy((void *) dst, &value, sizeof(value));
+}
+
+static inline uint32_t load_4(uintptr_t src)
+{
+    uint32_t value;
+
+    memcpy(&value, (const void *) src, sizeof(value));
+    return value;
+}
+
+static inline void store_4(uintptr_t dst, uint32_t value)
+{
+    memcpy((void *) dst, &value, sizeof(value));
+}
+
+/* The words at two places, as if they were neighbours. */
+static inline uint64_t load_words(uintptr_t first, uintptr_t second)
+{
+    const words_t words = {load_4(first), load_4(second)};
+    uint64_t value;
+
+    memcpy(&value, &words, sizeof(value));
+    return value;
+}
+
+static inline void store_words(uintptr_t first, uintptr_t second, uint64_t value)
+{
+    words_t words;
+
+    memcpy(&words, &value, sizeof(words));
+    store_4(first, words[0]);
+    store_4(second, words[1]);
+}
+
+static inline void store_pair(uintptr_t dst, uint64_t first, uint64_t second)
+{
+    const pair_t pair = {first, second};
+
+    memcpy((void *) dst, &pair, sizeof(pair));
+}
+
 /* Two scalars joined in a register: halves the stores that bound the packing of scalars. */
 static inline void copy_pair(uintptr_t dst, uintptr_t src_first, uintptr_t src_second)
 {
-    typedef uint64_t pair_t __attribute__((vector_size(16)));
-    uint64_t first;
-    uint64_t second;
-    pair_t pair;
-
-    memcpy(&first, (const void *) src_first, sizeof(first));
-    memcpy(&second, (const void *) src_second, sizeof(second));
-    pair = (pair_t) {first, second};
-    memcpy((void *) dst, &pair, sizeof(pair));
+    store_pair(dst, load_8(src_first), load_8(src_second));
 }
 
 static void gather_8(uintptr_t dst, uintptr_t src, ptrdiff_t src_stride, size_t n)
@@ -144,6 +196,41 @@ static void gather_8(uintptr_t dst, uintptr_t src, ptrdiff_t src_stride, size_t 
         dst += 32;
     }
     strided(dst, 8, src, src_stride, n, 8, BLOCK_8);
+}
+
+/* Four blocks of 12 bytes, three floats each. Gathered, they are three stores instead of eight; scattered, six loads. */
+static inline void gather_four_12(uintptr_t dst, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d)
+{
+    store_pair(dst, load_8(a), load_words(a + 8, b));
+    store_pair(dst + 16, load_8(b + 4), load_8(c));
+    store_pair(dst + 32, load_words(c + 8, d), load_8(d + 4));
+}
+
+static inline void scatter_four_12(uintptr_t src, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d)
+{
+    store_8(a, load_8(src));
+    store_words(a + 8, b, load_8(src + 8));
+    store_8(b + 4, load_8(src + 16));
+    store_8(c, load_8(src + 24));
+    store_words(c + 8, d, load_8(src + 32));
+    store_8(d + 4, load_8(src + 40));
+}
+
+static inline __attribute__((always_inline)) void
+strided_12(uintptr_t mem, ptrdiff_t stride, uintptr_t packed, size_t n, const bool pack)
+{
+    const uintptr_t s = (uintptr_t) stride;
+
+    for (; n >= 4; n -= 4) {
+        if (pack) {
+            gather_four_12(packed, mem, mem + s, mem + 2 * s, mem + 3 * s);
+        } else {
+            scatter_four_12(packed, mem, mem + s, mem + 2 * s, mem + 3 * s);
+        }
+        mem += 4 * s;
+        packed += 48;
+    }
+    strided(pack ? packed : mem, pack ? 12 : stride, pack ? mem : packed, pack ? stride : 12, n, 12, BLOCK_12);
 }
 
 void opal_copy_strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdiff_t src_stride,
@@ -174,6 +261,15 @@ void opal_copy_strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdi
         break;
     case BLOCK_9_15:
         strided(dst, dst_stride, src, src_stride, n, len, BLOCK_9_15);
+        break;
+    case BLOCK_12:
+        if (12 == dst_stride) {
+            strided_12(src, src_stride, dst, n, true);
+        } else if (12 == src_stride) {
+            strided_12(dst, dst_stride, src, n, false);
+        } else {
+            strided(dst, dst_stride, src, src_stride, n, 12, BLOCK_12);
+        }
         break;
     case BLOCK_16:
         strided(dst, dst_stride, src, src_stride, n, len, BLOCK_16);
@@ -300,87 +396,132 @@ table_block(uintptr_t place, uintptr_t packed, size_t len, const bool pack,
     copy_block(pack ? packed : place, pack ? place : packed, len, class);
 }
 
-static inline __attribute__((always_inline)) void
-table(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n, size_t len,
-      const bool pack, const block_class_t class)
+/* Block i of a table; `narrow` is a constant after inlining. */
+static inline __attribute__((always_inline)) uintptr_t place(uintptr_t mem, const void *disp, size_t i, const bool narrow)
 {
-    for (; n >= 4 && class < BLOCK_LONG; n -= 4) {
-        table_block(mem + (uintptr_t) disp[0], packed, len, pack, class);
-        table_block(mem + (uintptr_t) disp[1], packed + len, len, pack, class);
-        table_block(mem + (uintptr_t) disp[2], packed + 2 * len, len, pack, class);
-        table_block(mem + (uintptr_t) disp[3], packed + 3 * len, len, pack, class);
-        disp += 4;
+    return mem + (uintptr_t) (narrow ? ((const int32_t *) disp)[i] : ((const ptrdiff_t *) disp)[i]);
+}
+
+static inline __attribute__((always_inline)) void
+table_from(size_t i, uintptr_t mem, const void *disp, uintptr_t packed, size_t n, size_t len,
+           const bool pack, const bool narrow, const block_class_t class)
+{
+    for (; n - i >= 4 && class < BLOCK_LONG; i += 4) {
+        table_block(place(mem, disp, i, narrow), packed, len, pack, class);
+        table_block(place(mem, disp, i + 1, narrow), packed + len, len, pack, class);
+        table_block(place(mem, disp, i + 2, narrow), packed + 2 * len, len, pack, class);
+        table_block(place(mem, disp, i + 3, narrow), packed + 3 * len, len, pack, class);
         packed += 4 * len;
     }
-    for (; n > 0; n--) {
-        table_block(mem + (uintptr_t) *disp++, packed, len, pack, class);
+    for (; i < n; i++) {
+        table_block(place(mem, disp, i, narrow), packed, len, pack, class);
         packed += len;
     }
 }
 
-static void gather_table_8(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n)
+static inline __attribute__((always_inline)) void
+table(uintptr_t mem, const void *disp, uintptr_t packed, size_t n, size_t len,
+      const bool pack, const bool narrow, const block_class_t class)
 {
-    for (; n >= 4; n -= 4) {
-        copy_pair(packed, mem + (uintptr_t) disp[0], mem + (uintptr_t) disp[1]);
-        copy_pair(packed + 16, mem + (uintptr_t) disp[2], mem + (uintptr_t) disp[3]);
-        disp += 4;
-        packed += 32;
-    }
-    table(mem, disp, packed, n, 8, true, BLOCK_8);
+    table_from(0, mem, disp, packed, n, len, pack, narrow, class);
 }
 
 static inline __attribute__((always_inline)) void
-table_by_class(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n, size_t len,
-               const bool pack)
+gather_table_8(uintptr_t mem, const void *disp, uintptr_t packed, size_t n, const bool narrow)
+{
+    size_t i = 0;
+
+    for (; n - i >= 4; i += 4) {
+        copy_pair(packed, place(mem, disp, i, narrow), place(mem, disp, i + 1, narrow));
+        copy_pair(packed + 16, place(mem, disp, i + 2, narrow), place(mem, disp, i + 3, narrow));
+        packed += 32;
+    }
+    table_from(i, mem, disp, packed, n, 8, true, narrow, BLOCK_8);
+}
+
+static inline __attribute__((always_inline)) void
+table_12(uintptr_t mem, const void *disp, uintptr_t packed, size_t n, const bool pack, const bool narrow)
+{
+    size_t i = 0;
+
+    for (; n - i >= 4; i += 4) {
+        const uintptr_t a = place(mem, disp, i, narrow), b = place(mem, disp, i + 1, narrow);
+        const uintptr_t c = place(mem, disp, i + 2, narrow), d = place(mem, disp, i + 3, narrow);
+
+        if (pack) {
+            gather_four_12(packed, a, b, c, d);
+        } else {
+            scatter_four_12(packed, a, b, c, d);
+        }
+        packed += 48;
+    }
+    table_from(i, mem, disp, packed, n, 12, pack, narrow, BLOCK_12);
+}
+
+static inline __attribute__((always_inline)) void
+table_by_class(uintptr_t mem, const void *disp, uintptr_t packed, size_t n, size_t len,
+               const bool pack, const bool narrow)
 {
     switch (class_of(len)) {
     case BLOCK_4:
-        table(mem, disp, packed, n, 4, pack, BLOCK_4);
+        table(mem, disp, packed, n, 4, pack, narrow, BLOCK_4);
         break;
     case BLOCK_8:
         if (pack) {
-            gather_table_8(mem, disp, packed, n);
+            gather_table_8(mem, disp, packed, n, narrow);
         } else {
-            table(mem, disp, packed, n, 8, false, BLOCK_8);
+            table(mem, disp, packed, n, 8, false, narrow, BLOCK_8);
         }
         break;
     case BLOCK_9_15:
-        table(mem, disp, packed, n, len, pack, BLOCK_9_15);
+        table(mem, disp, packed, n, len, pack, narrow, BLOCK_9_15);
+        break;
+    case BLOCK_12:
+        table_12(mem, disp, packed, n, pack, narrow);
         break;
     case BLOCK_16:
-        table(mem, disp, packed, n, 16, pack, BLOCK_16);
+        table(mem, disp, packed, n, 16, pack, narrow, BLOCK_16);
         break;
     case BLOCK_17_32:
-        table(mem, disp, packed, n, len, pack, BLOCK_17_32);
+        table(mem, disp, packed, n, len, pack, narrow, BLOCK_17_32);
         break;
     case BLOCK_33_48:
-        table(mem, disp, packed, n, len, pack, BLOCK_33_48);
+        table(mem, disp, packed, n, len, pack, narrow, BLOCK_33_48);
         break;
     case BLOCK_49_64:
-        table(mem, disp, packed, n, len, pack, BLOCK_49_64);
+        table(mem, disp, packed, n, len, pack, narrow, BLOCK_49_64);
         break;
     default:
-        table(mem, disp, packed, n, len, pack, BLOCK_LONG);
+        table(mem, disp, packed, n, len, pack, narrow, BLOCK_LONG);
     }
 }
 
-void opal_copy_table(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n, size_t len,
-                     bool pack)
+void opal_copy_table(uintptr_t mem, opal_copy_table_t table, uintptr_t packed, size_t n, size_t len, bool pack)
 {
-    if (pack) {
-        table_by_class(mem, disp, packed, n, len, true);
+    if (pack && table.narrow) {
+        table_by_class(mem, table.disp, packed, n, len, true, true);
+    } else if (pack) {
+        table_by_class(mem, table.disp, packed, n, len, true, false);
+    } else if (table.narrow) {
+        table_by_class(mem, table.disp, packed, n, len, false, true);
     } else {
-        table_by_class(mem, disp, packed, n, len, false);
+        table_by_class(mem, table.disp, packed, n, len, false, false);
     }
 }
 
-void opal_copy_uneven(uintptr_t mem, const ptrdiff_t *disp, const size_t *offset, size_t n,
-                      uintptr_t packed, bool pack)
+static inline __attribute__((always_inline)) void
+uneven(uintptr_t mem, const opal_copy_table_t *table, size_t n, uintptr_t packed, bool pack, const bool narrow)
 {
+    const uint32_t *offset_32 = table->offset;
+    const size_t *offset = table->offset;
+    size_t start = narrow ? offset_32[0] : offset[0];
+
     for (size_t i = 0; i < n; i++) {
-        size_t len = offset[i + 1] - offset[i];
-        uintptr_t dst = pack ? packed : mem + (uintptr_t) disp[i];
-        uintptr_t src = pack ? mem + (uintptr_t) disp[i] : packed;
+        const size_t end = narrow ? offset_32[i + 1] : offset[i + 1];
+        const size_t len = end - start;
+        const uintptr_t at = place(mem, table->disp, i, narrow);
+        const uintptr_t dst = pack ? packed : at;
+        const uintptr_t src = pack ? at : packed;
 
         /* One or two doubles share a class, so do five to eight: no branch to predict between them. */
         if (len >= 8 && len <= 16) {
@@ -395,5 +536,15 @@ void opal_copy_uneven(uintptr_t mem, const ptrdiff_t *disp, const size_t *offset
             opal_copy_bytes(dst, src, len);
         }
         packed += len;
+        start = end;
+    }
+}
+
+void opal_copy_uneven(uintptr_t mem, opal_copy_table_t table, size_t n, uintptr_t packed, bool pack)
+{
+    if (table.narrow) {
+        uneven(mem, &table, n, packed, pack, true);
+    } else {
+        uneven(mem, &table, n, packed, pack, false);
     }
 }

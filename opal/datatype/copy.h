@@ -39,13 +39,18 @@ typedef struct opal_copy_columns {
 /* For columns whose neighbours share cache lines. */
 void opal_copy_columns(uintptr_t mem, const opal_copy_columns_t *shape, uintptr_t packed, bool pack);
 
+/* Where irregular blocks lie, and for uneven ones packed offsets, one more than blocks. */
+typedef struct opal_copy_table {
+    const void *disp;       /* ptrdiff_t, if narrow int32_t */
+    const void *offset;     /* size_t, if narrow uint32_t */
+    bool narrow;
+} opal_copy_table_t;
+
 /* `n` blocks of `len` bytes between mem + disp[i] and consecutive packed bytes. */
-void opal_copy_table(uintptr_t mem, const ptrdiff_t *disp, uintptr_t packed, size_t n, size_t len,
-                     bool pack);
+void opal_copy_table(uintptr_t mem, opal_copy_table_t table, uintptr_t packed, size_t n, size_t len, bool pack);
 
 /* `n` blocks between mem + disp[i] and consecutive packed bytes, block i of
  * offset[i + 1] - offset[i] bytes. */
-void opal_copy_uneven(uintptr_t mem, const ptrdiff_t *disp, const size_t *offset, size_t n,
-                      uintptr_t packed, bool pack);
+void opal_copy_uneven(uintptr_t mem, opal_copy_table_t table, size_t n, uintptr_t packed, bool pack);
 
 #endif

@@ -426,28 +426,75 @@ static size_t even_length(const opal_run_t *run, size_t n, size_t *size)
     return *size / unit <= n + n / 2 ? unit : 0;
 }
 
-/* A table of equal blocks. */
-static void push_even_table(opal_sequence_t *seq, const opal_run_t *run, size_t n, size_t size,
-                            size_t unit)
+/* Whether displacements from the first one on, and offsets, fit in 32 bits. */
+static bool fits_narrow(const opal_run_t *run, size_t n, size_t size)
 {
-    opal_node_t node = {.kind = OPAL_NODE_DISPS, .basic = run->basic, .count = size / unit,
-                        .blocklen = unit, .size = size};
-    opal_block_table_t *table = malloc(sizeof(*table) + node.count * sizeof(table->disp[0]));
-    size_t k = 0;
-
-    if (NULL == table) {
-        seq->status = OPAL_ERR_OUT_OF_RESOURCE;
-        return;
+    if (size > UINT32_MAX) {
+        return false;
     }
-    atomic_init(&table->refs, 1);
-    table->offset = NULL;
     for (size_t i = 0; i < n; i++) {
-        for (size_t at = 0; at < run[i].len; at += unit) {
-            table->disp[k++] = run[i].disp + (ptrdiff_t) at;
+        ptrdiff_t disp, end;
+
+        if (__builtin_sub_overflow(run[i].disp, run[0].disp, &disp) || disp < INT32_MIN ||
+            __builtin_add_overflow(disp, (ptrdiff_t) run[i].len, &end) || end > INT32_MAX) {
+            return false;
         }
     }
-    node.u.table = table;
-    push_node(seq, &node);
+    return true;
+}
+
+/* A table of `count` blocks, to be filled; NULL if there is no memory for it. */
+static opal_block_table_t *table_create(size_t count, bool has_offsets, bool narrow)
+{
+    const size_t disps = count * (narrow ? sizeof(int32_t) : sizeof(ptrdiff_t));
+    const size_t offsets = has_offsets ? (count + 1) * (narrow ? sizeof(uint32_t) : sizeof(size_t)) : 0;
+    opal_block_table_t *table = malloc(sizeof(*table) + disps + offsets);
+
+    if (NULL != table) {
+        atomic_init(&table->refs, 1);
+        table->narrow = narrow;
+        table->disp = table->memory;
+        table->offset = has_offsets ? (char *) table->memory + disps : NULL;
+    }
+    return table;
+}
+
+static void table_set_disp(opal_block_table_t *table, size_t i, ptrdiff_t disp)
+{
+    if (table->narrow) {
+        ((int32_t *) table->disp)[i] = (int32_t) disp;
+    } else {
+        ((ptrdiff_t *) table->disp)[i] = disp;
+    }
+}
+
+static void table_set_offset(opal_block_table_t *table, size_t i, size_t offset)
+{
+    if (table->narrow) {
+        ((uint32_t *) table->offset)[i] = (uint32_t) offset;
+    } else {
+        ((size_t *) table->offset)[i] = offset;
+    }
+}
+
+/* The entries of runs, cut into blocks of `unit` bytes if that is not 0. */
+static void table_fill(opal_block_table_t *table, const opal_run_t *run, size_t n, ptrdiff_t base, size_t unit)
+{
+    size_t k = 0, offset = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        for (size_t at = 0; at < run[i].len; at += unit > 0 ? unit : run[i].len) {
+            table_set_disp(table, k, run[i].disp - base + (ptrdiff_t) at);
+            if (NULL != table->offset) {
+                table_set_offset(table, k, offset);
+            }
+            k++;
+        }
+        offset += run[i].len;
+    }
+    if (NULL != table->offset) {
+        table_set_offset(table, k, offset);
+    }
 }
 
 /* Runs of one basic type as a DISPS or BLOCKS node. */
@@ -455,29 +502,21 @@ static void push_table(opal_sequence_t *seq, const opal_run_t *run, size_t n)
 {
     opal_node_t node = {.kind = OPAL_NODE_BLOCKS, .basic = run->basic, .count = n,
                         .blocklen = run->len};
-    size_t unit = even_length(run, n, &node.size);
-    opal_block_table_t *table;
-    size_t *offset;
+    const size_t unit = even_length(run, n, &node.size);
+    const bool narrow = fits_narrow(run, n, node.size);
 
     if (unit > 0) {
-        push_even_table(seq, run, n, node.size, unit);
-        return;
+        node.kind = OPAL_NODE_DISPS;
+        node.count = node.size / unit;
+        node.blocklen = unit;
     }
-    table = malloc(sizeof(*table) + n * sizeof(table->disp[0]) +
-                   (n + 1) * sizeof(*offset));
-    if (NULL == table) {
+    node.disp = narrow ? run->disp : 0;
+    node.u.table = table_create(node.count, 0 == unit, narrow);
+    if (NULL == node.u.table) {
         seq->status = OPAL_ERR_OUT_OF_RESOURCE;
         return;
     }
-    atomic_init(&table->refs, 1);
-    offset = (size_t *) &table->disp[n];
-    offset[0] = 0;
-    for (size_t i = 0; i < n; i++) {
-        table->disp[i] = run[i].disp;
-        offset[i + 1] = offset[i] + run[i].len;
-    }
-    table->offset = offset;
-    node.u.table = table;
+    table_fill(node.u.table, run, n, node.disp, unit);
     push_node(seq, &node);
 }
 

@@ -5,6 +5,7 @@
 #define OPAL_DATATYPE_LAYOUT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,9 +16,9 @@
  * A layout is a sequence of nodes in packing order. A node is one of
  *
  *   VECTOR   `count` blocks of `blocklen` bytes, block i at disp + i * stride.  count == 1: a run.
- *   DISPS    `count` blocks of `blocklen` bytes, block i at disp + table->disp[i].
- *   BLOCKS   `count` blocks, block i at disp + table->disp[i], packed bytes
- *            [table->offset[i], table->offset[i + 1]) of the node.
+ *   DISPS    `count` blocks of `blocklen` bytes, block i at disp + disp i of the table.
+ *   BLOCKS   `count` blocks, block i at disp + disp i of the table, packed bytes
+ *            [offset i, offset i + 1) of the node.
  *   LOOP     `count` copies of the layout `body`, copy i at disp + i * stride. count == 1 shares a
  *            long body without copying it.
  *
@@ -37,12 +38,25 @@ typedef enum opal_node_kind {
     OPAL_NODE_LOOP
 } opal_node_kind_t;
 
-/* Displacements (and for BLOCKS count + 1 packed offsets) of an irregular node. */
+/* Displacements (and for BLOCKS count + 1 packed offsets) of an irregular node. Packing short blocks
+ * reads as many bytes of the table as of data: it has half of them where 32 bits are enough. */
 typedef struct opal_block_table {
     atomic_uint refs;
-    const size_t *offset;       /* NULL for DISPS */
-    ptrdiff_t disp[];
+    bool narrow;                /* int32_t and uint32_t, not ptrdiff_t and size_t */
+    void *disp;
+    void *offset;               /* NULL for DISPS */
+    ptrdiff_t memory[];         /* of both */
 } opal_block_table_t;
+
+static inline ptrdiff_t opal_table_disp(const opal_block_table_t *table, size_t i)
+{
+    return table->narrow ? ((const int32_t *) table->disp)[i] : ((const ptrdiff_t *) table->disp)[i];
+}
+
+static inline size_t opal_table_offset(const opal_block_table_t *table, size_t i)
+{
+    return table->narrow ? ((const uint32_t *) table->offset)[i] : ((const size_t *) table->offset)[i];
+}
 
 typedef struct opal_node {
     uint8_t kind;               /* opal_node_kind_t */

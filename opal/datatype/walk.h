@@ -21,37 +21,35 @@ typedef struct opal_leaf_place {
 
 static inline opal_leaf_place_t opal_leaf_find(const opal_node_t *leaf, size_t offset)
 {
-    const size_t *start;
     size_t low = 0;
     size_t high = leaf->count;
 
     if (OPAL_NODE_BLOCKS != leaf->kind) {
         return (opal_leaf_place_t) {offset / leaf->blocklen, offset % leaf->blocklen};
     }
-    start = leaf->u.table->offset;
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
 
-        if (start[middle] <= offset) {
+        if (opal_table_offset(leaf->u.table, middle) <= offset) {
             low = middle;
         } else {
             high = middle;
         }
     }
-    return (opal_leaf_place_t) {low, offset - start[low]};
+    return (opal_leaf_place_t) {low, offset - opal_table_offset(leaf->u.table, low)};
 }
 
 static inline size_t opal_leaf_block_len(const opal_node_t *leaf, size_t block)
 {
     return OPAL_NODE_BLOCKS == leaf->kind
-               ? leaf->u.table->offset[block + 1] - leaf->u.table->offset[block]
+               ? opal_table_offset(leaf->u.table, block + 1) - opal_table_offset(leaf->u.table, block)
                : leaf->blocklen;
 }
 
 static inline ptrdiff_t opal_leaf_block_disp(const opal_node_t *leaf, size_t block)
 {
     return leaf->disp + (OPAL_NODE_VECTOR == leaf->kind ? (ptrdiff_t) block * leaf->stride
-                                                        : leaf->u.table->disp[block]);
+                                                        : opal_table_disp(leaf->u.table, block));
 }
 
 /* The parts of convertor.h for a foreign architecture. opal_remote_size returns an OPAL code. */

@@ -1,10 +1,11 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Where the layout engine ends: sizes and bounds of 63 bits, nesting that would explode if it were
- * expanded, offsets of terabytes, many threads on one message; and what folding must achieve. */
+ * expanded, offsets of terabytes, displacements beyond 32 bits, many threads on one message; and what folding must achieve. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "opal/constants.h"
 #include "opal/datatype/convertor.h"
@@ -197,6 +198,112 @@ static void test_far_offsets(void)
     opal_datatype_fini(&d);
 }
 
+enum { BLOCKS = 41, MOST = 5 * 4, GUARD = 4 };
+
+/* Irregular blocks of floats: where they lie, and how long they are. */
+typedef struct blocks {
+    ptrdiff_t disp[BLOCKS];
+    size_t len[BLOCKS];
+    size_t size;
+} blocks_t;
+
+/* Blocks of three floats, or of one to five; those of the second half lie `far` bytes further, or the last one ends at `end`. */
+static blocks_t some_blocks(bool uneven, ptrdiff_t far, ptrdiff_t end)
+{
+    blocks_t b = {.size = 0};
+    ptrdiff_t at = 0;
+
+    for (int k = 0; k < BLOCKS; k++) {
+        b.len[k] = 4 * (size_t) (uneven ? 1 + k % 5 : 3);
+        b.disp[k] = at;
+        b.size += b.len[k];
+        at += (ptrdiff_t) b.len[k] + 2 * GUARD + 4 * ((k * 7 + k / 5) % 3);
+    }
+    if (0 != end) {
+        far = end - b.disp[BLOCKS - 1] - (ptrdiff_t) b.len[BLOCKS - 1];
+    }
+    for (int k = BLOCKS / 2; k < BLOCKS; k++) {
+        b.disp[k] += far;
+    }
+    return b;
+}
+
+/* Packs, and unpacks in pieces of `piece` bytes; nothing beside the blocks may change. */
+static bool moves_right(const opal_datatype_t *type, const blocks_t *b, char *origin, size_t piece)
+{
+    char packed[BLOCKS * MOST], message[BLOCKS * MOST];
+    opal_convertor_t conv;
+    size_t at = 0;
+    bool ok = OPAL_SUCCESS == opal_convertor_init(&conv, type, 1, origin, NULL) && b->size == conv.size;
+
+    for (int k = 0; k < BLOCKS && ok; k++) {
+        memset(origin + b->disp[k] - GUARD, 0x55, b->len[k] + 2 * GUARD);
+        for (size_t i = 0; i < b->len[k]; i++, at++) {
+            origin[b->disp[k] + (ptrdiff_t) i] = (char) (at * 5 + 1);
+            message[at] = (char) (at * 3 + 2);
+        }
+    }
+    for (at = 0; at < b->size && ok; at += piece) {
+        ok = opal_convertor_pack_at(&conv, at, packed + at, piece) == (b->size - at < piece ? b->size - at : piece);
+    }
+    for (size_t i = 0; i < b->size; i++) {
+        ok = ok && packed[i] == (char) (i * 5 + 1);
+    }
+    for (at = 0; at < b->size && ok; at += piece) {
+        (void) opal_convertor_unpack_at(&conv, at, message + at, b->size - at < piece ? b->size - at : piece);
+    }
+    at = 0;
+    for (int k = 0; k < BLOCKS && ok; k++) {
+        const char *block = origin + b->disp[k];
+
+        ok = 0 == memcmp(block, message + at, b->len[k]) && 0 == memcmp(block - GUARD, "UUUU", GUARD) &&
+             0 == memcmp(block + b->len[k], "UUUU", GUARD);
+        at += b->len[k];
+    }
+    return ok;
+}
+
+static void test_table(const char *name, char *origin, blocks_t b, bool narrow)
+{
+    opal_datatype_t f = basic_of(OPAL_BASIC_FLOAT32);
+    opal_datatype_builder_t *builder = opal_datatype_builder_new(BLOCKS);
+    opal_datatype_t type;
+
+    for (int k = 0; k < BLOCKS; k++) {
+        (void) opal_datatype_builder_add(builder, &f, b.len[k] / 4, b.disp[k]);
+    }
+    TAP_REQUIRE(OPAL_SUCCESS == opal_datatype_builder_finish(builder, &type), "%s: type", name);
+    TAP_OK(1 == type.layout->n_nodes && OPAL_NODE_VECTOR != type.layout->nodes[0].kind &&
+               narrow == type.layout->nodes[0].u.table->narrow, "%s: a table of %d bits", name, narrow ? 32 : 64);
+    TAP_OK(moves_right(&type, &b, origin, sizeof(b)) && moves_right(&type, &b, origin, 7) &&
+               moves_right(&type, &b, origin, 61), "%s: whole and in pieces", name);
+    opal_datatype_fini(&type);
+    opal_datatype_fini(&f);
+}
+
+/* Tables of 32 bits, and of 64 where a displacement from the first block, or the end of a block, does not fit. */
+static void test_tables(void)
+{
+    const size_t reach = (size_t) 5 << 30;
+    char *memory = mmap(NULL, reach, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *origin = memory + reach / 2;
+
+    if (MAP_FAILED == (void *) memory) {
+        TAP_SKIP("no 5 GiB of addresses");
+        return;
+    }
+    for (int uneven = 0; uneven < 2; uneven++) {
+        test_table(uneven ? "uneven" : "even", origin, some_blocks(uneven, 0, 0), true);
+        test_table(uneven ? "uneven, far on" : "even, far on", origin, some_blocks(uneven, 0, INT32_MAX), true);
+        test_table(uneven ? "uneven, too far on" : "even, too far on", origin,
+                   some_blocks(uneven, 0, (ptrdiff_t) INT32_MAX + 1), false);
+        test_table(uneven ? "uneven, back" : "even, back", origin, some_blocks(uneven, -((ptrdiff_t) 1 << 31), 0), true);
+        test_table(uneven ? "uneven, too far back" : "even, too far back", origin,
+                   some_blocks(uneven, -((ptrdiff_t) 1 << 31) - 4096, 0), false);
+    }
+    munmap(memory, reach);
+}
+
 enum { THREADS = 4, ROWS = 4096, FRAGMENT = 1001 };
 
 typedef struct job {
@@ -278,6 +385,7 @@ int main(void)
     test_folding();
     test_merging();
     test_far_offsets();
+    test_tables();
     test_threads();
     test_foreign();
     return tap_end();
