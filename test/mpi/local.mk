@@ -90,6 +90,13 @@ check_SCRIPTS += mpi/paths.sh
 mpi/paths.log: mpi/paths$(EXEEXT)
 EXTRA_DIST += mpi/paths.sh
 
+# Senders that do not keep to a receiver's window.
+EXTRA_PROGRAMS += mpi/flood
+mpi_flood_LDADD = $(ompi_lib)
+check_SCRIPTS += mpi/flood.sh
+mpi/flood.log: mpi/flood$(EXEEXT)
+EXTRA_DIST += mpi/flood.sh
+
 # pml/dr and processes that do not answer.
 EXTRA_PROGRAMS += mpi/dr
 mpi_dr_SOURCES = mpi/dr.c

@@ -267,8 +267,42 @@ static OPAL_ALWAYS_INLINE void engine_deliver(mca_pml_recv_t *recv, mca_pml_peer
     engine_recv_done(recv);
 }
 
+/* Memory that a peer's messages take here until they are received. */
+static void engine_add_kept(mca_pml_peer_t *peer, uint64_t cost)
+{
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        atomic_fetch_add_explicit(&peer->kept, cost, memory_order_relaxed);
+    } else {
+        atomic_store_explicit(&peer->kept, atomic_load_explicit(&peer->kept, memory_order_relaxed) + cost,
+                              memory_order_relaxed);
+    }
+}
+
+static inline bool engine_may_keep(const mca_pml_peer_t *peer, size_t len)
+{
+    return atomic_load_explicit(&peer->kept, memory_order_relaxed) + engine_cost(len) <=
+               mca_pml_base_params.eager_window + mca_pml_base_params.unexpected_max && !peer->flooded;
+}
+
+static void engine_path_timeout(void *context);
+
+/* It sent more than may be kept. From within an arrival, so what waits for it fails a moment later. */
+static OPAL_COLD void engine_flooded(mca_pml_peer_t *peer)
+{
+    mca_pml_peer_lock(peer);
+    if (!peer->flooded) {
+        peer->flooded = true;
+        mca_pml_peer_set_state(peer, MCA_PML_PEER_FAILED);
+        opal_timer_del(peer->path_timer);
+        peer->path_timer = NULL;
+        mca_pml_base_path_watch(peer, 1, engine_path_timeout);
+    }
+    mca_pml_peer_unlock(peer);
+}
+
 static void engine_message_free(mca_pml_message_t *message)
 {
+    engine_add_kept(message->peer, -(uint64_t) engine_cost(message->len));
     if (message->kept) {
         mca_btl_arrival_t *arrival = mca_pml_message_arrival(message);
         arrival->module->ops->release(arrival);
@@ -286,9 +320,13 @@ static OPAL_NOINLINE void engine_deliver_message(mca_pml_recv_t *recv, mca_pml_m
 
 enum { ENGINE_COPY_MAX = 4096 }; /* a longer payload stays in the link's memory, if the link can keep it */
 
+/* NULL: it may not be kept, engine_flooded() is to be called when no lock is held. */
 static mca_pml_message_t *engine_keep(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
                                       size_t hdr_len, const void *payload, size_t len)
 {
+    if (OPAL_UNLIKELY(!engine_may_keep(peer, len))) {
+        return NULL;
+    }
     bool keep = arrival && len > ENGINE_COPY_MAX && arrival->module->ops->keep(arrival) == MCA_SUCCESS;
     mca_pml_message_t *message = mca_pml_base_message_alloc(keep ? sizeof(mca_pml_hdr_t) + sizeof(*arrival) : hdr_len + len);
     if (!message) {
@@ -298,6 +336,7 @@ static mca_pml_message_t *engine_keep(mca_pml_peer_t *peer, mca_btl_arrival_t *a
     memcpy(message->bytes, hdr, hdr_len);
     message->len = (uint32_t) len;
     message->kept = keep;
+    engine_add_kept(peer, engine_cost(len));
     if (keep) {
         *mca_pml_message_arrival(message) = *arrival;
         message->payload = (const char *) arrival->data + (arrival->len - len); /* keep() may have moved it */
@@ -432,7 +471,12 @@ static void engine_adopt_orphans(ompi_communicator_t *comm)
 static OPAL_COLD void engine_on_orphan(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
                                        size_t hdr_len, const void *payload, size_t len)
 {
-    mca_pml_base_orphan_add(engine_keep(peer, arrival, hdr, hdr_len, payload, len));
+    mca_pml_message_t *message = engine_keep(peer, arrival, hdr, hdr_len, payload, len);
+    if (!message) {
+        engine_flooded(peer);
+        return;
+    }
+    mca_pml_base_orphan_add(message);
     ompi_communicator_t *comm = ompi_comm_of_context(le32toh(hdr->match.context));
     if (comm) {
         engine_adopt_orphans(comm);
@@ -496,20 +540,29 @@ static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arr
     mca_pml_comm_lock(pc);
     if (OPAL_UNLIKELY(seq != cp->recv_seq)) {
         bool early = (int32_t) (seq - cp->recv_seq) > 0;
-        if (early) {
-            engine_park(cp, engine_keep(peer, arrival, hdr, hdr_len, payload, len), seq);
+        mca_pml_message_t *message = early ? engine_keep(peer, arrival, hdr, hdr_len, payload, len) : NULL;
+        if (message) {
+            engine_park(cp, message, seq);
         }
         mca_pml_comm_unlock(pc);
         if (!early) {
             engine_on_repeat(peer, comm, seq, payload, len);
+        } else if (!message) {
+            engine_flooded(peer);
         }
         return;
     }
-    cp->recv_seq++;
     mca_pml_recv_t *recv = engine_match(pc, (int32_t) src, tag);
     if (OPAL_UNLIKELY(!recv)) {
-        engine_add_unexpected(pc, engine_keep(peer, arrival, hdr, hdr_len, payload, len), (int32_t) src, tag);
+        mca_pml_message_t *message = engine_keep(peer, arrival, hdr, hdr_len, payload, len);
+        if (!message) { /* its turn stays: nothing that comes after it is taken for it */
+            mca_pml_comm_unlock(pc);
+            engine_flooded(peer);
+            return;
+        }
+        engine_add_unexpected(pc, message, (int32_t) src, tag);
     }
+    cp->recv_seq++;
     bool more = !opal_list_is_empty(&cp->parked);
     mca_pml_comm_unlock(pc);
     if (OPAL_LIKELY(recv != NULL)) {

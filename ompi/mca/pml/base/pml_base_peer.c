@@ -34,6 +34,13 @@ int mca_pml_base_register_params(void)
         .help = "Eager messages of one sender, with 64 bytes for each, that may wait in a receiver's memory; beyond "
                 "it sends wait for their receive",
         .def.size = 8u << 20, .min = 4096, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
+    static const mca_base_var_desc_t unexpected = {
+        .framework = "pml", .component = "base", .name = "unexpected_max", .type = MCA_VAR_SIZE, .unit = "bytes",
+        .help = "Messages of one sender that may wait in a receiver's memory for their receive or their turn beyond "
+                "pml_base_eager_window, counted alike; announcements of long messages, of which there may be any number, are 64 "
+                "bytes each. Who sends more does not keep to the window, and is given up",
+        .def.size = 256u << 20, .min = 4096, .max = INT64_MAX, .level = MCA_VAR_LEVEL_TUNER,
+        .scope = MCA_VAR_SCOPE_STARTUP};
     static const mca_base_var_desc_t first = {
         .framework = "pml", .component = "base", .name = "first_frag", .type = MCA_VAR_SIZE, .unit = "bytes",
         .help = "Most payload that a long message sends before its receive is known",
@@ -53,6 +60,7 @@ int mca_pml_base_register_params(void)
         .help = "Least part of the total bandwidth with which a link takes part in pml_base_stripe=auto",
         .def.d = 0.05, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     int rc = mca_base_var_register(&window, &mca_pml_base_params.eager_window);
+    rc = rc ? rc : mca_base_var_register(&unexpected, &mca_pml_base_params.unexpected_max);
     rc = rc ? rc : mca_base_var_register(&first, &mca_pml_base_params.first_frag);
     rc = rc ? rc : mca_base_var_register(&whole, &mca_pml_base_params.whole_max);
     rc = rc ? rc : mca_base_var_register(&stripe, &mca_pml_base_params.stripe);

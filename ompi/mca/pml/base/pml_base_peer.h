@@ -13,7 +13,8 @@
  * kept out of the latency list, until they confirm something, or others are no longer that much faster.
  *
  * Eager flow control: a sender has at most pml_base_eager_window bytes of eager messages in a receiver's memory;
- * `sent` counts what went out, `credited` what the receiver says has left its memory, both modulo 2^32.
+ * `sent` counts what went out, `credited` what the receiver says has left its memory, both modulo 2^32. Whoever does not
+ * keep to that is given up when `kept` would be more than that and pml_base_unexpected_max.
  */
 #ifndef MCA_PML_BASE_PEER_H
 #define MCA_PML_BASE_PEER_H
@@ -74,6 +75,7 @@ typedef struct mca_pml_peer {
     _Atomic uint32_t credited;    /* written by the owner of progress */
     _Atomic uint32_t consumed;    /* of the peer's eager bytes, by us */
     _Atomic uint32_t consumed_told; /* the last value that we sent; written under the lock */
+    _Atomic uint64_t kept;        /* bytes of its messages, counted alike, that wait here for a receive or for their turn */
     size_t whole_max;             /* payload of a message that may go whole from the user's memory; 0: none */
     size_t short_max, eager_max;  /* header and payload, least of all links that are up */
     mca_pml_link_t *latency[MCA_PML_LINKS_MAX];
@@ -90,6 +92,7 @@ typedef struct mca_pml_peer {
     opal_list_item_t all_item;    /* in the list of all peers */
     char *why;                    /* FAILED, or no link at present */
     bool gone;                    /* its process has ended without a farewell */
+    bool flooded;                 /* FAILED: it sent more than may be kept */
     uint32_t loss;                /* FAILED after it was READY: the how-manieth of our peers; 0: not so */
     opal_event_t *path_timer;     /* runs while no link is up, and on when the peer has failed */
     opal_event_t *bulk_timer;     /* runs while several links carry long messages */
@@ -98,6 +101,7 @@ typedef struct mca_pml_peer {
 
 typedef struct mca_pml_base_params {
     uint64_t eager_window;        /* bytes */
+    uint64_t unexpected_max;      /* bytes of one peer beyond these */
     uint64_t whole_max;           /* bytes of a message that is sent whole from the user's memory */
     uint64_t first_frag;          /* payload of a rendezvous' first fragment at most */
     int64_t stripe;               /* mca_pml_stripe_t */

@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Caches of the engine's objects, messages without a communicator, fatal reports. */
+#include <inttypes.h>
 #include "ompi/mca/pml/base/pml_base_util.h"
 
 #include <stdio.h>
@@ -175,6 +176,16 @@ void mca_pml_base_report_unreachable(mca_pml_peer_t *peer)
         opal_show_help("pml:gone",
                        "Rank %u on host %s has ended, or was killed, without MPI_Finalize: messages to it and from it fail.",
                        peer->proc->rank, host);
+        return;
+    }
+    if (peer->flooded) {
+        opal_show_help("pml:flooded",
+                       "Rank %u on host %s sent more messages than this process may keep until they are received: more than "
+                       "%" PRIu64 " bytes wait here, so no more is taken from it.\n"
+                       "That is the sum of pml_base_eager_window, which no sender goes beyond if it is set alike for all "
+                       "processes, and of pml_base_unexpected_max.",
+                       peer->proc->rank, host,
+                       mca_pml_base_params.eager_window + mca_pml_base_params.unexpected_max);
         return;
     }
     if (peer->link_count == 0) {

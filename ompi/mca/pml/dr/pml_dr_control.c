@@ -64,6 +64,10 @@ void dr_on_control(dr_peer_t *d, mca_btl_arrival_t *arrival, const dr_prefix_t *
     dr_out_t out = {0};
     opal_list_t done = OPAL_LIST_INIT(done);
     mca_pml_peer_lock(d->peer);
+    if (OPAL_UNLIKELY(atomic_load_explicit(&d->peer->state, memory_order_acquire) == MCA_PML_PEER_FAILED)) {
+        mca_pml_peer_unlock(d->peer); /* whom we have given up hears nothing, and so finds out */
+        return;
+    }
     uint64_t now = dr_ack_time(d), token = le64toh(prefix->seq);
     dr_stream_take_prefix(&d->stream, le32toh(prefix->ack), now, &done);
     dr_ack_t ack;
