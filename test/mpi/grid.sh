@@ -7,6 +7,7 @@
 . "$top_srcdir/test/support/combinations.sh"
 GRID_SEED=${GRID_SEED:-$(date +%j)} # another one each day
 GRID_CASES=${GRID_CASES:-150}
+GRID_POINTS=${GRID_POINTS:-8}
 export GRID_SEED GRID_CASES
 parts=${GRID_PARTS:-1}
 
@@ -19,7 +20,7 @@ points() { # PART
             for ranks in 1 2 3 4 5; do
                 echo "GRID_PART=$1/$parts grid:ranks-$ranks $where"
             done
-            [ "${GRID_POINTS:-8}" != all ] || [ "$1" != 1 ] || echo "huge $where"
+            [ "$GRID_POINTS" != all ] || [ "$1" != 1 ] || echo "huge $where"
         done
     done
 }
@@ -29,11 +30,11 @@ parts_of_points() {
     done
 }
 echo "# seed $GRID_SEED, $GRID_CASES cases"
-if [ "${GRID_POINTS:-8}" = all ]; then
-    parts_of_points >grid-$$.list
+drawn() {
+    awk -v seed="$GRID_SEED" 'BEGIN { srand(seed) } { print rand() "\t" $0 }' | sort -n | cut -f 2- | head -n "$GRID_POINTS"
+}
+if [ "$GRID_POINTS" = all ]; then
+    parts_of_points
 else
-    parts_of_points | awk -v seed="$GRID_SEED" 'BEGIN { srand(seed) } { print rand() "\t" $0 }' | sort -n | cut -f 2- |
-        head -n "${GRID_POINTS:-8}" >grid-$$.list
-fi
-trap 'rm -f grid-$$.list' EXIT
-combinations <grid-$$.list
+    parts_of_points | drawn
+fi | combinations
