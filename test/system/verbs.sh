@@ -3,7 +3,7 @@
 # Everything that needs RDMA devices, in one boot of the verbs lab: test/system/verbs_inside.sh. What the lab
 # itself promises (exit codes, output, the end after a time) is checked here.
 . "$top_srcdir/test/support/tap.sh"
-tap_start 940
+tap_start 1240
 lab=$top_srcdir/test/lab/verbs
 reason=$("$lab" can 2>&1) || tap_skip_all "$reason"
 TMPDIR=$tap_dir
@@ -11,7 +11,7 @@ top_srcdir=$(cd "$top_srcdir" && pwd)
 top_builddir=$(cd "$top_builddir" && pwd)
 export TMPDIR top_srcdir top_builddir
 
-"$lab" --hosts 2 --timeout 900 -- sh "$top_srcdir/test/system/verbs_inside.sh" >"$tap_dir/inside" 2>"$tap_dir/err"
+"$lab" --hosts 2 --timeout 1200 -- sh "$top_srcdir/test/system/verbs_inside.sh" >"$tap_dir/inside" 2>"$tap_dir/err"
 code=$?
 # A machine without the network cannot fetch the kernel: that says nothing of us.
 if [ $code = 125 ] && grep -q 'could not be fetched' "$tap_dir/err"; then

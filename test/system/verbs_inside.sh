@@ -88,7 +88,11 @@ if [ -f "$top_builddir/ompi/mca/btl/openib/.libs/mca_btl_openib.so" ]; then
             --param btl_openib_eager_rdma=always --param btl_openib_eager_rdma_after=2
     done
     for name in again fail; do
-        tap_ok "with connections by rdma_cm, too: $name" kit openib $name --param btl_openib_connect=rdmacm
+        if grep -q '^#define HAWSER_HAVE_RDMACM' "$top_builddir/opal/include/hawser_config.h"; then
+            tap_ok "with connections by rdma_cm, too: $name" kit openib $name --param btl_openib_connect=rdmacm
+        else
+            tap_skip "with connections by rdma_cm, too: $name" "built without librdmacm"
+        fi
     done
     before=$(frames)
     variables="btl_openib_registration_misses btl_openib_registration_bytes"
@@ -131,7 +135,7 @@ if [ -f "$top_builddir/ompi/mca/btl/uct/.libs/mca_btl_uct.so" ]; then
     export UCX_UD_VERBS_ETH_DGID_CHECK=n UCX_RC_VERBS_RETRY_COUNT=6 # docs/links.md
     export UCX_UD_VERBS_TIMEOUT=10s                                 # of a peer that acknowledges nothing; else 30 s
     for transport in rc_verbs ud_verbs; do
-        for name in sleep_sender fail death; do
+        for name in sleep_sender fail; do
             tap_ok "btl/uct over $transport keeps the contract: $name" kit_uct $transport $name
         done
         tap_ok "btl/uct over $transport: the death of a peer to which nothing is sent" \
@@ -140,6 +144,7 @@ if [ -f "$top_builddir/ompi/mca/btl/uct/.libs/mca_btl_uct.so" ]; then
         tap_ok "teg over $transport of UCX on two hosts" ring teg uct,self --mca btl_uct_transports $transport
         tap_ok "it crossed the switch" test $(($(frames) - before)) -gt 100
     done
+    tap_ok "btl/uct over rc_verbs: the death of one to which much is under way" kit_uct rc_verbs death
     tap_ok "dr over rc_verbs of UCX and ud" ring dr uct,ud,self --mca btl_uct_transports rc_verbs --mca pml_base_stripe all
 fi
 
