@@ -80,7 +80,7 @@ exec "$lab_script" exec h1 "$mpirun" "\$@"
 END
 chmod +x "$bin/agent" "$bin/orted" "$bin/choose" "$bin/mpirun"
 OMPI_MCA_plm_rsh_agent=$bin/agent MPIRUN=$bin/mpirun
-MPI_TEST_SLOWNESS=${MPI_TEST_SLOWNESS:-10} # of what qemu emulates: start, compile as it runs, wait for the other side
+MPI_TEST_SLOWNESS=10 # of what qemu emulates: start, compile as it runs, wait for the other side
 export OMPI_MCA_plm_rsh_agent MPIRUN MPI_TEST_SLOWNESS
 
 at="--host h1:8,h2:8 --map-by node --mca btl tcp,self"
