@@ -330,6 +330,128 @@ static void truncation(void)
     MPI_Finalize();
 }
 
+/* A send that nobody receives ends all the same when it is cancelled, as nothing may depend on the receiver's program. */
+static void cancelling_sends(void)
+{
+    enum { LONG = 3 << 20 };
+    start();
+    char *data = malloc(LONG);
+    int word = 0, flag;
+    MPI_Request requests[3];
+    MPI_Status statuses[3];
+    fill((unsigned char *) data, LONG, rank, 0, 0);
+    for (int turn = 0; turn < 3; turn++) {
+        if (rank == 1) {
+            MPI_Recv(&word, 1, MPI_INT, 0, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* nothing before it can be received */
+            MPI_CHECK(word == turn);
+            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+            MPI_CHECK(!flag);
+            MPI_Send(&word, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
+            continue;
+        }
+        MPI_Issend(data, LONG, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &requests[0]);
+        MPI_Issend(data, 8, MPI_BYTE, 1, 6, MPI_COMM_WORLD, &requests[1]);
+        MPI_Ssend_init(data, 70000, MPI_BYTE, 1, 7, MPI_COMM_WORLD, &requests[2]);
+        MPI_Start(&requests[2]);
+        for (int i = 0; i < 3; i++) {
+            MPI_Cancel(&requests[i]);
+        }
+        MPI_Waitall(3, requests, statuses);
+        for (int i = 0; i < 3; i++) {
+            MPI_Test_cancelled(&statuses[i], &flag);
+            MPI_CHECK(flag);
+        }
+        MPI_Request_free(&requests[2]);
+        MPI_Send(&turn, 1, MPI_INT, 1, 8, MPI_COMM_WORLD);
+        MPI_Recv(&word, 1, MPI_INT, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    free(data);
+    MPI_Finalize();
+}
+
+/* Sends are cancelled while the other side receives: each one is either received, once and in order, or cancelled. */
+enum { RECALLS = 90, RECALLED_MAX = 2000000 };
+
+static const int recalled_sizes[3] = {16, 150000, RECALLED_MAX};
+
+static void send_and_cancel(MPI_Comm comm)
+{
+    static MPI_Request requests[RECALLS];
+    static MPI_Status statuses[RECALLS];
+    static int cancelled[RECALLS];
+    unsigned char *data[RECALLS];
+    for (int i = 0; i < RECALLS; i++) {
+        int len = recalled_sizes[test_hash((uint32_t) i) % 3];
+        data[i] = malloc((size_t) len);
+        fill(data[i], (size_t) len, 0, i % 4, i);
+        MPI_Issend(data[i], len, MPI_BYTE, 1, i % 4, comm, &requests[i]);
+        for (int k = 0; k <= i; k += 7) { /* young ones, and old ones again */
+            if (test_hash((uint32_t) (i * 1000 + k)) % 3 == 0 && requests[i - k] != MPI_REQUEST_NULL) {
+                MPI_Cancel(&requests[i - k]);
+            }
+        }
+    }
+    MPI_Waitall(RECALLS, requests, statuses);
+    for (int i = 0; i < RECALLS; i++) {
+        MPI_Test_cancelled(&statuses[i], &cancelled[i]);
+        free(data[i]);
+    }
+    MPI_Send(cancelled, RECALLS, MPI_INT, 1, 0, MPI_COMM_WORLD);
+}
+
+/* Which message it is shows in its contents. */
+static void receive_uncancelled(MPI_Comm comm)
+{
+    int cancelled[RECALLS], received[RECALLS] = {0};
+    unsigned char *data = malloc(RECALLED_MAX);
+    int over = 0, last[4] = {-1, -1, -1, -1};
+    MPI_Request end;
+    MPI_Irecv(cancelled, RECALLS, MPI_INT, 0, 0, MPI_COMM_WORLD, &end);
+    while (!over) {
+        int found = 0, len;
+        MPI_Message message;
+        MPI_Status status;
+        MPI_Test(&end, &over, MPI_STATUS_IGNORE);
+        MPI_Improbe(0, MPI_ANY_TAG, comm, &found, &message, &status);
+        if (!found) {
+            continue;
+        }
+        MPI_Get_count(&status, MPI_BYTE, &len);
+        MPI_Mrecv(data, len, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+        int number = last[status.MPI_TAG] < 0 ? status.MPI_TAG : last[status.MPI_TAG] + 4;
+        while (number < RECALLS && (recalled_sizes[test_hash((uint32_t) number) % 3] != len ||
+                                    !holds(data, (size_t) len, 0, status.MPI_TAG, number))) {
+            number += 4;
+        }
+        if (!MPI_CHECK(number < RECALLS)) { /* damaged, repeated, or overtaken */
+            break;
+        }
+        last[status.MPI_TAG] = number;
+        received[number]++;
+    }
+    for (int i = 0; i < RECALLS; i++) {
+        MPI_CHECK(received[i] == !cancelled[i]);
+    }
+    free(data);
+}
+
+static void cancelling_storm(void)
+{
+    MPI_Comm comm;
+    start();
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int turn = 0; turn < 4; turn++) {
+        if (rank == 0) {
+            send_and_cancel(comm);
+        } else {
+            receive_uncancelled(comm);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Comm_free(&comm);
+    MPI_Finalize();
+}
+
 static void cancelling(void)
 {
     start();
@@ -414,6 +536,8 @@ static const mpi_test_t tests[] = {
     {.name = "persistent", .np = 2, .fn = persistent},
     {.name = "truncation", .np = 2, .fn = truncation},
     {.name = "cancelling", .np = 2, .fn = cancelling},
+    {.name = "cancelling-sends", .np = 2, .fn = cancelling_sends},
+    {.name = "cancelling-storm", .np = 2, .fn = cancelling_storm},
     {.name = "threads", .np = 2, .fn = threads},
 };
 

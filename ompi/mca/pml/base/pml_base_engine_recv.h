@@ -412,6 +412,11 @@ static void engine_unpark(mca_pml_comm_t *pc, mca_pml_comm_peer_t *cp)
         cp->recv_seq++;
         mca_pml_message_t *message = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
         const mca_pml_hdr_match_t *hdr = &mca_pml_message_hdr(message)->match;
+        if (OPAL_UNLIKELY(hdr->common.type == MCA_PML_HDR_CANCEL)) {
+            mca_pml_comm_unlock(pc);
+            engine_message_free(message);
+            continue;
+        }
         int32_t src = (int32_t) le32toh(hdr->src), tag = (int32_t) le32toh((uint32_t) hdr->tag);
         mca_pml_recv_t *recv = engine_match(pc, src, tag);
         if (!recv) {
@@ -442,6 +447,8 @@ static void engine_drop(mca_pml_peer_t *peer, const char *why)
     mca_base_log("pml", "base", MCA_LOG_DEBUG, "dropped a fragment from rank %u: %s", peer->proc->rank, why);
 }
 
+static void engine_on_cancel(mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr);
+
 /* Messages that came before their communicator was there. */
 static void engine_adopt_orphans(ompi_communicator_t *comm)
 {
@@ -453,6 +460,11 @@ static void engine_adopt_orphans(ompi_communicator_t *comm)
         mca_pml_comm_peer_t *cp = src < pc->size ? engine_comm_peer(comm, (int) src) : NULL;
         if (!cp || cp->peer != message->peer) {
             engine_drop(message->peer, "it claims another's rank");
+            engine_message_free(message);
+            continue;
+        }
+        if (hdr->common.type == MCA_PML_HDR_CANCEL) {
+            engine_on_cancel(message->peer, mca_pml_message_hdr(message));
             engine_message_free(message);
             continue;
         }
@@ -572,6 +584,8 @@ static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arr
         engine_unpark(pc, cp);
     }
 }
+
+#include "ompi/mca/pml/base/pml_base_engine_cancel.h"
 
 /* ---- Pieces of matched messages ---- */
 
@@ -917,6 +931,9 @@ static OPAL_NOINLINE void engine_arrive_other(mca_pml_peer_t *peer, mca_btl_arri
         break;
     case MCA_PML_HDR_SUM:
         engine_on_sum(peer, &hdr->sum);
+        break;
+    case MCA_PML_HDR_CANCEL:
+        engine_on_cancel(peer, hdr);
         break;
     default: /* CREDIT: taken already */
         if (hdr->common.flags & MCA_PML_FLAG_DOUBT) {

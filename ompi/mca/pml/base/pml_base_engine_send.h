@@ -16,11 +16,9 @@ static void engine_send_free(ompi_request_t *request)
     mca_pml_base_send_free(send);
 }
 
-static int engine_send_cancel(ompi_request_t *request)
-{
-    (void) request; /* deprecated since MPI-4.0; a send is never cancelled, which the standard allows */
-    return MPI_SUCCESS;
-}
+/* Ask the receiver to forget a message that waits to be matched. The caller holds the peer's lock. */
+static void engine_send_recall(mca_pml_peer_t *peer, const mca_pml_send_t *send);
+static int engine_send_cancel(ompi_request_t *request);
 
 static int engine_send_start(ompi_request_t *request);
 
@@ -52,6 +50,7 @@ static void engine_send_done(mca_pml_send_t *send, int error)
         send->copy = NULL;
     }
     ompi_status_set_empty(&send->super.status);
+    ompi_status_set_cancelled(&send->super.status, send->cancelled);
     send->super.status.MPI_ERROR = error;
     ompi_request_complete(&send->super);
 }
@@ -264,6 +263,7 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
     }
     if (rc == MCA_SUCCESS) {
         engine_count(link, hdr_len + len);
+        send->first = (uint32_t) len;
     } else {
         engine_unregister(send);
     }
@@ -375,6 +375,9 @@ static int engine_send_first_over(mca_pml_peer_t *peer, mca_pml_link_t *link, mc
         mca_pml_link_t *fetch = engine_fetch_link(peer, send);
         link = fetch ? fetch : link;
         rc = engine_first_rndv(peer, link, send);
+        if (rc == MCA_SUCCESS && OPAL_UNLIKELY(send->cancel)) {
+            engine_send_recall(peer, send);
+        }
     }
     if (rc != MCA_SUCCESS) {
         send->state = MCA_PML_SEND_FIRST;
@@ -1063,8 +1066,41 @@ static void engine_on_fin(mca_pml_peer_t *peer, const mca_pml_hdr_fin_t *hdr)
     bool waiting = send->state == MCA_PML_SEND_WAITING;
     mca_pml_peer_unlock(peer);
     if (waiting) {
+        send->cancelled = (hdr->common.flags & MCA_PML_FLAG_CANCELLED) != 0;
         engine_send_done(send, MPI_SUCCESS);
     }
+}
+
+/* ---- Cancelling; the receiver's part is in pml_base_engine_cancel.h ---- */
+
+static void engine_send_recall(mca_pml_peer_t *peer, const mca_pml_send_t *send)
+{
+    mca_pml_hdr_rndv_t hdr = {.length = htole64(send->first), .sreq = htole64(send->id)};
+    engine_fill_match(peer, &hdr.match, MCA_PML_HDR_CANCEL, send->super.comm, send->tag, send->seq);
+    engine_put_control(peer, &hdr, sizeof(hdr));
+}
+
+/*
+ * After this, waiting for the send must not depend on what the receiver's program does (MPI-4.1 section 3.8.4; deprecated
+ * for sends, and used). What has gone whole, or has been matched, ends by itself. What waits to be matched is asked back,
+ * and what has not gone yet as soon as its first fragment has: its number in the order of messages is taken.
+ */
+static int engine_send_cancel(ompi_request_t *request)
+{
+    mca_pml_send_t *send = (mca_pml_send_t *) request;
+    mca_pml_peer_t *peer = send->cp ? send->cp->peer : NULL;
+    if (!peer) {
+        return MPI_SUCCESS;
+    }
+    mca_pml_peer_lock(peer);
+    if (!send->cancel && !send->whole && send->state <= MCA_PML_SEND_WAITING) {
+        send->cancel = true;
+        if (send->state == MCA_PML_SEND_WAITING) {
+            engine_send_recall(peer, send);
+        }
+    }
+    mca_pml_peer_unlock(peer);
+    return MPI_SUCCESS;
 }
 
 /* ---- The PML's functions ---- */
@@ -1122,6 +1158,7 @@ static void engine_send_reset(mca_pml_send_t *send)
 {
     send->state = MCA_PML_SEND_FIRST;
     send->whole = false;
+    send->cancel = send->cancelled = false;
     send->unconfirmed = 0;
     send->offset = send->end = 0;
     atomic_store_explicit(&send->super.complete, 0, memory_order_relaxed);

@@ -7,9 +7,11 @@
  *   RGET    as RNDV, then address (and key)     the receiver may fetch the message itself
  *   ACK     sender's id, receiver's id, range   matched: send [from, to) to the receiver's id
  *   FRAG    receiver's id, offset, payload      a piece of a matched message
- *   FIN     sender's id, bytes                  fetched: the sender's buffer is free
+ *   FIN     sender's id, bytes                  fetched, or cancelled: the sender's buffer is free
  *   CHECK   sender's id, receiver's id, range   a fetch of [from, to) is under way: what is its sum?
  *   SUM     receiver's id, offset, sum          the answer
+ *   CANCEL  as RNDV                             forget this message, if it is not matched; FIN says so. Its length is
+ *                                               that of the payload of the first fragment
  *   CREDIT  nothing                             the common part says it all; its flags may say that links are in doubt
  *
  * Data goes as it lies in the sender's memory: a receiver whose numbers look otherwise converts it.
@@ -38,10 +40,12 @@ enum {
     MCA_PML_HDR_CREDIT = 7,
     MCA_PML_HDR_CHECK = 8,
     MCA_PML_HDR_SUM = 9,
+    MCA_PML_HDR_CANCEL = 10,
 };
 
 enum {
-    MCA_PML_FLAG_DOUBT = 1, /* of CREDIT: a link between us fell silent; this one works, try the others */
+    MCA_PML_FLAG_DOUBT = 1,     /* of CREDIT: a link between us fell silent; this one works, try the others */
+    MCA_PML_FLAG_CANCELLED = 2, /* of FIN: the message will not be received */
 };
 
 /* In `arch`, where the receiver looks for what is not as usual anyway: a message of mode MCA_PML_FAILED. */
@@ -126,12 +130,12 @@ static_assert(sizeof(mca_pml_hdr_sum_t) == 32, "wire format");
  * checked where they are used; this guards against reading outside. */
 static inline size_t mca_pml_hdr_length(const void *data, size_t len)
 {
-    static const uint8_t lengths[10] = {
+    static const uint8_t lengths[11] = {
         [MCA_PML_HDR_MATCH] = sizeof(mca_pml_hdr_match_t), [MCA_PML_HDR_RNDV] = sizeof(mca_pml_hdr_rndv_t),
         [MCA_PML_HDR_RGET] = sizeof(mca_pml_hdr_rget_t),   [MCA_PML_HDR_ACK] = sizeof(mca_pml_hdr_ack_t),
         [MCA_PML_HDR_FRAG] = sizeof(mca_pml_hdr_frag_t),   [MCA_PML_HDR_FIN] = sizeof(mca_pml_hdr_fin_t),
         [MCA_PML_HDR_CREDIT] = sizeof(mca_pml_hdr_common_t), [MCA_PML_HDR_CHECK] = sizeof(mca_pml_hdr_ack_t),
-        [MCA_PML_HDR_SUM] = sizeof(mca_pml_hdr_sum_t),
+        [MCA_PML_HDR_SUM] = sizeof(mca_pml_hdr_sum_t),     [MCA_PML_HDR_CANCEL] = sizeof(mca_pml_hdr_rndv_t),
     };
     if (len < sizeof(mca_pml_hdr_common_t)) {
         return 0;

@@ -50,6 +50,9 @@ typedef struct mca_pml_send {
     uint8_t mode;                /* mca_pml_mode_t */
     uint8_t state;               /* mca_pml_send_state_t */
     bool whole;                  /* a link had all of it, before its receive was known */
+    bool cancel;                 /* the user wants it back */
+    bool cancelled;              /* the receiver has forgotten it */
+    uint32_t first;              /* bytes of payload that its RNDV had */
     mca_pml_comm_peer_t *cp;
     const char *ptr;             /* the data, if it is one run of bytes; else NULL */
     size_t bytes;

@@ -1,0 +1,86 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A sender wants a message back (CANCEL). One that nobody has matched is forgotten, and the sender is told so; one that
+ * has been matched goes its way. The request may come before the message, over another link: then, as with a message that
+ * waits for its turn, its number is used up by something that is dropped when it has its turn, and what comes later with
+ * that number is a repeat.
+ *
+ * Part of pml_base_engine_recv.h.
+ */
+
+static mca_pml_message_t *engine_parked_at(const mca_pml_comm_peer_t *cp, uint32_t seq)
+{
+    const opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &cp->parked) {
+        if (engine_parked_seq(i) == seq) {
+            return OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
+        }
+    }
+    return NULL;
+}
+
+/* The message that was announced with this id, if it waits for a receive. The caller holds the communicator's lock. */
+static mca_pml_message_t *engine_unexpected_of(const mca_pml_comm_t *pc, const mca_pml_peer_t *peer, uint64_t sreq)
+{
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &pc->match.messages) {
+        mca_pml_message_t *message = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
+        const mca_pml_hdr_t *hdr = mca_pml_message_hdr(message);
+        if (message->peer == peer && hdr->common.type != MCA_PML_HDR_MATCH && hdr->rndv.sreq == sreq) {
+            return message;
+        }
+    }
+    return NULL;
+}
+
+/* Forget the message; false: it has been matched. *payload: bytes that the sender has counted as kept by us. */
+static bool engine_forget(mca_pml_comm_t *pc, mca_pml_comm_peer_t *cp, const mca_pml_hdr_rndv_t *hdr, size_t *payload)
+{
+    uint32_t seq = le32toh(hdr->match.seq);
+    mca_pml_comm_lock(pc);
+    bool early = (int32_t) (seq - cp->recv_seq) >= 0;
+    mca_pml_message_t *message = early ? engine_parked_at(cp, seq) : engine_unexpected_of(pc, cp->peer, hdr->sreq);
+    *payload = message ? message->len : le64toh(hdr->length);
+    if (early && message) {
+        message->bytes[offsetof(mca_pml_hdr_common_t, type)] = MCA_PML_HDR_CANCEL;
+    } else if (early) {
+        engine_park(cp, engine_keep(cp->peer, NULL, (const void *) hdr, sizeof(*hdr), hdr, 0), seq);
+    } else if (message) {
+        mca_pml_match_remove_unexpected(&pc->match, &message->match);
+    }
+    mca_pml_comm_unlock(pc);
+    if (early) {
+        engine_unpark(pc, cp);
+    } else if (message) {
+        engine_message_free(message);
+    }
+    return early || message;
+}
+
+static void engine_on_cancel(mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr)
+{
+    uint32_t src = le32toh(hdr->match.src);
+    size_t payload;
+    ompi_communicator_t *comm = engine_comm_of(le32toh(hdr->match.context));
+    if (!comm) { /* once it is there */
+        engine_on_orphan(peer, NULL, hdr, sizeof(hdr->rndv), hdr, 0);
+        return;
+    }
+    mca_pml_comm_peer_t *cp = src < comm->pml->size ? engine_comm_peer(comm, (int) src) : NULL;
+    if (!cp || cp->peer != peer) {
+        engine_drop(peer, "it claims another's rank");
+        return;
+    }
+    if (!engine_forget(comm->pml, cp, &hdr->rndv, &payload)) {
+        return;
+    }
+    if (payload > 0) {
+        engine_consumed(peer, payload);
+    }
+    mca_pml_hdr_fin_t fin = {.sreq = hdr->rndv.sreq};
+    mca_pml_peer_lock(peer);
+    engine_fill_common(peer, &fin.common, MCA_PML_HDR_FIN);
+    fin.common.flags = MCA_PML_FLAG_CANCELLED;
+    engine_put_control(peer, &fin, sizeof(fin));
+    mca_pml_peer_unlock(peer);
+}
