@@ -33,7 +33,7 @@ static mca_pml_message_t *engine_unexpected_of(const mca_pml_comm_t *pc, const m
     return NULL;
 }
 
-/* Forget the message; false: it has been matched. *payload: bytes that the sender has counted as kept by us. */
+/* Forget the message; false: it has been matched, or the peer is given up. *payload: bytes that the sender has counted as kept by us. */
 static bool engine_forget(mca_pml_comm_t *pc, mca_pml_comm_peer_t *cp, const mca_pml_hdr_rndv_t *hdr, size_t *payload)
 {
     uint32_t seq = le32toh(hdr->match.seq);
@@ -44,7 +44,13 @@ static bool engine_forget(mca_pml_comm_t *pc, mca_pml_comm_peer_t *cp, const mca
     if (early && message) {
         message->bytes[offsetof(mca_pml_hdr_common_t, type)] = MCA_PML_HDR_CANCEL;
     } else if (early) {
-        engine_park(cp, engine_keep(cp->peer, NULL, (const void *) hdr, sizeof(*hdr), hdr, 0), seq);
+        mca_pml_message_t *nothing = engine_keep(cp->peer, NULL, (const void *) hdr, sizeof(*hdr), hdr, 0);
+        if (!nothing) {
+            mca_pml_comm_unlock(pc);
+            engine_flooded(cp->peer);
+            return false;
+        }
+        engine_park(cp, nothing, seq);
     } else if (message) {
         mca_pml_match_remove_unexpected(&pc->match, &message->match);
     }
