@@ -49,12 +49,11 @@ void dr_on_damaged_payload(dr_peer_t *d, const mca_btl_arrival_t *arrival, uint6
 /* An echo: its link works in both directions. */
 static void on_echo(dr_peer_t *d, const mca_btl_arrival_t *arrival, uint64_t token, dr_out_t *out)
 {
-    uint64_t now = opal_now_ns();
     mca_pml_link_t *link = mca_pml_base_link_of(d->peer, arrival->endpoint);
-    if (!link || !d->stream.paths || token > now) {
+    if (!link) {
         return;
     }
-    dr_stream_proven(&d->stream, dr_path_of(d, link), now - token, now);
+    dr_stream_echoed(&d->stream, dr_path_of(d, link), token, opal_now_ns());
     out->flush = true;
 }
 

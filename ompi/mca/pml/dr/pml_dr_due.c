@@ -8,8 +8,7 @@
 #include "ompi/mca/pml/dr/pml_dr_paths.h"
 
 enum {
-    DR_AWAY_NS = 20000000,  /* a timer so late: this process was not in MPI */
-    DR_REST_NS = 1000000000, /* ... and so long nothing happened: memory is given back */
+    DR_REST_NS = 1000000000, /* so long nothing happened: memory is given back */
     DR_MEMORY_NS = 100000000, /* between looks at what memory is too much */
     DR_RETRY_TICKS = 10,    /* when to look again at what no link took */
 };
@@ -66,6 +65,7 @@ void dr_arm(dr_peer_t *d)
     dr_wheel_set(&wheel, &d->timer, at);
     tick_by(at, now);
     unlock_due();
+    d->due = at;
     d->quiet = false;
 }
 
@@ -155,6 +155,7 @@ static void judge(dr_peer_t *d, uint64_t now)
     }
     d->active = false;
     d->quiet = next == 0 || next > now + 2 * dr_params.tick;
+    d->due = next > 0 ? next : UINT64_MAX;
     if (next > 0) {
         lock_due();
         dr_wheel_set(&wheel, &d->timer, next);

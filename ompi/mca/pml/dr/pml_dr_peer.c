@@ -18,6 +18,7 @@ dr_peer_t *dr_peer_new(mca_pml_peer_t *peer)
     d->out = (dr_seal_t){dr_params.checksum, dr_wire_key(self, other)};
     d->in = (dr_seal_t){dr_params.checksum, dr_wire_key(other, self)};
     d->quiet = true;
+    d->due = UINT64_MAX;
     dr_timer_init(&d->timer);
     opal_list_item_init(&d->urgent_item);
     dr_stream_init(&d->stream, &dr_params.stream, self * 0x9e3779b97f4a7c15u ^ other);

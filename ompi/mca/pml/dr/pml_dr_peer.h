@@ -22,11 +22,14 @@
  * from the next tick where that is not done. */
 enum { DR_SAMPLE = 8, DR_SAMPLE_RELIABLE = 64 };
 
+enum { DR_AWAY_NS = 20000000 }; /* a timer so late: this process was not in MPI */
+
 typedef struct dr_peer {
     dr_stream_t stream;
     mca_pml_peer_t *peer;
     dr_seal_t out, in;
     dr_timer_t timer;
+    uint64_t due;                 /* ns: when it is to fire; UINT64_MAX: it is not set */
     opal_list_item_t urgent_item; /* in `urgent` */
     bool quiet;                   /* the timer is not set, or set for later than the next tick */
     bool active;                  /* something was sent or came since the last tick */
@@ -61,9 +64,16 @@ static inline uint64_t dr_send_time(dr_peer_t *d, unsigned path)
     return OPAL_UNLIKELY(wanted) ? opal_now_ns() : 0;
 }
 
-static inline uint64_t dr_ack_time(const dr_peer_t *d)
+static inline uint64_t dr_ack_time(dr_peer_t *d)
 {
-    return OPAL_UNLIKELY(d->stream.timed > 0) ? opal_now_ns() : 0;
+    if (OPAL_LIKELY(d->stream.timed == 0)) {
+        return 0;
+    }
+    uint64_t now = opal_now_ns();
+    if (OPAL_UNLIKELY(now > d->due && now - d->due > DR_AWAY_NS)) {
+        dr_stream_away(&d->stream);
+    }
+    return now;
 }
 
 /* A link that said "try again" is full until it says otherwise. */

@@ -164,12 +164,25 @@ static void note_rtt(dr_path_t *p, uint64_t rtt)
     p->srtt += rtt / 8 - p->srtt / 8;
 }
 
-uint64_t dr_stream_rto(const dr_stream_t *s, const dr_path_t *p)
+/* The retransmission time without back-off. */
+static uint64_t first_rto(const dr_stream_t *s, const dr_path_t *p)
 {
     uint64_t late = s->params->ack_delay + 2 * s->params->tick; /* it runs from one tick, and is over at another */
     uint64_t rto = p->srtt > 0 ? p->srtt + 4 * p->rttvar + late : s->params->rto_initial;
     uint64_t least = p->reliable ? s->params->rto_reliable : s->params->rto_min;
-    rto = rto < least ? least : rto;
+    return rto < least ? least : rto;
+}
+
+void dr_stream_away(dr_stream_t *s)
+{
+    for (unsigned i = 0; i < s->path_count; i++) {
+        s->paths[i].stale = s->paths[i].number;
+    }
+}
+
+uint64_t dr_stream_rto(const dr_stream_t *s, const dr_path_t *p)
+{
+    uint64_t rto = first_rto(s, p);
     for (unsigned i = 0; i < p->vain && rto < s->params->rto_max; i++) {
         rto *= 2;
     }
@@ -493,6 +506,7 @@ static void start_probes(dr_stream_t *s, dr_path_t *p, uint64_t now)
 {
     p->probe_wait = s->params->probe_first;
     p->probe_next = now + p->probe_wait;
+    p->doubted = now;
     p->asked = p->missed = 0;
 }
 
@@ -635,15 +649,22 @@ uint64_t dr_stream_tick(dr_stream_t *s, uint64_t now)
     return next;
 }
 
-void dr_stream_proven(dr_stream_t *s, unsigned path, uint64_t rtt, uint64_t now)
+/* Late ones, and repeats, are of probes that went before what is to be known now. */
+void dr_stream_echoed(dr_stream_t *s, unsigned path, uint64_t sent, uint64_t now)
 {
-    dr_path_t *p = &s->paths[path];
     s->heard = true;
+    if (path >= s->path_count) { /* all were UP, and given up, meanwhile */
+        return;
+    }
+    dr_path_t *p = &s->paths[path];
+    if (p->state == DR_PATH_UP || sent < p->doubted || sent > now) {
+        return;
+    }
     path_works(p, now);
     p->state = DR_PATH_UP;
     p->probe_due = false;
-    if (rtt > 0) {
-        note_rtt(p, rtt);
+    if (now > sent && now - sent < first_rto(s, p)) {
+        note_rtt(p, now - sent);
     }
 }
 

@@ -26,6 +26,10 @@
  * after each vain attempt up to a limit, with jitter) the oldest record *alone* is lost: so a receiver that computes
  * is not flooded, it finds one repeat per path and back-off step. What is really lost is learnt from the answer.
  *
+ * What is no round trip is no measure of one: repeats (Karn); what was under way when a timer ran out, or while the caller
+ * was not there to take acknowledgments in (dr_stream_away()); and a probe's echo that comes later than an acknowledgment
+ * would have been waited for. Such an echo still proves that the path works, unless the path was UP meanwhile.
+ *
  * Receiving. `rx` holds what is verified and delivered, `held` what came with a good header and is being put in place,
  * not yet verified. A range is judged before anything is done with it: NEW, REPEAT (answer with an acknowledgment:
  * the last one was lost), BUSY or BEYOND (ignored: it will be sent again). The number of gaps is bounded.
@@ -96,12 +100,13 @@ typedef struct dr_path {
     uint32_t number;            /* transmissions so far */
     uint32_t passed;            /* highest transmission that is known to have arrived */
     uint32_t recover;           /* losses up to this transmission have been answered by a smaller cwnd */
-    uint32_t stale;             /* up to this one they were under way when the timer ran out: no measure of a round trip */
+    uint32_t stale;             /* up to this one they are no measure of a round trip */
     uint64_t flight_bytes, cwnd, cwnd_max;
     uint64_t since;             /* ns: the timer runs from here; 0: from the next tick */
     uint64_t progress;          /* ns: the last tick at which `delivered` was set */
     uint64_t srtt, rttvar;      /* ns; srtt 0: not measured */
     uint64_t probe_next, probe_wait; /* ns */
+    uint64_t doubted;           /* ns: since when it is SUSPECT, or DOWN */
     uint64_t asked;             /* ns: the first probe that is neither echoed nor counted; 0: none */
     uint64_t missed;            /* ns: since when its echo is due, for another path delivers; 0: it is not */
 } dr_path_t;
@@ -283,8 +288,10 @@ void dr_stream_ack_sent(dr_stream_t *stream);
  * called again (ns; by the next tick, if that is over); 0: never, unless something happens. `now` > 0. */
 uint64_t dr_stream_tick(dr_stream_t *stream, uint64_t now);
 
-/* A probe came back over the path; its round trip, if it is known. */
-void dr_stream_proven(dr_stream_t *stream, unsigned path, uint64_t rtt, uint64_t now);
+/* A probe that went at `sent` came back over the path. */
+void dr_stream_echoed(dr_stream_t *stream, unsigned path, uint64_t sent, uint64_t now);
+/* Acknowledgments may have been waiting for the caller, who has been away: how long they took says nothing. */
+void dr_stream_away(dr_stream_t *stream);
 /* The link says itself that it is down, or up again. */
 void dr_stream_set_down(dr_stream_t *stream, unsigned path, uint64_t now);
 void dr_stream_set_up(dr_stream_t *stream, unsigned path, uint64_t now);

@@ -345,9 +345,63 @@ static void test_paths(void)
     }
     TAP_OK(probes > 80 && probes < 150 && longest <= 120 * MS, "... it is probed, ever more rarely (%d times in 10 s)",
            probes);
-    dr_stream_proven(&s, 0, 50000, now);
+    dr_stream_echoed(&s, 0, start - 2 * MS, now);
+    TAP_OK(s.paths[0].state == DR_PATH_DOWN, "... a probe that went before that proves nothing");
+    dr_stream_echoed(&s, 0, now - 50000, now);
     TAP_OK(s.paths[0].state == DR_PATH_UP, "... and back when a probe is echoed");
     dr_stream_abandon(&s, &done);
+    dr_stream_fini(&s);
+}
+
+/* What comes very late says nothing of how long it takes, nor of what the path is now. */
+static void test_late(void)
+{
+    dr_stream_t s;
+    dr_record_t r[20];
+    opal_list_t done = OPAL_LIST_INIT(done);
+    uint64_t now = 1;
+    make(&s, 1, false);
+    for (int n = 0; n < 8; n++, now += MS) { /* 1 ms each */
+        dr_stream_send(&s, &r[n], 0, 10, 10, now);
+        dr_stream_take_cumulative(&s, s.next, now + MS, &done);
+        dr_stream_tick(&s, now + MS);
+    }
+    dr_path_t *p = &s.paths[0];
+    uint64_t rto = dr_stream_rto(&s, p), srtt = p->srtt;
+    TAP_OK(rto < 10 * MS, "a path of 1 ms: %d ms are waited", (int) (rto / MS));
+    dr_stream_send(&s, &r[8], 0, 10, 10, now); /* we compute for 3 s, and find the acknowledgment then */
+    now += 3000 * MS;
+    dr_stream_away(&s);
+    dr_stream_take_cumulative(&s, s.next, now, &done);
+    TAP_OK(p->srtt == srtt && dr_stream_rto(&s, p) == rto, "... no longer when we have been away");
+    dr_stream_send(&s, &r[9], 0, 10, 10, now);
+    uint64_t asked = 0, end = now + 2000 * MS;
+    for (; now < end; now += MS) { /* the peer is away */
+        dr_record_t *lost;
+        dr_stream_tick(&s, now);
+        asked = asked == 0 && p->probe_due ? now : asked;
+        p->probe_due = false;
+        while ((lost = dr_stream_first_lost(&s))) {
+            dr_stream_resend(&s, lost, 0, now);
+        }
+    }
+    TAP_OK(p->state == DR_PATH_SUSPECT && asked > 0, "... the peer is away: the path is suspect, and probed");
+    dr_stream_echoed(&s, 0, asked, now);
+    TAP_OK(p->state == DR_PATH_UP && p->srtt == srtt && dr_stream_rto(&s, p) == rto,
+           "... an echo two seconds later proves the path, and measures nothing");
+    p->vain = 1;
+    p->since = 77;
+    dr_stream_echoed(&s, 0, asked, now);
+    TAP_OK(p->vain == 1 && p->since == 77, "... its repeat does not even that");
+    dr_stream_take_cumulative(&s, s.next, now, &done);
+    dr_stream_tick(&s, now);
+    dr_stream_rest(&s);
+    TAP_OK(!s.paths && opal_list_length(&done) == 10, "all is acknowledged, and at rest");
+    dr_stream_echoed(&s, 0, asked, now);
+    dr_ack_t late = {.delivered = 40, .horizon = 60, .blocks = 1, .nacks = 1, .block = {{50, 60}, {40, 50}}};
+    dr_stream_take_ack(&s, &late, now, &done);
+    TAP_OK(!s.paths && opal_list_length(&done) == 10 && opal_list_is_empty(&s.lost) && s.acked == 100 && s.kept == 0,
+           "... acknowledgments of long ago wake nothing");
     dr_stream_fini(&s);
 }
 
@@ -393,7 +447,7 @@ static unsigned shorts(unsigned swallowed_at, unsigned away, unsigned back, unsi
         dr_stream_tick(&s, now);
         s.paths[0].probe_due = false;
         if (ms == back + LATER) {
-            dr_stream_proven(&s, 0, MS, now);
+            dr_stream_echoed(&s, 0, now - MS, now);
         }
     }
     dr_stream_abandon(&s, &done);
@@ -667,6 +721,7 @@ int main(void)
     test_many_gaps(false);
     test_many_gaps(true);
     test_paths();
+    test_late();
     test_shorts();
     test_receiver_limits();
     test_hold();

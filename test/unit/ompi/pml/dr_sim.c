@@ -1,11 +1,12 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * dr's reliability over a pretended network: two ends, up to four links between them that lose, damage, repeat, reorder
- * and delay, and that die and return with or without saying so, on a pretended clock. What is random comes from a
+ * and delay, some of it for seconds, and that die and return with or without saying so, on a pretended clock. What is random comes from a
  * seed: each *world* has its own number of links, rates, window and traffic. Checked at every arrival: handed up once,
  * everything bounded; when its turn in the application's order comes: intact, where it was put; at the end of each world:
  * all arrived, every damaged fragment caught; and when both ends have drained once, each leaves at a time of its own, as
- * out of MPI_Finalize, and the other needs nothing of it any more.
+ * out of MPI_Finalize, and the other needs nothing of it any more. And whatever is late, retransmission times stay near what
+ * round trips over the links really take.
  *
  * Payload comes in three ways, as in the engine (pml_base_engine_recv.h, _fetch.h): with its fragment; *placed*, when a link
  * asks, with the header alone, where the payload goes, and writes it there piece by piece, maybe damaged, maybe never to the
@@ -33,6 +34,7 @@ enum {
     TICK_NS = 500000,
     PARKED_MAX = 1 << 16,
     WORDS_MAX = 1 << 14,
+    AWAY_NS = 20000000,
 };
 
 static const uint64_t MS = 1000000, SECOND = 1000000000;
@@ -73,7 +75,7 @@ typedef struct packet {
 } packet_t;
 
 typedef struct faults {
-    uint32_t loss, damage, repeat, reorder; /* per million */
+    uint32_t loss, damage, repeat, reorder, late; /* per million */
     uint64_t delay, jitter;                 /* ns */
 } faults_t;
 
@@ -136,6 +138,7 @@ typedef struct counts {
     uint64_t packets, lost, damaged, repeated, caught, unread, voided, deaths, retransmitted, delivered;
     uint64_t placed, displaced, fetched, spoilt, rests;
     uint64_t gaps_most, parked_most, kept_most;
+    uint64_t late, looks, patient; /* late packets; looks at retransmission times, how many of them found a long one */
     uint64_t slowest, slowest_seed; /* ns of its time that a world took, and which */
 } counts_t;
 
@@ -148,6 +151,8 @@ static struct world {
     link_t links[PATHS_MAX];
     end_t ends[2];
 } world;
+
+static dr_stream_params_t params;
 
 /* Where payload goes, of either end. */
 static unsigned char memory[2][PARKED_MAX][PAYLOAD_MAX];
@@ -249,6 +254,10 @@ static void put_on_link(unsigned from, unsigned path, const void *bytes, size_t 
     } else {
         if (chance(f->reorder)) {
             p->at += f->delay + draw() % (20 * f->delay);
+        }
+        if (chance(f->late)) {
+            p->at += draw() % (5 * SECOND);
+            counts.late++;
         }
         if (chance(f->damage)) { /* up to three bits: CRC32C sees that always */
             p->damaged = true;
@@ -728,6 +737,9 @@ static void arrive(packet_t *p)
         return;
     }
     opal_list_t done = OPAL_LIST_INIT(done);
+    if (end->timer.at > 0 && world.now > end->timer.at * TICK_NS + AWAY_NS) {
+        dr_stream_away(end->stream);
+    }
     active(end);
     dr_stream_take_prefix(end->stream, le32toh(prefix->ack), world.now, &done);
     dr_ack_t ack;
@@ -745,7 +757,7 @@ static void arrive(packet_t *p)
         break;
     default:
         if (world.now >= le64toh(prefix->seq)) {
-            dr_stream_proven(end->stream, p->path, world.now - le64toh(prefix->seq), world.now);
+            dr_stream_echoed(end->stream, p->path, le64toh(prefix->seq), world.now);
         }
         break;
     }
@@ -753,6 +765,21 @@ static void arrive(packet_t *p)
 }
 
 /* ---- The world's course ---- */
+
+/* How long is waited for acknowledgments, backing off left aside, beside a round trip at its worst: without what is late, but
+ * with acknowledgments that are lost. */
+static void look_at_patience(const end_t *end)
+{
+    for (unsigned i = 0; i < end->stream->path_count; i++) {
+        const dr_path_t *p = &end->stream->paths[i];
+        const faults_t *f = &world.links[i].faults;
+        uint64_t worst = 2 * (22 * f->delay + f->jitter) + 3 * params.ack_delay;
+        if (p->vain == 0 && p->srtt > 0) {
+            counts.looks++;
+            counts.patient += dr_stream_rto(end->stream, p) > 5 * worst + 2 * params.rto_initial;
+        }
+    }
+}
 
 static void run_end(unsigned who)
 {
@@ -765,6 +792,7 @@ static void run_end(unsigned who)
     if (dr_wheel_pop(&end->wheel)) {
         uint64_t next = dr_stream_tick(s, world.now);
         CHECK(!s->dead);
+        look_at_patience(end);
         if (next > 0) {
             dr_wheel_set(&end->wheel, &end->timer, next > world.now + TICK_NS ? next : world.now + TICK_NS);
         } else if (world.rests) {
@@ -905,8 +933,6 @@ static void step(uint64_t step_ns)
     }
 }
 
-static dr_stream_params_t params;
-
 static void make_links(void)
 {
     bool dying = world.paths > 1 && below(2);
@@ -916,7 +942,7 @@ static void make_links(void)
         *link = (link_t){.alive = true, .reliable = !below(5), .faults = {
             .loss = below(most[below(4)] + 1), .damage = below(most[below(4)] + 1),
             .repeat = below(most[below(4)] + 1), .reorder = below(most[below(4)] + 1),
-            .delay = 5000 + draw() % 200000, .jitter = below(2) ? 20000 : 0}};
+            .late = below(most[below(3)] / 10 + 1), .delay = 5000 + draw() % 200000, .jitter = below(2) ? 20000 : 0}};
         link->says = link->reliable || below(2);
         link->places = !below(3);
         link->window = 4096 + below(1 << 18);
@@ -1038,8 +1064,11 @@ int main(int argc, char **argv)
            (double) counts.slowest / 1e9);
     printf("# at most %" PRIu64 " gaps, %" PRIu64 " out of order, %" PRIu64 " bytes kept; %.1f s\n", counts.gaps_most,
            counts.parked_most, counts.kept_most, (double) clock() / CLOCKS_PER_SEC);
+    printf("# %" PRIu64 " packets were late by seconds; %" PRIu64 " of %" PRIu64 " retransmission times were long\n",
+           counts.late, counts.patient, counts.looks);
     TAP_OK(counts.damaged == counts.caught + counts.unread, "each of %" PRIu64 " damaged packets was caught, or not "
            "looked at (%" PRIu64 ")", counts.damaged, counts.unread);
+    TAP_OK(counts.looks < 20000 || counts.patient <= counts.looks / 5000, "retransmission times stay near the round trips");
     TAP_OK(true, "all %" PRIu64 " fragments of %" PRIu64 " worlds from seed %" PRIu64 " arrived once, intact",
            counts.delivered, worlds, seed);
     return tap_end();
