@@ -14,9 +14,10 @@ seed=${DR_SEED:-$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}
 lab_script=$top_srcdir/test/lab/lab
 HAWSER_LAB=dr-$$
 OMPI_MCA_plm_rsh_agent="$lab_script agent"
+OMPI_MCA_rmaps_base_binding_policy=none # see links_lib.sh
 OMPI_MCA_pml=dr
 TMPDIR=$tap_dir
-export HAWSER_LAB OMPI_MCA_plm_rsh_agent OMPI_MCA_pml TMPDIR
+export HAWSER_LAB OMPI_MCA_plm_rsh_agent OMPI_MCA_rmaps_base_binding_policy OMPI_MCA_pml TMPDIR
 lab() { "$lab_script" "$@"; }
 reason=$(lab can 2>&1) || tap_skip_all "$reason"
 trap 'lab down; rm -rf "$tap_dir"' EXIT

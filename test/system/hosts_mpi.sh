@@ -6,7 +6,8 @@ lab_up 8
 for host in $hosts; do echo "$host slots=4"; done >hostfile
 here=$top_builddir/test/mpi
 MPIRUN=$mpirun
-export MPIRUN
+OMPI_MCA_rmaps_base_binding_policy=none # see links_lib.sh
+export MPIRUN OMPI_MCA_rmaps_base_binding_policy
 run --hostfile hostfile --mca btl tcp,self "$top_builddir/test/system/launch_probe"
 is "a rank on each of 32 slots" "$code" 0
 while read -r program args; do

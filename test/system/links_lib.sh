@@ -6,8 +6,10 @@ root=$(cd "$top_builddir" && pwd)
 mpirun=$root/orte/mpirun
 HAWSER_LAB=links-$$
 OMPI_MCA_plm_rsh_agent="$lab_script agent"
+# The hosts are one machine: each would bind its first rank to the same processor, and messages would wait for its turns.
+OMPI_MCA_rmaps_base_binding_policy=none
 TMPDIR=$tap_dir
-export HAWSER_LAB OMPI_MCA_plm_rsh_agent TMPDIR
+export HAWSER_LAB OMPI_MCA_plm_rsh_agent OMPI_MCA_rmaps_base_binding_policy TMPDIR
 
 lab() { "$lab_script" "$@"; }
 

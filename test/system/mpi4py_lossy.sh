@@ -17,7 +17,8 @@ tap_start 28800
 lab_script=$top_srcdir/test/lab/lab
 HAWSER_LAB=mpi4py-$$
 OMPI_MCA_plm_rsh_agent="$lab_script agent"
-export HAWSER_LAB OMPI_MCA_plm_rsh_agent
+OMPI_MCA_rmaps_base_binding_policy=none # see links_lib.sh
+export HAWSER_LAB OMPI_MCA_plm_rsh_agent OMPI_MCA_rmaps_base_binding_policy
 lab() { "$lab_script" "$@"; }
 reason=$(lab can 2>&1) || tap_skip_all "$reason"
 [ -x "${HAWSER_PREFIX:-}/bin/mpirun" ] || tap_skip_all "HAWSER_PREFIX names no installed Hawser"
