@@ -369,6 +369,46 @@ static void cancelling_sends(void)
     MPI_Finalize();
 }
 
+/* Is there a thread that makes progress? It may not have the processor just now. */
+static int helped(void)
+{
+    const char *text = getenv("OMPI_MCA_opal_progress_thread");
+    return text && atoi(text);
+}
+
+/* To oneself: it shows at once. What a probe has taken is received. */
+static void cancelling_self(void)
+{
+    enum { LONG = 300000 };
+    static char data[LONG];
+    int flag, done;
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Message message;
+    start();
+    for (int i = 0; i < 2; i++) {
+        MPI_Issend(data, i ? LONG : 8, MPI_BYTE, rank, 1, MPI_COMM_WORLD, &request);
+        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        MPI_CHECK(!done);
+        MPI_Cancel(&request);
+        MPI_Request_get_status(request, &done, &status);
+        MPI_CHECK(done || helped());
+        MPI_Wait(&request, &status);
+        MPI_Test_cancelled(&status, &flag);
+        MPI_CHECK(flag);
+        MPI_Iprobe(rank, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        MPI_CHECK(!flag);
+        MPI_Issend(data, i ? LONG : 8, MPI_BYTE, rank, 1, MPI_COMM_WORLD, &request);
+        MPI_Mprobe(rank, 1, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+        MPI_Cancel(&request);
+        MPI_Mrecv(data, LONG, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+        MPI_Wait(&request, &status);
+        MPI_Test_cancelled(&status, &flag);
+        MPI_CHECK(!flag);
+    }
+    MPI_Finalize();
+}
+
 /* Sends are cancelled while the other side receives: each one is either received, once and in order, or cancelled. */
 enum { RECALLS = 90, RECALLED_MAX = 2000000 };
 
@@ -537,6 +577,7 @@ static const mpi_test_t tests[] = {
     {.name = "truncation", .np = 2, .fn = truncation},
     {.name = "cancelling", .np = 2, .fn = cancelling},
     {.name = "cancelling-sends", .np = 2, .fn = cancelling_sends},
+    {.name = "cancelling-self", .np = 2, .fn = cancelling_self},
     {.name = "cancelling-storm", .np = 2, .fn = cancelling_storm},
     {.name = "threads", .np = 2, .fn = threads},
 };

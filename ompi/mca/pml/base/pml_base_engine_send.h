@@ -1084,9 +1084,12 @@ static void engine_send_recall(mca_pml_peer_t *peer, const mca_pml_send_t *send)
  * After this, waiting for the send must not depend on what the receiver's program does (MPI-4.1 section 3.8.4; deprecated
  * for sends, and used). What has gone whole, or has been matched, ends by itself. What waits to be matched is asked back,
  * and what has not gone yet as soon as its first fragment has: its number in the order of messages is taken.
+ *
+ * A message to ourselves is cancelled when this returns, if it can be: nobody else has a hand in it, and programs look.
  */
 static int engine_send_cancel(ompi_request_t *request)
 {
+    enum { PATIENCE_NS = 10000000 }; /* a few rounds are enough; one that a probe has taken is never given back */
     mca_pml_send_t *send = (mca_pml_send_t *) request;
     mca_pml_peer_t *peer = send->cp ? send->cp->peer : NULL;
     if (!peer) {
@@ -1100,6 +1103,12 @@ static int engine_send_cancel(ompi_request_t *request)
         }
     }
     mca_pml_peer_unlock(peer);
+    if (peer->proc == ompi_proc_self()) {
+        const uint64_t end = opal_now_ns() + PATIENCE_NS;
+        while (!ompi_request_is_complete(request) && opal_now_ns() < end) {
+            opal_progress();
+        }
+    }
     return MPI_SUCCESS;
 }
 
