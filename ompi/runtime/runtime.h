@@ -25,7 +25,7 @@ typedef enum {
 extern _Atomic int32_t ompi_world_state;
 /* Live instances; in MPI_Finalize the world counts until its attributes are deleted and traffic is
  * drained. */
-extern _Atomic int32_t ompi_instance_count;
+extern __attribute__((visibility("hidden"))) _Atomic int32_t ompi_instance_count; /* each shell looks */
 /* MPI_THREAD_* of the library: the highest that any instance asked for. */
 extern int ompi_thread_level;
 

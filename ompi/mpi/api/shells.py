@@ -135,20 +135,21 @@ class Shell:
         self.finish(self.outputs())
 
     def guard(self, conditions, target):
-        """Checks (condition, error class, parameter), as one chain that leaves an error in rc."""
+        """Checks (condition, error class, parameter). Each returns by itself, so that nothing but the
+        error handler's object is kept for afterwards."""
         if not conditions:
             return
-        obj, kind = target
         self.add("if (OPAL_LIKELY(ompi_mpi_param_check)) {")
-        for i, (condition, error, p) in enumerate(conditions):
-            head = "if" if i == 0 else "} else if"
-            self.add(f"{head} (OPAL_UNLIKELY({condition})) {{", 2)
-            self.add(f"rc = {self.complaint(error, p)};", 3)
-        self.add("}", 2)
-        self.add("if (OPAL_UNLIKELY(rc != MPI_SUCCESS)) {", 2)
-        self.add(f"return ompi_shell_error({obj}, OMPI_HANDLE_{kind}, rc, \"{self.name}\");", 3)
-        self.add("}", 2)
+        for condition, error, p in conditions:
+            self.add(f"if (OPAL_UNLIKELY({condition})) {{", 2)
+            self.add(self.failure(target, self.complaint(error, p)), 3)
+            self.add("}", 2)
         self.add("}")
+
+    def failure(self, target, error):
+        """The statement that calls the error handler and returns."""
+        obj, kind = target
+        return f"return ompi_shell_error({obj}, OMPI_HANDLE_{kind}, {error}, \"{self.name}\");"
 
     def complaint(self, error, p):
         """The error class, with the argument noted for the error handler's message."""
@@ -170,7 +171,6 @@ class Shell:
 
     def early_checks(self):
         """What must hold before handles can be read: INOUT pointers are there."""
-        self.add("int rc = MPI_SUCCESS;")
         found = [(f"{p.name} == NULL", checks.ERROR_OF[p.kind], p)
                  for p in self.handles("in", "inout") if p.type.endswith("*")]
         if found:
@@ -382,15 +382,14 @@ class Shell:
                 p.ctype(self.wide) != "MPI_Count *")
 
     def finish(self, arguments):
-        obj, kind = self.error_object()
         self.lines.append("")
-        self.add(f"rc = {self.call(arguments)};")
+        self.add(f"int rc = {self.call(arguments)};")
         for p in self.handles("inout"):
             self.add(f"*{p.name} = ompi_{bodies.HANDLES[p.kind][1]}_handle({p.name}_);")
         stores = self.stores()
         self.too_large()
         self.add("if (OPAL_UNLIKELY(rc != MPI_SUCCESS)) {")
-        self.add(f"return ompi_shell_error({obj}, OMPI_HANDLE_{kind}, rc, \"{self.name}\");", 2)
+        self.add(self.failure(self.error_object(), "rc"), 2)
         self.add("}")
         self.lines += stores
         self.add("return MPI_SUCCESS;")

@@ -8,7 +8,7 @@
 #include "ompi/include/ompi/handles.h"
 
 /* Parameter mpi_param_check: whether the shells check arguments. */
-extern bool ompi_mpi_param_check;
+extern __attribute__((visibility("hidden"))) bool ompi_mpi_param_check;
 
 /* Registers the shells' parameters. Returns an OPAL_ code. */
 int ompi_mpi_shell_register(void);
