@@ -345,8 +345,8 @@ void ompi_comm_take_maxima(int64_t *values, const int64_t *others, int count)
 /* `so_far`: how the values came about. */
 static void send_values(int so_far, const int64_t *values, int count, const ompi_comm_step_t *step)
 {
-    mca_pml.send(values, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer, step->tag,
-                 so_far == MPI_SUCCESS ? MCA_PML_STANDARD : MCA_PML_FAILED, step->comm);
+    mca_pml.send_mode(values, (size_t) count, ompi_datatype_builtin(MPI_INT64_T), step->peer, step->tag,
+                      so_far == MPI_SUCCESS ? MCA_PML_STANDARD : MCA_PML_FAILED, step->comm);
 }
 
 static int receive_values(int64_t *values, int count, const ompi_comm_step_t *step)

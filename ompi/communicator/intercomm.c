@@ -25,8 +25,8 @@ static int swap(int so_far, ompi_communicator_t *comm, int32_t peer, int tag, co
     ompi_datatype_t *type = ompi_datatype_builtin(MPI_INT64_T);
     ompi_request_t *request;
     int received = mca_pml.irecv(theirs, their_count, type, peer, tag, comm, &request);
-    int rc = mca_pml.send(mine, my_count, type, peer, tag,
-                          so_far == MPI_SUCCESS ? MCA_PML_STANDARD : MCA_PML_FAILED, comm);
+    int rc = mca_pml.send_mode(mine, my_count, type, peer, tag,
+                               so_far == MPI_SUCCESS ? MCA_PML_STANDARD : MCA_PML_FAILED, comm);
     if (received == MPI_SUCCESS) {
         received = ompi_request_wait(&request, MPI_STATUS_IGNORE);
     }

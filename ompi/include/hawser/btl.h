@@ -66,11 +66,12 @@ extern "C" {
 
 #define MCA_BTL_CONTRACT_MAJOR 1
 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
- * 6: flags of descriptors */
-#define MCA_BTL_CONTRACT_MINOR 6
+ * 6: flags of descriptors; 7: ops->standing, publish */
+#define MCA_BTL_CONTRACT_MINOR 7
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
+    MCA_BTL_STANDING_MAX = 56, /* bytes of a fragment that goes by publish(): what is left of a cache line beside a word */
     MCA_BTL_IOV_MAX = 8,      /* pieces of payload of one descriptor at most */
     MCA_BTL_KEY_MAX = 32,     /* bytes of a memory registration's remote key at most */
 };
@@ -262,6 +263,13 @@ typedef struct mca_btl_services {
 
 /* ---- Modules ---- */
 
+/* See mca_btl_module_ops_t.standing. */
+typedef struct mca_btl_standing {
+    void *ptr;
+    size_t len;                /* bytes that may be written, MCA_BTL_STANDING_MAX at most; 0: none now, use the other ways.
+                                * Always 0 if services->threads */
+} mca_btl_standing_t;
+
 typedef struct mca_btl_peer {
     mca_btl_name_t name;
     bool local;                /* same node */
@@ -322,6 +330,13 @@ typedef struct mca_btl_module_ops {
     /* The link fails, for this reason (copied), as soon as progress is made: state(DOWN) and all that follows from it.
      * Nothing happens if it is down already. */
     void (*fail)(mca_btl_endpoint_t *endpoint, const char *why);
+
+    /* The two below, since 1.7, may be NULL. Room for one small fragment that stands ready; always the same answer for an endpoint. The
+     * BTL keeps it up to date between calls, for it to be looked at without one. NULL: this endpoint never has any. */
+    const mca_btl_standing_t *(*standing)(mca_btl_endpoint_t *endpoint);
+    /* Send the first `len` bytes of it, at least 1, which the user has written there after the last call on the endpoint. They are
+     * confirmed at once. Returns MCA_SUCCESS, always. */
+    int (*publish)(mca_btl_endpoint_t *endpoint, size_t len);
 } mca_btl_module_ops_t;
 
 /* The public head of a module; a BTL puts its own fields behind it. */

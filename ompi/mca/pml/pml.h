@@ -15,7 +15,7 @@
 
 #pragma GCC visibility push(default) /* components use these */
 
-#define MCA_PML_CONTRACT_MAJOR 2
+#define MCA_PML_CONTRACT_MAJOR 3
 #define MCA_PML_CONTRACT_MINOR 0
 
 typedef enum {
@@ -48,8 +48,9 @@ typedef struct mca_pml {
     void (*bind_comm)(ompi_communicator_t *comm, struct mca_pml_bind *bind);
     void (*del_comm)(ompi_communicator_t *comm);
 
-    int (*send)(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
-                ompi_communicator_t *comm);
+    int (*send)(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, ompi_communicator_t *comm);
+    int (*send_mode)(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
+                     ompi_communicator_t *comm);
     int (*isend)(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
                  ompi_communicator_t *comm, ompi_request_t **request);
     int (*send_init)(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,

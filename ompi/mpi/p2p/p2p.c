@@ -11,25 +11,25 @@
 int ompi_mpi_send(const void *buf, MPI_Count count, ompi_datatype_t *datatype, int dest, int tag,
                   ompi_communicator_t *comm)
 {
-    return mca_pml.send(buf, (size_t) count, datatype, dest, tag, MCA_PML_STANDARD, comm);
+    return mca_pml.send(buf, (size_t) count, datatype, dest, tag, comm);
 }
 
 int ompi_mpi_ssend(const void *buf, MPI_Count count, ompi_datatype_t *datatype, int dest, int tag,
                   ompi_communicator_t *comm)
 {
-    return mca_pml.send(buf, (size_t) count, datatype, dest, tag, MCA_PML_SYNCHRONOUS, comm);
+    return mca_pml.send_mode(buf, (size_t) count, datatype, dest, tag, MCA_PML_SYNCHRONOUS, comm);
 }
 
 int ompi_mpi_rsend(const void *buf, MPI_Count count, ompi_datatype_t *datatype, int dest, int tag,
                   ompi_communicator_t *comm)
 {
-    return mca_pml.send(buf, (size_t) count, datatype, dest, tag, MCA_PML_READY, comm);
+    return mca_pml.send_mode(buf, (size_t) count, datatype, dest, tag, MCA_PML_READY, comm);
 }
 
 int ompi_mpi_bsend(const void *buf, MPI_Count count, ompi_datatype_t *datatype, int dest, int tag,
                   ompi_communicator_t *comm)
 {
-    return mca_pml.send(buf, (size_t) count, datatype, dest, tag, MCA_PML_BUFFERED, comm);
+    return mca_pml.send_mode(buf, (size_t) count, datatype, dest, tag, MCA_PML_BUFFERED, comm);
 }
 
 int ompi_mpi_isend(const void *buf, MPI_Count count, ompi_datatype_t *datatype, int dest, int tag,
@@ -164,7 +164,7 @@ int ompi_mpi_sendrecv(const void *sendbuf, MPI_Count sendcount, ompi_datatype_t 
     if (rc != MPI_SUCCESS) {
         return rc;
     }
-    int sent = mca_pml.send(sendbuf, (size_t) sendcount, sendtype, dest, sendtag, MCA_PML_STANDARD, comm);
+    int sent = mca_pml.send(sendbuf, (size_t) sendcount, sendtype, dest, sendtag, comm);
     if (sent != MPI_SUCCESS) { /* nothing may write into the buffer after we return */
         receive->ops->cancel(receive);
     }

@@ -36,6 +36,7 @@
 #ifndef MCA_BTL_SHM_H
 #define MCA_BTL_SHM_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -161,20 +162,25 @@ enum {
     SHM_SPECIAL_DOWN = 1u << 3,
 };
 
+static_assert(MCA_BTL_STANDING_MAX == SHM_LINE - SHM_WORD, "a line's");
+
 struct mca_btl_endpoint {
-    /* The writer's side, hot. */
+    /* The writer's side, hot. See shm_lock() for what is valid when. */
     SHM_ALIGNED unsigned char *line;    /* next line to write */
-    uint32_t number;                    /* its number */
+    mca_btl_standing_t standing;        /* that line behind its word, if there is nothing else to look at */
+    const _Atomic uint32_t *sleeping;   /* the peer's */
+    uint32_t number;                    /* the line's */
+    uint32_t standing_end;              /* the number of the first line that does not stand ready */
+    uint32_t settled;                   /* number of the line from which the three below count */
     uint32_t room;                      /* lines that can be written from there on in one piece */
-    _Atomic uint32_t special;           /* SHM_SPECIAL_*; the shortest path wants none */
     uint32_t clean;                     /* lines from there on in which no old bytes pass for a word */
     uint32_t messages;                  /* written since the last look at turns */
-    const _Atomic uint32_t *sleeping;   /* the peer's */
-    unsigned char *ring;
-    shm_slot_t *slot;                   /* mine, in the peer's segment */
 
     /* The rest. */
     SHM_ALIGNED shm_module_t *module;
+    _Atomic uint32_t special;           /* SHM_SPECIAL_*; the shortest path wants none */
+    unsigned char *ring;
+    shm_slot_t *slot;                   /* mine, in the peer's segment */
     uint64_t dirt;                      /* blocks of the ring that may hold any bytes; see shm_ring.h */
     uint32_t block_shift;               /* lines of a block, as a power of two */
     uint32_t near_lines, capacity;      /* see shm_ring.c */
@@ -307,6 +313,8 @@ void mca_btl_shm_watch(shm_module_t *m);
 int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
                            const void *payload, size_t len);
 const void *const *mca_btl_shm_next_store(mca_btl_endpoint_t *ep);
+const mca_btl_standing_t *mca_btl_shm_standing(mca_btl_endpoint_t *ep);
+int mca_btl_shm_publish(mca_btl_endpoint_t *ep, size_t len);
 int mca_btl_shm_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room);
 void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len);
 int mca_btl_shm_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc);

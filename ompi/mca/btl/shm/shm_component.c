@@ -123,6 +123,8 @@ static const mca_btl_module_ops_t shm_ops = {
     .keep = mca_btl_shm_keep,
     .release = mca_btl_shm_release,
     .next_store = mca_btl_shm_next_store,
+    .standing = mca_btl_shm_standing,
+    .publish = mca_btl_shm_publish,
 };
 
 static mca_btl_limits_t shm_limits(const shm_layout_t *l)

@@ -57,7 +57,7 @@ static int shm_open_way(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shme
     ep->slot = shm_slot_at(&ep->segment, &ep->layout, me);
     ep->ring = shm_ring_at(&ep->segment, &ep->layout, me);
     ep->line = ep->ring;
-    ep->number = 1;
+    ep->number = ep->settled = 1;
     ep->clean = ep->capacity = ep->layout.ring_lines;
     ep->near_lines = ep->capacity < SHM_NEAR_LINES ? ep->capacity : SHM_NEAR_LINES;
     while (ep->capacity >> ep->block_shift > 64) {
@@ -275,6 +275,7 @@ void mca_btl_shm_peer_down(mca_btl_endpoint_t *ep, const char *why)
     }
     bool was_up = !(ep->special & SHM_SPECIAL_DOWN);
     ep->special |= SHM_SPECIAL_DOWN;
+    ep->standing.len = 0;
     if (ep->module->services->threads) {
         pthread_mutex_unlock(&ep->lock);
     }

@@ -122,21 +122,41 @@ static OPAL_ALWAYS_INLINE void shm_advance(const shm_module_t *m, shm_rx_t *rx, 
     }
 }
 
-/* A message of data in the ring, whose first word is `word`. Its lines, UINT32_MAX if it is damaged. */
-static OPAL_ALWAYS_INLINE uint32_t shm_arrive_data(shm_module_t *m, const shm_rx_t *rx, uint64_t word)
+/* A message of several lines. As shm_arrive_other(). */
+static uint32_t shm_arrive_lines(shm_module_t *m, const shm_rx_t *rx, uint32_t len)
 {
-    uint32_t len = (uint32_t)(word >> 32) & 0xffffff, lines = shm_lines(len);
-    if (OPAL_UNLIKELY(lines > 1)) {
-        if (lines > rx->left) {
-            return UINT32_MAX;
-        }
-        shm_prefetch(rx->line + SHM_LINE, lines - 1);
+    uint32_t lines = shm_lines(len);
+    if (lines > rx->left) {
+        return UINT32_MAX;
     }
+    shm_prefetch(rx->line + SHM_LINE, lines - 1);
     mca_btl_arrival_t arrival = {
         .data = rx->line + SHM_WORD, .len = len, .module = &m->super, .endpoint = rx->endpoint,
     };
     m->super.upcalls->arrive(rx->endpoint->cookie, &arrival);
     return lines;
+}
+
+/* Whatever is not data in one line, whose first word is `word`; false: nothing more is to be taken now. */
+static OPAL_NOINLINE bool shm_take_other(shm_module_t *m, shm_rx_t *rx, uint64_t word)
+{
+    bool restart = false;
+    uint32_t lines = word >> 56 == SHM_KIND_DATA ? shm_arrive_lines(m, rx, (uint32_t)(word >> 32) & 0xffffff)
+                                                 : shm_arrive_other(m, rx, word, &restart);
+    if (lines == UINT32_MAX) {
+        shm_damaged(m, rx);
+        return false;
+    }
+    if (lines > 0) {
+        shm_advance(m, rx, lines, restart);
+    }
+    return lines > 0;
+}
+
+/* The length of a message of data in one line, or more than that has. */
+static OPAL_ALWAYS_INLINE uint32_t shm_line_length(uint64_t word)
+{
+    return (uint32_t)(word >> 32) - ((uint32_t)SHM_KIND_DATA << 24);
 }
 
 /* Hand up what stands in a ring; the number of messages. */
@@ -149,17 +169,14 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
         return 0;
     }
     while (count < SHM_DRAIN && (uint32_t)(word = shm_load_word(rx->line)) == rx->number) {
-        bool restart = false;
-        uint32_t lines = OPAL_LIKELY(word >> 56 == SHM_KIND_DATA) ? shm_arrive_data(m, rx, word)
-                                                                  : shm_arrive_other(m, rx, word, &restart);
-        if (OPAL_UNLIKELY(lines == 0)) {
+        uint32_t len = shm_line_length(word);
+        if (OPAL_LIKELY(len <= SHM_LINE - SHM_WORD)) {
+            mca_btl_arrival_t arrival = {.data = rx->line + SHM_WORD, .len = len, .module = &m->super, .endpoint = ep};
+            m->super.upcalls->arrive(ep->cookie, &arrival);
+            shm_advance(m, rx, 1, false);
+        } else if (!shm_take_other(m, rx, word)) {
             break;
         }
-        if (OPAL_UNLIKELY(lines == UINT32_MAX)) {
-            shm_damaged(m, rx);
-            break;
-        }
-        shm_advance(m, rx, lines, restart);
         count++;
         if (OPAL_UNLIKELY(rx->number - rx->published >= m->tell_lines)) {
             shm_tell_consumed(m, rx);

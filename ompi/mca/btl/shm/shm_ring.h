@@ -69,6 +69,9 @@ static OPAL_ALWAYS_INLINE void shm_copy_line(unsigned char *to, const void *head
  * blocks are marked in `dirt`. Their words are cleared some lines ahead, after a message is out:
  * that costs no latency, and has the lines in the writer's cache when it needs them. `clean`
  * counts the lines from ep->line on whose words are known to be harmless.
+ *
+ * While there is room, and the next line's word is clean, the line stands ready: a message of one
+ * line is written there and published, and nothing else is looked at or counted.
  */
 static OPAL_ALWAYS_INLINE void shm_ring_clear_next(mca_btl_endpoint_t *ep, uint32_t lines)
 {
@@ -125,16 +128,30 @@ static OPAL_ALWAYS_INLINE void shm_wake_reader(mca_btl_endpoint_t *ep)
     }
 }
 
-/* Between the threads that send to a peer. */
+/*
+ * Around all use of the writer's side but mca_btl_shm_publish(): between the threads that send to a peer, and between that
+ * short way and all others. Inside, `room`, `clean` and `messages` are valid, and no line stands ready.
+ */
 static inline void shm_lock(mca_btl_endpoint_t *ep)
 {
     if (ep->module->services->threads) {
         pthread_mutex_lock(&ep->lock);
     }
+    uint32_t published = ep->number - ep->settled; /* the short way, a line each */
+    ep->room -= published;
+    ep->clean -= published;
+    ep->messages += published;
+    ep->standing.len = 0;
 }
 
 static inline void shm_unlock(mca_btl_endpoint_t *ep)
 {
+    uint32_t lines = ep->clean <= 1 ? 0 : ep->room < ep->clean - 1 ? ep->room : ep->clean - 1;
+    bool ready = lines > 0 && !atomic_load_explicit(&ep->special, memory_order_relaxed);
+    ep->settled = ep->number;
+    ep->standing_end = ep->number + lines;
+    ep->standing.ptr = ep->line + SHM_WORD;
+    ep->standing.len = ready ? MCA_BTL_STANDING_MAX : 0;
     if (ep->module->services->threads) {
         pthread_mutex_unlock(&ep->lock);
     }

@@ -80,22 +80,43 @@ static OPAL_NOINLINE int shm_ring_door(mca_btl_endpoint_t *ep)
     return MCA_SUCCESS;
 }
 
-/* The way of the smallest messages makes no call and keeps nothing in memory. `special` goes first: with threads the rest is
- * looked at under the lock. */
-int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
-                           const void *payload, size_t len)
+/* The line that stands ready has been written. The smallest messages come this way: no call, and nothing kept in memory. */
+static OPAL_ALWAYS_INLINE int shm_publish(mca_btl_endpoint_t *ep, size_t len)
 {
-    if (OPAL_UNLIKELY(atomic_load_explicit(&ep->special, memory_order_relaxed) || header_len != SHM_USUAL_HEADER ||
-                      len > SHM_LINE - SHM_WORD - SHM_USUAL_HEADER || ep->room == 0 || ep->clean <= 1)) {
-        return shm_send_short_any(ep, header, header_len, payload, len);
+    unsigned char *line = ep->line;
+    uint32_t number = ep->number;
+    shm_store_word(line, shm_word(number, len, SHM_KIND_DATA), memory_order_release);
+    ep->line = line + SHM_LINE;
+    ep->standing.ptr = line + SHM_LINE + SHM_WORD;
+    ep->number = ++number;
+    if (OPAL_UNLIKELY(number == ep->standing_end)) {
+        ep->standing.len = 0;
     }
-    const unsigned char *line = ep->line;
-    shm_ring_put_line(ep, header, SHM_USUAL_HEADER, payload, len);
     opal_cache_demote(line);
     if (OPAL_UNLIKELY(atomic_load_explicit(ep->sleeping, memory_order_relaxed))) {
         return shm_ring_door(ep);
     }
     return MCA_SUCCESS;
+}
+
+int mca_btl_shm_publish(mca_btl_endpoint_t *ep, size_t len)
+{
+    return shm_publish(ep, len);
+}
+
+const mca_btl_standing_t *mca_btl_shm_standing(mca_btl_endpoint_t *ep)
+{
+    return &ep->standing;
+}
+
+int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
+                           const void *payload, size_t len)
+{
+    if (OPAL_UNLIKELY(header_len != SHM_USUAL_HEADER || SHM_USUAL_HEADER + len > ep->standing.len)) {
+        return shm_send_short_any(ep, header, header_len, payload, len);
+    }
+    shm_copy_line(ep->line + SHM_WORD, header, SHM_USUAL_HEADER, payload, len);
+    return shm_publish(ep, SHM_USUAL_HEADER + len);
 }
 
 const void *const *mca_btl_shm_next_store(mca_btl_endpoint_t *ep)

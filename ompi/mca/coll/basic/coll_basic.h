@@ -34,8 +34,8 @@ static inline void basic_note(int *rc, int error)
 static inline int basic_send(int so_far, const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
                              ompi_communicator_t *comm)
 {
-    return mca_pml.send(buf, count, type, dst, tag, OPAL_LIKELY(so_far == MPI_SUCCESS) ? MCA_PML_STANDARD : MCA_PML_FAILED,
-                        comm);
+    return OPAL_LIKELY(so_far == MPI_SUCCESS) ? mca_pml.send(buf, count, type, dst, tag, comm)
+                                              : mca_pml.send_mode(buf, count, type, dst, tag, MCA_PML_FAILED, comm);
 }
 
 static inline int basic_recv(void *buf, size_t count, ompi_datatype_t *type, int src, int tag,

@@ -102,8 +102,8 @@ static bool join_segment(coll_shm_module_t *m)
 /* `so_far`: how the data came about. */
 static int send_bytes(int so_far, const void *data, size_t len, int to, ompi_communicator_t *comm)
 {
-    return mca_pml.send(data, len, ompi_datatype_builtin(MPI_BYTE), to, MCA_COLL_TAG_SHM,
-                        so_far == MPI_SUCCESS ? MCA_PML_STANDARD : MCA_PML_FAILED, comm);
+    return mca_pml.send_mode(data, len, ompi_datatype_builtin(MPI_BYTE), to, MCA_COLL_TAG_SHM,
+                             so_far == MPI_SUCCESS ? MCA_PML_STANDARD : MCA_PML_FAILED, comm);
 }
 
 static int recv_bytes(void *data, size_t len, int from, ompi_communicator_t *comm)

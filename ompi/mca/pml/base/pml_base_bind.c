@@ -12,7 +12,8 @@
 #include "opal/util/argv.h"
 #include "opal/util/output.h"
 
-mca_pml_peer_t mca_pml_base_nowhere;
+mca_pml_comm_peer_t mca_pml_base_nobody = {.from = UINT64_MAX};
+mca_pml_peer_t mca_pml_base_nowhere = {.standing = &mca_pml_base_no_standing};
 
 typedef struct names {
     mca_pml_bind_t super;

@@ -31,6 +31,9 @@ typedef struct mca_pml_bind {
 /* A peer without a direct link: where fast paths look for one whose communicator has a policy. */
 extern mca_pml_peer_t mca_pml_base_nowhere;
 
+/* Of no communicator: where fast paths look for who sent last. */
+extern struct mca_pml_comm_peer mca_pml_base_nobody;
+
 /* The links that are up and chosen, as bits by their index in peer->links; if there are none, all that are up. */
 uint32_t mca_pml_base_bind_links(const mca_pml_bind_t *bind, const mca_pml_peer_t *peer);
 /* The same for pieces of long messages: where no chosen link is up, the bandwidth list. */

@@ -23,6 +23,8 @@
  *   uint32_t policy_sum(peer, incoming, data, len)            of what is fetched from the peer, or by it
  *   void policy_spoilt(peer, link, len)                       sums were not equal; under the lock
  *   POLICY_ROOM                                               bytes that the policy puts in front of a header
+ *   POLICY_STANDING                                           small messages may pass policy_short() by, in the room that
+ *                                                             stands ready in a link
  *   POLICY_IN_PLACE                                           pieces in the user's memory always go by policy_send
  *   POLICY_FETCH                                              may the receiver fetch a message by itself?
  *   POLICY_FETCH_PIECE                                        bytes of a piece, if they are checked
@@ -59,12 +61,17 @@ static inline uint32_t engine_cost(size_t bytes)
     return (uint32_t) bytes + ENGINE_MESSAGE_COST;
 }
 
+/* If `sent` were this, would all that is not credited fit the window? */
+static inline bool engine_in_window(const mca_pml_peer_t *peer, uint32_t sent)
+{
+    return sent - atomic_load_explicit(&peer->credited, memory_order_relaxed) <= peer->window;
+}
+
 /* May another eager message of this cost go out? */
 static inline bool engine_has_credit(const mca_pml_peer_t *peer, uint32_t cost)
 {
-    uint32_t used = atomic_load_explicit(&peer->sent, memory_order_relaxed) -
-                    atomic_load_explicit(&peer->credited, memory_order_relaxed);
-    return used + cost <= mca_pml_base_params.eager_window || used == 0;
+    uint32_t sent = atomic_load_explicit(&peer->sent, memory_order_relaxed);
+    return engine_in_window(peer, sent + cost) || sent == atomic_load_explicit(&peer->credited, memory_order_relaxed);
 }
 
 /* Charge an eager message, before it goes: the credit for it may come back to another thread while this one is still in
@@ -102,8 +109,7 @@ static inline void engine_take_credit(mca_pml_peer_t *peer, const mca_pml_hdr_co
 {
     uint32_t credit = le32toh(common->credit);
     uint32_t seen = atomic_load_explicit(&peer->credited, memory_order_relaxed);
-    if ((int32_t) (credit - seen) > 0 &&
-        credit - seen <= atomic_load_explicit(&peer->sent, memory_order_relaxed) - seen) {
+    if (OPAL_LIKELY(credit - seen <= atomic_load_explicit(&peer->sent, memory_order_relaxed) - seen)) { /* not before, nor beyond */
         atomic_store_explicit(&peer->credited, credit, memory_order_relaxed);
     }
 }
@@ -261,7 +267,7 @@ static void engine_return_credit(mca_pml_peer_t *peer)
 {
     uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed);
     uint32_t told = atomic_load_explicit(&peer->consumed_told, memory_order_relaxed);
-    if (OPAL_LIKELY(consumed - told < mca_pml_base_params.eager_window / 4)) {
+    if (OPAL_LIKELY(consumed - told < peer->tell)) {
         return;
     }
     mca_pml_hdr_common_t hdr;
@@ -301,6 +307,9 @@ static OPAL_COLD mca_pml_comm_peer_t *engine_comm_peer_new(ompi_communicator_t *
         return NULL;
     }
     cp->peer = peer;
+    cp->comm = pc;
+    cp->origin = htole64((uint64_t) (uint32_t) comm->my_rank << 32 | comm->context);
+    cp->from = htole64((uint64_t) (uint32_t) rank << 32 | comm->context);
     opal_list_init(&cp->parked);
     mca_pml_comm_lock(pc);
     cp->bind = pc->bind;

@@ -67,7 +67,7 @@ static void engine_on_cancel(mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr)
 {
     uint32_t src = le32toh(hdr->match.src);
     size_t payload;
-    ompi_communicator_t *comm = engine_comm_of(le32toh(hdr->match.context));
+    ompi_communicator_t *comm = ompi_comm_of_context(le32toh(hdr->match.context));
     if (!comm) { /* once it is there */
         engine_on_orphan(peer, NULL, hdr, sizeof(hdr->rndv), hdr, 0);
         return;

@@ -32,7 +32,6 @@ static int engine_add_comm(ompi_communicator_t *comm)
 /* It has its context now. */
 static void engine_comm_visible(ompi_communicator_t *comm)
 {
-    comm->pml->origin = htole64((uint64_t) (uint32_t) comm->my_rank << 32 | comm->context);
     engine_adopt_orphans(comm);
 }
 
@@ -79,7 +78,6 @@ static void engine_queues(mca_pml_queues_t *queues)
 static void engine_del_comm(ompi_communicator_t *comm)
 {
     mca_pml_comm_t *pc = comm->pml;
-    atomic_store_explicit(&engine_last_comm, NULL, memory_order_relaxed);
     if (!pc) {
         return;
     }
@@ -95,6 +93,10 @@ static void engine_del_comm(ompi_communicator_t *comm)
     mca_pml_match_fini(&pc->match);
     for (uint32_t r = 0; r < pc->size; r++) {
         mca_pml_comm_peer_t *cp = atomic_load(&pc->peers[r]);
+        mca_pml_comm_peer_t *last = cp;
+        if (cp) { /* unless the peer's last message was another's */
+            atomic_compare_exchange_strong(&cp->peer->last, &last, &mca_pml_base_nobody);
+        }
         while (cp && (i = opal_list_pop(&cp->parked))) {
             engine_message_free(OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link));
         }
@@ -572,6 +574,7 @@ static int engine_init(const char *name, mca_pml_t *pml)
         .bind_comm = engine_bind_comm,
         .del_comm = engine_del_comm,
         .send = engine_send,
+        .send_mode = engine_send_mode,
         .isend = engine_isend,
         .send_init = engine_send_init,
         .recv = engine_recv,

@@ -144,10 +144,12 @@ static inline void engine_recv_copy_in(mca_pml_recv_t *recv, size_t offset, cons
 static inline void engine_set_status(mca_pml_recv_t *recv, const mca_pml_hdr_match_t *hdr, size_t length)
 {
     MPI_Status *status = &recv->super.status;
-    bool fits = length <= recv->capacity;
-    ompi_status_set(status, (int) le32toh(hdr->src), (int32_t) le32toh((uint32_t) hdr->tag),
-                    fits ? length : recv->capacity);
-    status->MPI_ERROR = fits ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
+    status->MPI_ERROR = MPI_SUCCESS;
+    if (OPAL_UNLIKELY(length > recv->capacity)) {
+        length = recv->capacity;
+        status->MPI_ERROR = MPI_ERR_TRUNCATE;
+    }
+    ompi_status_set(status, (int) le32toh(hdr->src), (int32_t) le32toh((uint32_t) hdr->tag), length);
 }
 
 /* The sender's numbers look otherwise than ours: offsets, lengths and the capacity are those of its form. */
@@ -350,8 +352,10 @@ static mca_pml_message_t *engine_keep(mca_pml_peer_t *peer, mca_btl_arrival_t *a
 /* A posted receive has its message. */
 static inline void engine_unpost(mca_pml_comm_t *pc, mca_pml_recv_t *recv)
 {
-    bool wild = OPAL_UNLIKELY(pc->match.wild_posted > 0) && mca_pml_match_is_wild(recv->src, recv->tag);
-    mca_pml_match_unpost(&pc->match, &recv->posted, wild);
+    if (OPAL_UNLIKELY(pc->match.wild_posted > 0)) {
+        pc->match.wild_posted -= mca_pml_match_is_wild(recv->src, recv->tag);
+    }
+    mca_pml_match_unpost(&pc->match, &recv->posted, false);
     recv->is_posted = false;
 }
 
@@ -427,19 +431,6 @@ static void engine_unpark(mca_pml_comm_t *pc, mca_pml_comm_peer_t *cp)
             engine_deliver_message(recv, message);
         }
     }
-}
-
-/* The communicator that received last: most arrivals are for the same. */
-static ompi_communicator_t *_Atomic engine_last_comm;
-
-static inline ompi_communicator_t *engine_comm_of(uint32_t context)
-{
-    ompi_communicator_t *comm = atomic_load_explicit(&engine_last_comm, memory_order_relaxed);
-    if (OPAL_UNLIKELY(!comm || comm->context != context)) {
-        comm = ompi_comm_of_context(context);
-        atomic_store_explicit(&engine_last_comm, comm, memory_order_relaxed);
-    }
-    return comm;
 }
 
 static void engine_drop(mca_pml_peer_t *peer, const char *why)
@@ -528,27 +519,46 @@ static OPAL_COLD void engine_on_repeat(mca_pml_peer_t *peer, const ompi_communic
     }
 }
 
-/* A first fragment: MATCH, RNDV or RGET. */
-static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
-                                   size_t hdr_len, const void *payload, size_t len)
+/* Whom a first fragment is from, which is not whom the last one was from. NULL: of nobody, and done with. */
+static OPAL_NOINLINE mca_pml_comm_peer_t *engine_first_from(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival,
+                                                            const mca_pml_hdr_t *hdr, size_t hdr_len,
+                                                            const void *payload, size_t len)
 {
-    uint32_t src = le32toh(hdr->match.src), seq = le32toh(hdr->match.seq);
-    int32_t tag = (int32_t) le32toh((uint32_t) hdr->match.tag);
-    ompi_communicator_t *comm = engine_comm_of(le32toh(hdr->match.context));
+    uint32_t src = le32toh(hdr->match.src);
+    ompi_communicator_t *comm = ompi_comm_of_context(le32toh(hdr->match.context));
     if (OPAL_UNLIKELY(!comm)) {
         engine_on_orphan(peer, arrival, hdr, hdr_len, payload, len);
-        return;
+        return NULL;
     }
-    mca_pml_comm_t *pc = comm->pml;
-    if (OPAL_UNLIKELY(src >= pc->size)) {
+    if (OPAL_UNLIKELY(src >= comm->pml->size)) {
         engine_drop(peer, "no such rank");
-        return;
+        return NULL;
     }
     mca_pml_comm_peer_t *cp = engine_comm_peer(comm, (int) src);
     if (OPAL_UNLIKELY(!cp || cp->peer != peer)) {
         engine_drop(peer, "it claims another's rank");
-        return;
+        return NULL;
     }
+    atomic_store_explicit(&peer->last, cp, memory_order_relaxed);
+    return cp;
+}
+
+/* A first fragment: MATCH, RNDV or RGET. */
+static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
+                                   size_t hdr_len, const void *payload, size_t len)
+{
+    uint64_t from;
+    memcpy(&from, &hdr->match.context, sizeof(from));
+    mca_pml_comm_peer_t *cp = atomic_load_explicit(&peer->last, memory_order_relaxed);
+    if (OPAL_UNLIKELY(cp->from != from)) {
+        cp = engine_first_from(peer, arrival, hdr, hdr_len, payload, len);
+        if (!cp) {
+            return;
+        }
+    }
+    uint32_t src = le32toh(hdr->match.src), seq = le32toh(hdr->match.seq);
+    int32_t tag = (int32_t) le32toh((uint32_t) hdr->match.tag);
+    mca_pml_comm_t *pc = cp->comm;
     mca_pml_comm_lock(pc);
     if (OPAL_UNLIKELY(seq != cp->recv_seq)) {
         bool early = (int32_t) (seq - cp->recv_seq) > 0;
@@ -558,7 +568,7 @@ static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arr
         }
         mca_pml_comm_unlock(pc);
         if (!early) {
-            engine_on_repeat(peer, comm, seq, payload, len);
+            engine_on_repeat(peer, pc->comm, seq, payload, len);
         } else if (!message) {
             engine_flooded(peer);
         }
@@ -716,7 +726,7 @@ static mca_pml_recv_t *engine_match_header(mca_pml_peer_t *peer, const mca_pml_h
                                            mca_btl_place_t *place)
 {
     uint32_t src = le32toh(hdr->src);
-    ompi_communicator_t *comm = engine_comm_of(le32toh(hdr->context));
+    ompi_communicator_t *comm = ompi_comm_of_context(le32toh(hdr->context));
     mca_pml_comm_t *pc = comm ? comm->pml : NULL;
     mca_pml_comm_peer_t *cp = pc && src < pc->size ? engine_comm_peer(comm, (int) src) : NULL;
     if (!cp || cp->peer != peer || hdr->common.arch != ENGINE_ARCH) {

@@ -57,10 +57,10 @@ static void engine_send_done(mca_pml_send_t *send, int error)
 
 /* The header as three whole words: BTLs copy it from the store buffer, see opal_copy_words3(). */
 static inline void engine_fill_match(mca_pml_peer_t *peer, mca_pml_hdr_match_t *hdr, uint8_t type,
-                                     const ompi_communicator_t *comm, int tag, uint32_t seq)
+                                     const mca_pml_comm_peer_t *cp, int tag, uint32_t seq)
 {
     uint32_t consumed = engine_tell_consumed(peer);
-    uint64_t words[3] = {htole64((uint64_t) consumed << 32 | ENGINE_ARCH_HOST << 16 | type), comm->pml->origin,
+    uint64_t words[3] = {htole64((uint64_t) consumed << 32 | ENGINE_ARCH_HOST << 16 | type), cp->origin,
                          htole64((uint64_t) seq << 32 | (uint32_t) tag)};
     opal_copy_words3(hdr, words);
 }
@@ -68,7 +68,7 @@ static inline void engine_fill_match(mca_pml_peer_t *peer, mca_pml_hdr_match_t *
 /* The same of a request's first fragment. */
 static void engine_fill_first(mca_pml_peer_t *peer, mca_pml_hdr_match_t *hdr, uint8_t type, const mca_pml_send_t *send)
 {
-    engine_fill_match(peer, hdr, type, send->super.comm, send->tag, send->seq);
+    engine_fill_match(peer, hdr, type, send->cp, send->tag, send->seq);
     if (OPAL_UNLIKELY(send->mode == MCA_PML_FAILED)) {
         hdr->common.arch |= htole16(MCA_PML_ARCH_FAILED);
     }
@@ -98,8 +98,8 @@ static int engine_reserve_match(mca_pml_peer_t *peer, mca_pml_link_t *link, cons
 
 /* Send a whole message now, if it is small, its turn, and a link takes it. The caller holds the peer's lock. `conv` describes
  * the data if !ptr. */
-static inline bool engine_eager_locked(ompi_communicator_t *comm, mca_pml_comm_peer_t *cp, const void *ptr,
-                                       const opal_convertor_t *conv, size_t bytes, int tag)
+static inline bool engine_eager_locked(mca_pml_comm_peer_t *cp, const void *ptr, const opal_convertor_t *conv,
+                                       size_t bytes, int tag)
 {
     mca_pml_peer_t *peer = cp->peer;
     uint32_t cost = engine_cost(bytes);
@@ -112,7 +112,7 @@ static inline bool engine_eager_locked(ompi_communicator_t *comm, mca_pml_comm_p
         return false;
     }
     mca_pml_hdr_match_t hdr;
-    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, comm, tag, cp->send_seq);
+    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, cp->send_seq);
     int rc;
     engine_charge(peer, cost);
     if (OPAL_LIKELY((ptr || bytes == 0) && sizeof(hdr) + bytes + POLICY_ROOM <= engine_short_max(peer, cp, link))) {
@@ -131,8 +131,7 @@ static inline bool engine_eager_locked(ompi_communicator_t *comm, mca_pml_comm_p
 }
 
 /* The same for user arguments. */
-static bool engine_try_eager(ompi_communicator_t *comm, mca_pml_comm_peer_t *cp, const void *buf, size_t count,
-                             ompi_datatype_t *type, int tag)
+static bool engine_try_eager(mca_pml_comm_peer_t *cp, const void *buf, size_t count, ompi_datatype_t *type, int tag)
 {
     mca_pml_peer_t *peer = cp->peer;
     if (atomic_load_explicit(&peer->state, memory_order_acquire) != MCA_PML_PEER_READY) {
@@ -147,14 +146,47 @@ static bool engine_try_eager(ompi_communicator_t *comm, mca_pml_comm_peer_t *cp,
         }
     }
     mca_pml_peer_lock(peer);
-    bool sent = engine_eager_locked(comm, cp, ptr, &conv, bytes, tag);
+    bool sent = engine_eager_locked(cp, ptr, &conv, bytes, tag);
     mca_pml_peer_unlock(peer);
     return sent;
 }
 
-/* The same where the peer's `direct` says that nothing stands in the way: the path of nearly all small messages. */
-static OPAL_ALWAYS_INLINE bool engine_try_direct(ompi_communicator_t *comm, mca_pml_comm_peer_t *cp, const void *buf,
-                                                 size_t count, ompi_datatype_t *type, int tag)
+/*
+ * The path of nearly all small messages: straight into the room that stands ready in the peer's only link, if there is such a
+ * link and nothing waits. What has to be looked at is decided when it changes, by mca_pml_peer_redirect() and the link;
+ * nothing can fail behind that. The link that is to publish *len bytes, or NULL.
+ */
+static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator_t *comm, const void *buf, size_t count,
+                                                               ompi_datatype_t *type, int dst, int tag, size_t *len)
+{
+    mca_pml_comm_peer_t *cp =
+        OPAL_LIKELY(dst >= 0) ? atomic_load_explicit(&comm->pml->peers[dst], memory_order_relaxed) : NULL;
+    if (OPAL_UNLIKELY(!cp)) {
+        return NULL;
+    }
+    mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
+    const mca_btl_standing_t *room = peer->standing;
+    size_t bytes = type->opal.size * count;
+    uint32_t sent = atomic_load_explicit(&peer->sent, memory_order_relaxed) + engine_cost(bytes);
+    *len = sizeof(mca_pml_hdr_match_t) + bytes;
+    if (OPAL_UNLIKELY(*len > room->len || !(type->opal.flags & OPAL_DATATYPE_CONTIGUOUS) ||
+                      !engine_in_window(peer, sent))) {
+        return NULL;
+    }
+    mca_pml_hdr_match_t *hdr = room->ptr;
+    opal_prefetch_write(hdr);
+    mca_pml_link_t *link = peer->direct;
+    atomic_store_explicit(&peer->sent, sent, memory_order_relaxed);
+    engine_count(link, *len);
+    engine_fill_match(peer, hdr, MCA_PML_HDR_MATCH, cp, tag, cp->send_seq++);
+    static_assert(MCA_BTL_STANDING_MAX - sizeof(*hdr) <= OPAL_COPY_SHORT, "no loop, no call");
+    opal_copy_short(hdr + 1, (const char *) buf + type->opal.true_lb, bytes);
+    return link;
+}
+
+/* The same by send_short, for links and policies without such room. */
+static OPAL_ALWAYS_INLINE bool engine_try_direct(mca_pml_comm_peer_t *cp, const void *buf, size_t count,
+                                                 ompi_datatype_t *type, int tag)
 {
     mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
     mca_pml_link_t *link = peer->direct;
@@ -167,7 +199,7 @@ static OPAL_ALWAYS_INLINE bool engine_try_direct(ompi_communicator_t *comm, mca_
     opal_prefetch_write(*link->next_store);
     const void *ptr = (const char *) buf + type->opal.true_lb;
     mca_pml_hdr_match_t hdr;
-    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, comm, tag, cp->send_seq);
+    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, cp->send_seq);
     engine_charge(peer, cost);
     if (OPAL_UNLIKELY(policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes) != MCA_SUCCESS)) {
         engine_charge(peer, -cost);
@@ -1076,7 +1108,7 @@ static void engine_on_fin(mca_pml_peer_t *peer, const mca_pml_hdr_fin_t *hdr)
 static void engine_send_recall(mca_pml_peer_t *peer, const mca_pml_send_t *send)
 {
     mca_pml_hdr_rndv_t hdr = {.length = htole64(send->first), .sreq = htole64(send->id)};
-    engine_fill_match(peer, &hdr.match, MCA_PML_HDR_CANCEL, send->super.comm, send->tag, send->seq);
+    engine_fill_match(peer, &hdr.match, MCA_PML_HDR_CANCEL, send->cp, send->tag, send->seq);
     engine_put_control(peer, &hdr, sizeof(hdr));
 }
 
@@ -1185,8 +1217,8 @@ static int engine_send_start(ompi_request_t *request)
     }
     /* Buffered: the data goes through a request of its own, this one is complete at once. */
     if (send->mode == MCA_PML_BUFFERED) {
-        int rc = mca_pml.send(send->buf, send->count, send->type, send->dst, send->tag, MCA_PML_BUFFERED,
-                              send->super.comm);
+        int rc = mca_pml.send_mode(send->buf, send->count, send->type, send->dst, send->tag, MCA_PML_BUFFERED,
+                                   send->super.comm);
         engine_send_done(send, rc);
         return rc;
     }
@@ -1194,11 +1226,21 @@ static int engine_send_start(ompi_request_t *request)
     return MPI_SUCCESS;
 }
 
+/* A small message, at once and without a request? */
+static OPAL_ALWAYS_INLINE bool engine_send_direct(const void *buf, size_t count, ompi_datatype_t *type, int dst,
+                                                  int tag, mca_pml_mode_t mode, ompi_communicator_t *comm)
+{
+    mca_pml_comm_peer_t *cp =
+        OPAL_LIKELY(dst >= 0) ? atomic_load_explicit(&comm->pml->peers[dst], memory_order_acquire) : NULL;
+    return OPAL_LIKELY(cp && mode < MCA_PML_SYNCHRONOUS) && engine_try_direct(cp, buf, count, type, tag);
+}
+
 static OPAL_NOINLINE int engine_isend_slow(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
                                            mca_pml_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
 {
     int rc;
-    if (dst == MPI_PROC_NULL) {
+    if (dst == MPI_PROC_NULL ||
+        (POLICY_STANDING && engine_send_direct(buf, count, type, dst, tag, mode, comm))) {
         *request = &ompi_request_send_done;
         return MPI_SUCCESS;
     }
@@ -1208,7 +1250,7 @@ static OPAL_NOINLINE int engine_isend_slow(const void *buf, size_t count, ompi_d
     }
     if (OPAL_UNLIKELY(mode == MCA_PML_FAILED)) {
         count = 0;
-    } else if (mode != MCA_PML_SYNCHRONOUS && engine_try_eager(comm, cp, buf, count, type, tag)) {
+    } else if (mode != MCA_PML_SYNCHRONOUS && engine_try_eager(cp, buf, count, type, tag)) {
         *request = &ompi_request_send_done;
         return MPI_SUCCESS;
     }
@@ -1232,43 +1274,54 @@ static OPAL_NOINLINE int engine_isend_slow(const void *buf, size_t count, ompi_d
     return MPI_SUCCESS;
 }
 
-/* A small message, at once and without a request? */
-static OPAL_ALWAYS_INLINE bool engine_send_direct(const void *buf, size_t count, ompi_datatype_t *type, int dst,
-                                                  int tag, mca_pml_mode_t mode, ompi_communicator_t *comm)
-{
-    mca_pml_comm_peer_t *cp =
-        OPAL_LIKELY(dst >= 0) ? atomic_load_explicit(&comm->pml->peers[dst], memory_order_acquire) : NULL;
-    return OPAL_LIKELY(cp && mode < MCA_PML_SYNCHRONOUS) && engine_try_direct(comm, cp, buf, count, type, tag);
-}
-
 static int engine_isend(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
                         ompi_communicator_t *comm, ompi_request_t **request)
 {
-    if (OPAL_LIKELY(engine_send_direct(buf, count, type, dst, tag, mode, comm))) {
+    size_t len;
+    mca_pml_link_t *link = POLICY_STANDING && OPAL_LIKELY(mode < MCA_PML_SYNCHRONOUS)
+                               ? engine_fill_standing(comm, buf, count, type, dst, tag, &len) : NULL;
+    if (OPAL_LIKELY(link != NULL)) {
+        *request = &ompi_request_send_done;
+        return link->publish(link->endpoint, len);
+    }
+    if (!POLICY_STANDING && OPAL_LIKELY(engine_send_direct(buf, count, type, dst, tag, mode, comm))) {
         *request = &ompi_request_send_done;
         return MPI_SUCCESS;
     }
     return engine_isend_slow(buf, count, type, dst, tag, mode, comm, request);
 }
 
-static OPAL_NOINLINE int engine_send_slow(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+static OPAL_COLD int engine_send_wait(ompi_request_t *request)
+{
+    return ompi_request_wait(&request, NULL);
+}
+
+static int engine_send_mode(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
                                           mca_pml_mode_t mode, ompi_communicator_t *comm)
 {
     ompi_request_t *request;
     int rc = engine_isend_slow(buf, count, type, dst, tag, mode, comm, &request);
-    if (rc != MPI_SUCCESS || request == &ompi_request_send_done) {
-        return rc;
-    }
-    return ompi_request_wait(&request, NULL);
+    return rc != MPI_SUCCESS || request == &ompi_request_send_done ? rc : engine_send_wait(request);
 }
 
-static int engine_send(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
-                       ompi_communicator_t *comm)
+static OPAL_NOINLINE int engine_send_slow(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                                          ompi_communicator_t *comm)
 {
-    if (OPAL_LIKELY(engine_send_direct(buf, count, type, dst, tag, mode, comm))) {
+    return engine_send_mode(buf, count, type, dst, tag, MCA_PML_STANDARD, comm);
+}
+
+/* MCA_SUCCESS and MPI_SUCCESS are the same. */
+static int engine_send(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, ompi_communicator_t *comm)
+{
+    size_t len;
+    mca_pml_link_t *link = POLICY_STANDING ? engine_fill_standing(comm, buf, count, type, dst, tag, &len) : NULL;
+    if (OPAL_LIKELY(link != NULL)) {
+        return link->publish(link->endpoint, len);
+    }
+    if (!POLICY_STANDING && OPAL_LIKELY(engine_send_direct(buf, count, type, dst, tag, MCA_PML_STANDARD, comm))) {
         return MPI_SUCCESS;
     }
-    return engine_send_slow(buf, count, type, dst, tag, mode, comm);
+    return engine_send_slow(buf, count, type, dst, tag, comm);
 }
 
 static int engine_send_init(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,

@@ -374,6 +374,8 @@ bool mca_pml_base_peer_idle(mca_pml_peer_t *peer)
 
 /* ---- Making a peer ---- */
 
+const mca_btl_standing_t mca_pml_base_no_standing;
+
 static void fail(mca_pml_peer_t *peer, char *why)
 {
     peer->why = why;
@@ -387,6 +389,14 @@ static const void *const *next_store_of(const mca_btl_module_t *module, mca_btl_
     bool knows = module->component->contract_minor >= 2 && module->ops->next_store; /* the table was shorter before */
     const void *const *at = knows ? module->ops->next_store(endpoint) : NULL;
     return at ? at : &nowhere;
+}
+
+/* The same. */
+static const mca_btl_standing_t *standing_of(const mca_btl_module_t *module, mca_btl_endpoint_t *endpoint)
+{
+    bool knows = module->component->contract_minor >= 7 && module->ops->standing && module->ops->publish;
+    const mca_btl_standing_t *standing = knows ? module->ops->standing(endpoint) : NULL;
+    return standing ? standing : &mca_pml_base_no_standing;
 }
 
 static bool is_usable(const mca_btl_module_t *module)
@@ -414,6 +424,8 @@ static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *car
             link->module = module;
             link->send_short = module->ops->send_short;
             link->next_store = next_store_of(module, link->endpoint);
+            link->standing = standing_of(module, link->endpoint);
+            link->publish = link->standing != &mca_pml_base_no_standing ? module->ops->publish : NULL;
             link->up = true;
             mca_pml_base_trace_link(link);
             opal_list_init(&link->flight);
@@ -476,6 +488,10 @@ static mca_pml_peer_t *new_peer(ompi_proc_t *proc)
         return NULL;
     }
     peer->proc = proc;
+    peer->standing = &mca_pml_base_no_standing;
+    atomic_init(&peer->last, &mca_pml_base_nobody);
+    peer->window = mca_pml_base_params.eager_window < INT32_MAX ? (uint32_t) mca_pml_base_params.eager_window : INT32_MAX;
+    peer->tell = peer->window / 4;
     pthread_mutex_init(&peer->lock, NULL);
     opal_list_init(&peer->control);
     opal_list_init(&peer->pending);

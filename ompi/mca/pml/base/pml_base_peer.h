@@ -43,6 +43,8 @@ typedef enum {
 typedef struct mca_pml_link {
     mca_btl_endpoint_t *endpoint;
     int (*send_short)(mca_btl_endpoint_t *, const void *, size_t, const void *, size_t); /* module->ops->send_short */
+    int (*publish)(mca_btl_endpoint_t *, size_t); /* module->ops->publish; NULL without `standing` */
+    const mca_btl_standing_t *standing; /* see module->ops->standing; never NULL: one that has no room */
     const void *const *next_store; /* the next short message's first line, see module->ops->next_store; never NULL */
     mca_btl_module_t *module;
     bool up;
@@ -71,6 +73,10 @@ typedef struct mca_pml_peer {
     mca_pml_link_t *direct;       /* the only link of the latency list, if a small message may be given to it with
                                    * nothing else to look at: READY, nobody waits, no threads; else NULL */
     size_t direct_max;            /* header and payload of such a message */
+    const mca_btl_standing_t *standing; /* direct's, or one that has no room */
+    struct mca_pml_comm_peer *_Atomic last; /* whom its last message was from: most are from the same; never NULL */
+    uint32_t window;              /* pml_base_eager_window */
+    uint32_t tell;                /* ... and how much of it may be free here and the peer not know */
     _Atomic uint32_t sent;        /* eager bytes; written under the lock */
     _Atomic uint32_t credited;    /* written by the owner of progress */
     _Atomic uint32_t consumed;    /* of the peer's eager bytes, by us */
@@ -137,6 +143,8 @@ const mca_btl_base_modules_t *mca_pml_base_modules(void);
 
 /* The link of an endpoint. */
 mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint);
+extern const mca_btl_standing_t mca_pml_base_no_standing;
+
 /* Decide `direct` anew, after anything that it depends on changed; the caller holds the lock. */
 static inline void mca_pml_peer_redirect(mca_pml_peer_t *peer)
 {
@@ -146,6 +154,7 @@ static inline void mca_pml_peer_redirect(mca_pml_peer_t *peer)
     bool direct = !peer->pending_any && peer->latency_count == 1 &&
                   atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_READY;
     peer->direct = direct ? peer->latency[0] : NULL;
+    peer->standing = direct ? peer->latency[0]->standing : &mca_pml_base_no_standing;
     peer->direct_max = peer->short_max < peer->eager_max ? peer->short_max : peer->eager_max;
 }
 

@@ -14,6 +14,9 @@
 typedef struct mca_pml_comm_peer {
     mca_pml_peer_t *peer;
     mca_pml_peer_t *_Atomic direct; /* the peer, or mca_pml_base_nowhere, which has no direct link, if a policy chooses */
+    uint64_t origin;             /* the words `context` and `src` of MATCH headers to it, in wire order */
+    uint64_t from;               /* the same of those that come from it */
+    struct mca_pml_comm *comm;
     uint32_t send_seq;           /* of the next message; under the peer's lock */
     uint32_t recv_seq;           /* expected next; under the communicator's lock */
     opal_list_t parked;          /* mca_pml_message_t that came too early, by sequence number */
@@ -26,7 +29,6 @@ typedef struct mca_pml_comm {
     uint32_t size;
     uint32_t losses_told;        /* receives from any source have been told of lost peers up to this one */
     uint64_t watched_age;        /* receives posted before this one waited when they were looked at last */
-    uint64_t origin;             /* the words `context` and `src` of our MATCH headers, in wire order */
     ompi_communicator_t *comm;
     mca_pml_bind_t *bind;        /* NULL: any link; under `lock` */
     opal_list_item_t item;       /* in the engine's list of all */
