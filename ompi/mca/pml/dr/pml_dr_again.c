@@ -41,10 +41,10 @@ static mca_pml_link_t *choose_link(dr_peer_t *d, size_t len, int bad)
 static bool recut(dr_peer_t *d, dr_frag_t *f, dr_out_t *out)
 {
     unsigned char *header = f->bytes + sizeof(dr_prefix_t);
-    if (f->descs || !choose_link(d, 0, -1) || header[0] != MCA_PML_HDR_FRAG || f->what == DR_EMPTY) {
+    if (f->descs || !choose_link(d, 0, -1) || header[0] != MCA_PML_HDR_FRAG || f->is.what == DR_EMPTY) {
         return false;
     }
-    if (f->what == DR_KEPT) {
+    if (f->is.what == DR_KEPT) {
         dr_engine_queue_raw(d->peer, header, f->header_len, header + f->header_len, f->payload_len);
     }
     dr_make_empty(d, f, out);

@@ -46,7 +46,7 @@ void dr_make_empty(dr_peer_t *d, dr_frag_t *f, dr_out_t *out)
     }
     dr_wire_void_t body = {.span = htole32(f->record.span)};
     memcpy(f->bytes + sizeof(dr_prefix_t), &body, sizeof(body));
-    f->what = DR_EMPTY;
+    f->is.what = DR_EMPTY;
     f->header_len = sizeof(body);
     f->payload_len = 0;
     f->summed = true;
@@ -60,7 +60,7 @@ void dr_end_recalled(dr_peer_t *d, dr_out_t *out)
     d->any_recalled = false;
     OPAL_LIST_FOREACH (i, tmp, &d->stream.unacked) {
         dr_frag_t *f = OPAL_CONTAINER_OF(i, dr_frag_t, record.item);
-        if (f->recalled && f->what == DR_IN_PLACE) {
+        if (f->is.recalled && f->is.what == DR_IN_PLACE) {
             if (f->descs) {
                 d->any_recalled = true;
             } else {
@@ -117,7 +117,8 @@ void dr_on_desc(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status)
     forget_desc(own);
     if (f->over) {
         if (!f->descs) {
-            dr_end_frag(f, &out);
+            f->over = false;
+            dr_end_frag(d, f, f->failed, &out);
         }
     } else if (event == MCA_BTL_UNCONFIRMED && f->record.path == own->path && f->record.number == own->number) {
         dr_stream_lose(&d->stream, &f->record);

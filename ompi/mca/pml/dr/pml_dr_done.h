@@ -34,24 +34,25 @@ void dr_end_recalled(dr_peer_t *d, dr_out_t *out);
 /* A link says what became of a fragment that it held. */
 void dr_on_desc(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status);
 
-static inline void dr_end_frag(dr_frag_t *f, dr_out_t *out)
+static OPAL_ALWAYS_INLINE void dr_end_frag(dr_peer_t *d, dr_frag_t *f, bool failed, dr_out_t *out)
 {
-    if (f->user) {
-        dr_chain(f->failed ? &out->returned : &out->confirmed, f->user);
+    if (OPAL_UNLIKELY(f->user != NULL)) {
+        dr_chain(failed ? &out->returned : &out->confirmed, f->user);
     }
-    dr_frag_free(f);
+    dr_frag_free(d, f);
 }
 
-static inline void dr_end_frags(dr_peer_t *d, opal_list_t *done, dr_out_t *out, bool failed)
+/* `done` is of no use any more. */
+static inline void dr_end_frags(dr_peer_t *d, const opal_list_t *done, dr_out_t *out, bool failed)
 {
-    opal_list_item_t *i;
-    while ((i = opal_list_pop(done))) {
+    for (opal_list_item_t *i = done->head.next, *next; i != &done->head; i = next) {
         dr_frag_t *f = OPAL_CONTAINER_OF(i, dr_frag_t, record.item);
-        f->over = true;
-        f->failed = failed;
+        next = i->next;
         if (OPAL_LIKELY(!f->descs)) {
-            dr_end_frag(f, out);
+            dr_end_frag(d, f, failed, out);
         } else {
+            f->over = true;
+            f->failed = failed;
             dr_recall(d, f, true);
         }
     }

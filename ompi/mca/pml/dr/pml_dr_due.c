@@ -153,6 +153,9 @@ static void judge(dr_peer_t *d, uint64_t now)
     if (next == 0) {
         next = rest_or_wait(d, now);
     }
+    if (!d->active) {
+        dr_spare_release(d);
+    }
     d->active = false;
     d->quiet = next == 0 || next > now + 2 * dr_params.tick;
     d->due = next > 0 ? next : UINT64_MAX;

@@ -9,6 +9,38 @@ enum {
 
 struct dr_memory dr_memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+dr_frag_t *dr_frag_get(unsigned class, size_t len)
+{
+    if (class >= DR_CLASSES) {
+        return malloc(sizeof(dr_frag_t) + len);
+    }
+    dr_lock_memory();
+    dr_frag_t *f = opal_free_list_get(&dr_memory.list[class]);
+    dr_unlock_memory();
+    return f;
+}
+
+void dr_frag_put(dr_frag_t *f)
+{
+    if (f->is.class >= DR_CLASSES) {
+        free(f);
+        return;
+    }
+    dr_lock_memory();
+    opal_free_list_put(&dr_memory.list[f->is.class], f);
+    dr_unlock_memory();
+}
+
+void dr_spare_release(dr_peer_t *d)
+{
+    dr_frag_t *f;
+    while ((f = d->spare)) {
+        d->spare = (dr_frag_t *) f->record.item.next;
+        dr_frag_put(f);
+    }
+    d->spare_count = 0;
+}
+
 int dr_memory_init(void)
 {
     int rc = OPAL_SUCCESS;

@@ -17,6 +17,7 @@ enum {
     DR_SMALL = 192,
     DR_HEADERS = 64,
     DR_CLASSES = 10,
+    DR_SPARE = 64, /* short messages that a peer keeps the memory of, for its next ones, at most */
 };
 
 typedef enum {
@@ -25,18 +26,28 @@ typedef enum {
     DR_EMPTY,    /* its numbers carry nothing any more */
 } dr_what_t;
 
+/* In one word, so that one look tells whether it is the usual short message: that is all zero. */
+typedef union dr_nature {
+    struct {
+        uint8_t what;
+        uint8_t class;          /* DR_CLASSES: of none, from malloc() */
+        bool recalled;          /* the engine wants its descriptor back */
+        bool reserved;
+    };
+    uint32_t unusual;
+} dr_nature_t;
+
 typedef struct dr_frag {
-    dr_record_t record;
+    dr_record_t record;         /* its `item` links spare ones */
     dr_peer_t *owner;
     mca_btl_descriptor_t *user; /* IN_PLACE: the engine's, which waits for an event; its btl_private[1] leads here */
     struct dr_desc *descs;      /* what links hold of it; it must not change meanwhile */
     uint32_t payload_len, payload_sum;
-    uint8_t what, header_len;
-    uint8_t class;              /* DR_CLASSES: of none, from malloc() */
+    uint8_t header_len;
     bool summed;
-    bool recalled;              /* the engine wants its descriptor back */
     bool over;                  /* acknowledged, or given up: waits for the links only */
     bool failed;                /* given up */
+    dr_nature_t is;
     _Alignas(8) unsigned char bytes[]; /* prefix, header, payload */
 } dr_frag_t;
 
@@ -83,44 +94,51 @@ static inline unsigned dr_class_of(size_t len)
     return class < DR_CLASSES ? class : DR_CLASSES;
 }
 
+/* From the lists that all peers share, or the system. */
+OPAL_COLD dr_frag_t *dr_frag_get(unsigned class, size_t len);
+void dr_frag_put(dr_frag_t *f);
+
+/* The first of the spare ones is used. The caller holds the peer's lock. */
+static OPAL_ALWAYS_INLINE void dr_frag_take_spare(dr_peer_t *d, dr_frag_t *f)
+{
+    d->spare = (dr_frag_t *) f->record.item.next;
+    d->spare_count--;
+}
+
 /* `len`: of `bytes`. NULL: out of memory. */
 static inline dr_frag_t *dr_frag_new(dr_peer_t *d, dr_what_t what, size_t len)
 {
-    dr_frag_t *f;
     unsigned class = dr_class_of(len);
-    if (OPAL_LIKELY(class < DR_CLASSES)) {
-        dr_lock_memory();
-        f = opal_free_list_get(&dr_memory.list[class]);
-        dr_unlock_memory();
-    } else {
-        f = malloc(sizeof(*f) + len);
-    }
+    dr_frag_t *f = dr_frag_get(class, len);
     if (OPAL_LIKELY(f != NULL)) {
         f->owner = d;
         f->user = NULL;
-        f->what = (uint8_t) what;
         f->descs = NULL;
-        f->class = (uint8_t) class;
-        f->summed = f->recalled = f->over = f->failed = false;
+        f->is = (dr_nature_t){.what = (uint8_t) what, .class = (uint8_t) class};
+        f->summed = f->over = f->failed = false;
     }
     return f;
 }
 
-static inline void dr_frag_free(dr_frag_t *f)
+/* What is spare is as dr_frag_new() makes a short message. The caller holds the peer's lock. */
+static OPAL_ALWAYS_INLINE void dr_frag_free(dr_peer_t *d, dr_frag_t *f)
 {
-    if (OPAL_LIKELY(f->class < DR_CLASSES)) {
-        dr_lock_memory();
-        opal_free_list_put(&dr_memory.list[f->class], f);
-        dr_unlock_memory();
+    if (OPAL_LIKELY(f->is.unusual == 0 && d->spare_count < DR_SPARE)) {
+        f->record.item.next = (opal_list_item_t *) d->spare;
+        d->spare = f;
+        d->spare_count++;
     } else {
-        free(f);
+        dr_frag_put(f);
     }
 }
+
+/* No message is likely soon: what is kept for the next ones goes back. The caller holds the peer's lock. */
+void dr_spare_release(dr_peer_t *d);
 
 static inline uint32_t dr_frag_cost(const dr_frag_t *f)
 {
     return (uint32_t) sizeof(*f) + (uint32_t) sizeof(dr_prefix_t) + f->header_len +
-           (f->what == DR_KEPT ? f->payload_len : 0);
+           (f->is.what == DR_KEPT ? f->payload_len : 0);
 }
 
 static inline size_t dr_head_length(const dr_frag_t *f)

@@ -3,6 +3,7 @@
 #include "ompi/mca/pml/dr/pml_dr_peer.h"
 
 #include "ompi/mca/pml/base/pml_base_util.h"
+#include "ompi/mca/pml/dr/pml_dr_frag.h"
 
 /* All that a peer costs beyond teg when it rests; malloc() adds 8 bytes to what it gives. */
 static_assert(sizeof(dr_peer_t) + 8 <= 256, "memory per peer");
@@ -28,6 +29,7 @@ dr_peer_t *dr_peer_new(mca_pml_peer_t *peer)
 
 void dr_peer_free(dr_peer_t *d)
 {
+    dr_spare_release(d);
     dr_stream_fini(&d->stream);
     free(d);
 }

@@ -37,7 +37,8 @@ typedef struct dr_peer {
     bool any_recalled;            /* the engine wants fragments back that no link holds */
     uint8_t full;                 /* links by number: they said "try again" */
     uint8_t btl_down, suspects;   /* ... are down by their own word; are suspect by ours */
-    uint8_t sample;
+    uint8_t spare_count;
+    struct dr_frag *spare;        /* fragments of class 0 for the next messages, the last used first; given back at rest */
 } dr_peer_t;
 
 /* Never NULL. */
@@ -60,7 +61,8 @@ static inline unsigned dr_path_of(const dr_peer_t *d, const mca_pml_link_t *link
 /* The time, where it is wanted: a clock costs as much as all the rest. */
 static inline uint64_t dr_send_time(dr_peer_t *d, unsigned path)
 {
-    bool wanted = (d->sample++ & ((d->stream.paths[path].reliable ? DR_SAMPLE_RELIABLE : DR_SAMPLE) - 1)) == 0;
+    const dr_path_t *p = &d->stream.paths[path];
+    bool wanted = (p->number & ((p->reliable ? DR_SAMPLE_RELIABLE : DR_SAMPLE) - 1)) == 0;
     return OPAL_UNLIKELY(wanted) ? opal_now_ns() : 0;
 }
 

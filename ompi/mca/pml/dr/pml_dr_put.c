@@ -7,7 +7,7 @@
 static void sum_payload(dr_peer_t *d, dr_frag_t *f)
 {
     uint64_t sum = dr_wire_begin(&d->out);
-    if (f->what == DR_IN_PLACE) {
+    if (f->is.what == DR_IN_PLACE) {
         for (uint32_t i = 0; i < f->user->iov_count; i++) {
             const struct iovec *v = &f->user->iov[i];
             sum = opal_checksum_update(d->out.kind, sum, v->iov_base, v->iov_len);
@@ -32,8 +32,8 @@ static int put_room(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
     char *to = (char *) room.ptr + head;
     uint64_t sum = dr_wire_begin(&d->out);
     struct iovec kept = {f->bytes + head, f->payload_len};
-    const struct iovec *iov = f->what == DR_IN_PLACE ? f->user->iov : &kept;
-    uint32_t count = f->what == DR_IN_PLACE ? f->user->iov_count : 1;
+    const struct iovec *iov = f->is.what == DR_IN_PLACE ? f->user->iov : &kept;
+    uint32_t count = f->is.what == DR_IN_PLACE ? f->user->iov_count : 1;
     for (uint32_t i = 0; i < count; i++) {
         sum = opal_checksum_copy(kind, sum, to, iov[i].iov_base, iov[i].iov_len);
         to += iov[i].iov_len;
@@ -61,7 +61,7 @@ static int put_desc(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
     dr_seal_frag(d, f);
     *own = (dr_desc_t){.desc = {.header = f->bytes, .header_len = (uint32_t) dr_head_length(f), .event = dr_on_desc},
                        .frag = f, .next = f->descs, .number = f->record.number, .path = f->record.path};
-    if (f->what == DR_IN_PLACE) {
+    if (f->is.what == DR_IN_PLACE) {
         own->desc.iov_count = f->user->iov_count;
         memcpy(own->desc.iov, f->user->iov, f->user->iov_count * sizeof(struct iovec));
     } else {
@@ -82,7 +82,7 @@ int dr_put(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
     const mca_btl_limits_t *limits = &link->module->limits;
     size_t head = dr_head_length(f);
     int rc;
-    if (f->what != DR_IN_PLACE && head + f->payload_len <= limits->short_max) {
+    if (f->is.what != DR_IN_PLACE && head + f->payload_len <= limits->short_max) {
         if (!f->summed) {
             sum_payload(d, f);
         }

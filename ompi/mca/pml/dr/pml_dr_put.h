@@ -8,14 +8,20 @@
 
 #include "ompi/mca/pml/dr/pml_dr_frag.h"
 
+/* The peer is to acknowledge what comes at once, so that the window does not close. */
+static inline bool dr_is_half_full(const dr_stream_t *s)
+{
+    return s->kept > s->params->window / 2;
+}
+
 /* Fill in the prefix; the payload's sum is known. While a link holds the fragment it stays as it was, which is right. */
 static inline void dr_seal_frag(dr_peer_t *d, dr_frag_t *f)
 {
     if (OPAL_UNLIKELY(f->descs != NULL)) {
         return;
     }
-    bool now = f->what == DR_IN_PLACE || f->record.tries > 1 || d->stream.kept > d->stream.params->window / 2;
-    dr_wire_write(&d->out, (dr_prefix_t *) f->bytes, f->what == DR_EMPTY ? DR_VOID : DR_DATA,
+    bool now = f->is.what == DR_IN_PLACE || f->record.tries > 1 || dr_is_half_full(&d->stream);
+    dr_wire_write(&d->out, (dr_prefix_t *) f->bytes, f->is.what == DR_EMPTY ? DR_VOID : DR_DATA,
                   now ? DR_FLAG_ACK_NOW : 0, f->header_len, f->record.seq, dr_stream_ride(&d->stream), f->payload_sum,
                   dr_head_length(f) + f->payload_len);
 }

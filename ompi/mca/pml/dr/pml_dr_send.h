@@ -18,10 +18,12 @@ static OPAL_COLD int refuse(dr_peer_t *d)
     return MCA_ERR_AGAIN;
 }
 
-/* A link did not take what was about to go; the stream knows nothing of it. */
+/* A link did not take what was about to go; the stream knows nothing of it. `f`: it was made for that; or NULL. */
 static OPAL_COLD int unsent(dr_peer_t *d, dr_frag_t *f, int rc)
 {
-    dr_frag_free(f);
+    if (f) {
+        dr_frag_free(d, f);
+    }
     if (d->stream.rx.next > 0) {
         dr_stream_want_ack(&d->stream, false); /* one may have been riding on it */
     }
@@ -29,16 +31,17 @@ static OPAL_COLD int unsent(dr_peer_t *d, dr_frag_t *f, int rc)
     return rc;
 }
 
-static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len,
-                               const void *data, size_t len)
+/* Whatever was not granted. */
+static OPAL_NOINLINE int send_entered(dr_peer_t *d, mca_pml_link_t *link, const void *hdr, size_t hdr_len,
+                                      const void *data, size_t len)
 {
-    dr_peer_t *d = dr_of(peer);
+    dr_stream_t *s = &d->stream;
     size_t span = hdr_len + len, cost = sizeof(dr_frag_t) + sizeof(dr_prefix_t) + span;
-    if (OPAL_UNLIKELY(!d->stream.paths)) {
+    if (OPAL_UNLIKELY(!s->paths)) {
         dr_add_paths(d);
     }
     unsigned path = dr_path_of(d, link);
-    if (OPAL_UNLIKELY(!dr_stream_has_room(&d->stream, path, cost, span))) {
+    if (OPAL_UNLIKELY(!dr_stream_has_room(s, path, cost, span))) {
         return refuse(d);
     }
     dr_frag_t *f = dr_frag_new(d, DR_KEPT, sizeof(dr_prefix_t) + span);
@@ -49,21 +52,51 @@ static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const
     f->payload_len = (uint32_t) len;
     f->summed = true;
     unsigned char *payload = f->bytes + sizeof(dr_prefix_t) + hdr_len;
-    if (OPAL_LIKELY(hdr_len == sizeof(mca_pml_hdr_match_t))) {
-        opal_copy_words3(f->bytes + sizeof(dr_prefix_t), hdr);
-    } else {
-        memcpy(f->bytes + sizeof(dr_prefix_t), hdr, hdr_len);
-    }
+    memcpy(f->bytes + sizeof(dr_prefix_t), hdr, hdr_len);
     f->payload_sum = opal_checksum_finish(
         d->out.kind, opal_checksum_copy(d->out.kind, dr_wire_begin(&d->out), payload, data, len));
-    f->record.seq = d->stream.next; /* what dr_stream_send() will say: the peer need not wait for the bookkeeping */
+    f->record.seq = s->next; /* what dr_stream_send() will say: the peer need not wait for the bookkeeping */
     f->record.tries = 1;
     dr_seal_frag(d, f);
     int rc = dr_send_kept(link, f);
     if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
         return unsent(d, f, dr_note_full(d, link, rc));
     }
-    dr_stream_send(&d->stream, &f->record, path, (uint32_t) span, (uint32_t) cost, dr_send_time(d, path));
+    dr_stream_send(s, &f->record, path, (uint32_t) span, (uint32_t) cost, dr_send_time(d, path));
+    dr_stream_grant(s, path);
+    dr_active(d);
+    return MCA_SUCCESS;
+}
+
+static OPAL_ALWAYS_INLINE int send_usual(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, bool sums, const void *hdr,
+                                         const void *data, size_t len)
+{
+    f->header_len = DR_USUAL_HEADER;
+    f->summed = true;
+    f->payload_len = (uint32_t) len;
+    f->payload_sum = dr_wire_write_usual(&d->out, sums, f->bytes, d->stream.next, dr_stream_ride(&d->stream), hdr, data, len);
+    return link->send_short(link->endpoint, f->bytes, sizeof(dr_prefix_t), f->bytes + sizeof(dr_prefix_t),
+                            DR_USUAL_HEADER + len);
+}
+
+static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len,
+                               const void *data, size_t len)
+{
+    dr_peer_t *d = dr_of(peer);
+    size_t span = DR_USUAL_HEADER + len, cost = sizeof(dr_frag_t) + sizeof(dr_prefix_t) + span;
+    unsigned path = dr_path_of(d, link);
+    dr_frag_t *f = d->spare;
+    if (OPAL_UNLIKELY(!dr_stream_is_granted(&d->stream, path, cost, span) || len > DR_SMALL - DR_USUAL_HEAD || !f ||
+                      hdr_len != DR_USUAL_HEADER || !dr_wire_has_usual_sums(&d->out))) {
+        return send_entered(d, link, hdr, hdr_len, data, len);
+    }
+    int rc = d->out.kind == OPAL_CHECKSUM_NONE ? send_usual(d, link, f, false, hdr, data, len)
+                                               : send_usual(d, link, f, true, hdr, data, len);
+    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
+        return unsent(d, NULL, dr_note_full(d, link, rc));
+    }
+    dr_frag_take_spare(d, f);
+    dr_stream_send_granted(&d->stream, &f->record, path, (uint32_t) span, (uint32_t) cost);
     dr_active(d);
     return MCA_SUCCESS;
 }
@@ -101,7 +134,7 @@ static void policy_commit(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_ro
     dr_peer_t *d = peer->policy;
     dr_frag_t *f = (dr_frag_t *) (uintptr_t) room->token[0];
     if (len == 0) {
-        dr_frag_free(f);
+        dr_frag_free(d, f);
         return;
     }
     unsigned path = dr_path_of(d, link);
@@ -159,7 +192,7 @@ static int policy_recall(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_des
     dr_peer_t *d = peer->policy;
     int rc = dr_recall(d, f, false);
     if (rc == MCA_SUCCESS && !f->over) {
-        f->recalled = d->any_recalled = true; /* the event comes from progress */
+        f->is.recalled = d->any_recalled = true; /* the event comes from progress */
         dr_urgent(d);
     }
     return rc;

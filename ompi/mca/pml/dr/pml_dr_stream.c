@@ -58,6 +58,7 @@ void dr_stream_fini(dr_stream_t *s)
     free(s->held);
     free(s->nack);
     free(s->paths);
+    s->quick = 0;
     s->held = s->nack = NULL;
     s->paths = NULL;
     s->path_count = 0;
@@ -75,6 +76,57 @@ static uint32_t draw(dr_stream_t *s)
 static dr_record_t *record_of(opal_list_item_t *item)
 {
     return OPAL_CONTAINER_OF(item, dr_record_t, item);
+}
+
+/* ---- Room ---- */
+
+/* Granted at once: so often, at least, a fragment is entered, and timed when it is its turn. */
+enum { DR_GRANT = 8 << 10, DR_GRANT_RELIABLE = 32 << 10 };
+
+void dr_stream_enter(dr_stream_t *s)
+{
+    s->quick = 0;
+    opal_list_item_t *i = s->unacked.head.prev;
+    while (i != &s->unacked.head && record_of(i)->state == DR_FRESH) {
+        i = i->prev;
+    }
+    for (i = i->next; i != &s->unacked.head; i = i->next) {
+        dr_record_t *r = record_of(i);
+        s->kept += r->cost;
+        dr_stream_on_path(s, r, r->path, 0);
+    }
+}
+
+static void at_most(uint64_t *room, uint64_t limit, uint64_t used)
+{
+    uint64_t left = limit > used ? limit - used : 0;
+    *room = *room < left ? *room : left;
+}
+
+/* Nothing is granted of the window's second half: there the receiver is asked for acknowledgments. Nor while a path's window grows
+ * by what is acknowledged. */
+void dr_stream_grant(dr_stream_t *s, unsigned path)
+{
+    const dr_path_t *p = &s->paths[path];
+    dr_stream_enter(s);
+    if (p->cwnd < p->cwnd_max || !opal_list_is_empty(&s->lost)) {
+        return;
+    }
+    uint64_t room = p->reliable ? DR_GRANT_RELIABLE : DR_GRANT;
+    at_most(&room, s->params->window / 2, s->kept);
+    at_most(&room, p->cwnd, p->flight_bytes);
+    at_most(&room, DR_REACH, s->next - s->acked);
+    s->quick = (uint32_t) room;
+    s->quick_path = (uint8_t) path;
+}
+
+bool dr_stream_has_room(dr_stream_t *s, unsigned path, size_t cost, size_t span)
+{
+    const dr_path_t *p = &s->paths[path];
+    dr_stream_enter(s);
+    return (s->kept + cost <= s->params->window || s->kept == 0) &&
+           (p->flight_bytes + span <= p->cwnd || p->flight == 0) && s->next + span - s->acked <= DR_REACH &&
+           opal_list_is_empty(&s->lost);
 }
 
 /* ---- Records ---- */
@@ -97,6 +149,7 @@ void dr_stream_undo(dr_stream_t *s, dr_record_t *r)
 
 void dr_stream_recost(dr_stream_t *s, dr_record_t *r, uint32_t cost)
 {
+    dr_stream_enter(s);
     s->kept += cost - (uint64_t) r->cost;
     r->cost = cost;
 }
@@ -104,6 +157,7 @@ void dr_stream_recost(dr_stream_t *s, dr_record_t *r, uint32_t cost)
 /* Lost records go again in the order of the sequence: the oldest is what the receiver waits for. */
 void dr_stream_lose(dr_stream_t *s, dr_record_t *r)
 {
+    dr_stream_enter(s);
     if (r->state != DR_FLIGHT) {
         return;
     }
@@ -118,13 +172,15 @@ void dr_stream_lose(dr_stream_t *s, dr_record_t *r)
 
 void dr_stream_resend(dr_stream_t *s, dr_record_t *r, unsigned path, uint64_t now)
 {
+    dr_stream_enter(s);
     opal_list_remove(&r->lost_item);
     r->tries += r->tries < UINT16_MAX;
     dr_stream_on_path(s, r, path, now);
 }
 
-dr_record_t *dr_stream_find(const dr_stream_t *s, uint64_t seq)
+dr_record_t *dr_stream_find(dr_stream_t *s, uint64_t seq)
 {
+    dr_stream_enter(s);
     for (opal_list_item_t *i = opal_list_first(&s->unacked); i; i = opal_list_next(&s->unacked, i)) {
         if (record_of(i)->seq >= seq) {
             return record_of(i)->seq == seq ? record_of(i) : NULL;
@@ -136,6 +192,7 @@ dr_record_t *dr_stream_find(const dr_stream_t *s, uint64_t seq)
 void dr_stream_abandon(dr_stream_t *s, opal_list_t *done)
 {
     opal_list_item_t *i;
+    dr_stream_enter(s);
     while ((i = opal_list_pop(&s->unacked))) {
         dr_record_t *r = record_of(i);
         if (r->state == DR_FLIGHT) {
@@ -213,9 +270,14 @@ static void open_up(dr_path_t *p, uint32_t span)
 
 /* A record is acknowledged. If it went once, it is known over which path it came (Karn); how long that took is not
  * known if what brought the news is the answer to another record's repeat. */
-static void acknowledge(dr_stream_t *s, dr_record_t *r, uint64_t now, opal_list_t *done)
+static inline void note_acknowledged(dr_stream_t *s, dr_record_t *r, uint64_t now)
 {
     dr_path_t *p = &s->paths[r->path];
+    if (r->state == DR_FRESH) {
+        r->state = DR_ACKED;
+        path_works(p, now);
+        return;
+    }
     if (r->state == DR_LOST) {
         opal_list_remove(&r->lost_item);
     } else {
@@ -235,8 +297,25 @@ static void acknowledge(dr_stream_t *s, dr_record_t *r, uint64_t now, opal_list_
     }
     r->state = DR_ACKED;
     s->kept -= r->cost;
+}
+
+static void acknowledge(dr_stream_t *s, dr_record_t *r, uint64_t now, opal_list_t *done)
+{
+    note_acknowledged(s, r, now);
     opal_list_remove(&r->item);
     opal_list_append(done, &r->item);
+}
+
+/* The records up to this one, which come first, go to the end of `done`. */
+static void move_first(opal_list_t *unacked, opal_list_item_t *last, opal_list_t *done)
+{
+    opal_list_item_t *first = unacked->head.next, *rest = last->next;
+    unacked->head.next = rest;
+    rest->prev = &unacked->head;
+    first->prev = done->head.prev;
+    done->head.prev->next = first;
+    last->next = &done->head;
+    done->head.prev = last;
 }
 
 void dr_stream_take_cumulative(dr_stream_t *s, uint64_t delivered, uint64_t now, opal_list_t *done)
@@ -245,9 +324,14 @@ void dr_stream_take_cumulative(dr_stream_t *s, uint64_t delivered, uint64_t now,
         return; /* an old one, overtaken */
     }
     s->acked = delivered;
-    opal_list_item_t *i;
-    while ((i = opal_list_first(&s->unacked)) && record_of(i)->seq + record_of(i)->span <= delivered) {
-        acknowledge(s, record_of(i), now, done);
+    opal_list_item_t *i, *last = NULL;
+    for (i = s->unacked.head.next; i != &s->unacked.head && record_of(i)->seq + record_of(i)->span <= delivered;
+         i = i->next) {
+        note_acknowledged(s, record_of(i), now);
+        last = i;
+    }
+    if (last) {
+        move_first(&s->unacked, last, done);
     }
 }
 
@@ -317,6 +401,7 @@ void dr_stream_take_ack(dr_stream_t *s, const dr_ack_t *ack, uint64_t now, opal_
         return;
     }
     dr_stream_take_cumulative(s, ack->delivered, now, done);
+    dr_stream_enter(s);
     if (ack->blocks > 0) {
         take_blocks(s, ack, now, done);
     }
@@ -513,6 +598,7 @@ static void start_probes(dr_stream_t *s, dr_path_t *p, uint64_t now)
 static void go_down(dr_stream_t *s, unsigned path, uint64_t now)
 {
     dr_path_t *p = &s->paths[path];
+    dr_stream_enter(s);
     p->state = DR_PATH_DOWN;
     start_probes(s, p, now);
     lose_all(s, path);
@@ -634,6 +720,7 @@ static void tick_silence(dr_stream_t *s, uint64_t now, uint64_t *next)
 uint64_t dr_stream_tick(dr_stream_t *s, uint64_t now)
 {
     uint64_t next = 0;
+    dr_stream_enter(s);
     for (unsigned i = 0; i < s->path_count; i++) {
         tick_path(s, i, now, &next);
     }

@@ -10,6 +10,8 @@
  *       acked                                                    next
  *     ----|-- FLIGHT -- ACKED -- FLIGHT -- LOST -- FLIGHT -- ... --|
  *
+ *   FRESH   as FLIGHT, and went with what dr_stream_find_room() granted beforehand: only `next` and the grant know of it yet.
+ *           Whatever looks at records enters them first; most are acknowledged before that, and cost nothing else
  *   FLIGHT  a path (a link, for whoever is above) has it, or has lost it: nobody knows
  *   LOST    to be sent again: damaged (said by a negative acknowledgment), passed by others on its path
  *           (DR_PASSED_BY later transmissions arrived), its path's timer ran out, or its path gave it back
@@ -72,7 +74,7 @@ typedef struct dr_stream_params {
 
 /* ---- Sending ---- */
 
-typedef enum { DR_FLIGHT, DR_LOST, DR_ACKED } dr_record_state_t;
+typedef enum { DR_FLIGHT, DR_LOST, DR_ACKED, DR_FRESH } dr_record_state_t;
 
 /* Part of what the caller keeps of a fragment. */
 typedef struct dr_record {
@@ -121,13 +123,15 @@ typedef struct dr_stream {
     uint64_t random;
     /* Receiving. */
     mca_pml_ranges_t rx;
-    uint64_t unacked_bytes;     /* delivered since the last acknowledgment */
+    uint32_t unacked_bytes;     /* delivered since the last acknowledgment; less than DR_REACH */
+    uint32_t quick;             /* sending: bytes of cost and span that may go over quick_path with nothing else to look at */
     uint64_t ack_at;            /* ns: when DR_ACK_LATER is over; 0: from the next tick */
     uint8_t need;               /* dr_ack_need_t */
     uint8_t held_count, nack_count, path_count;
     bool heard;                 /* something valid came since the last tick */
     bool dead;                  /* silence_max is over; found by tick */
-    uint16_t ack_turn;          /* acknowledgments sent: which of many blocks the next one tells */
+    uint8_t quick_path;
+    uint8_t ack_turn;           /* acknowledgments sent: which of many blocks the next one tells */
     uint32_t timed;             /* records in flight with a time: what is acknowledged needs one, too */
     uint32_t rtt_was;           /* ns: the longest of the paths that dr_stream_rest() gave up; 0: not known */
     uint64_t heard_at;          /* ns; 0: nothing was expected at the last tick */
@@ -148,13 +152,18 @@ void dr_stream_rest(dr_stream_t *stream);
 void dr_stream_fini(dr_stream_t *stream);
 
 /* May a new fragment for which `cost` bytes are kept go over the path? A stream that holds nothing takes anything. */
-static inline bool dr_stream_has_room(const dr_stream_t *s, unsigned path, size_t cost, size_t span)
+bool dr_stream_has_room(dr_stream_t *stream, unsigned path, size_t cost, size_t span);
+
+/* More short fragments are likely: grant some room to the path, if there is enough. Until anything else takes room, or is lost, no
+ * other question need be asked for them. */
+void dr_stream_grant(dr_stream_t *stream, unsigned path);
+static OPAL_ALWAYS_INLINE bool dr_stream_is_granted(const dr_stream_t *s, unsigned path, size_t cost, size_t span)
 {
-    const dr_path_t *p = &s->paths[path];
-    return (s->kept + cost <= s->params->window || s->kept == 0) &&
-           (p->flight_bytes + span <= p->cwnd || p->flight == 0) && s->next + span - s->acked <= DR_REACH &&
-           opal_list_is_empty(&s->lost);
+    return cost + span <= s->quick && path == s->quick_path;
 }
+
+/* Enter what is FRESH. */
+void dr_stream_enter(dr_stream_t *stream);
 
 static inline void dr_stream_on_path(dr_stream_t *s, dr_record_t *r, unsigned path, uint64_t now)
 {
@@ -175,11 +184,11 @@ static inline void dr_stream_on_path(dr_stream_t *s, dr_record_t *r, unsigned pa
 static inline void dr_stream_send(dr_stream_t *s, dr_record_t *r, unsigned path, uint32_t span, uint32_t cost,
                                   uint64_t now)
 {
+    dr_stream_enter(s);
     r->seq = s->next;
     r->span = span;
     r->cost = cost;
     r->tries = 1;
-    opal_list_item_init(&r->lost_item);
     s->next += span;
     s->kept += cost;
     opal_list_append(&s->unacked, &r->item);
@@ -187,6 +196,22 @@ static inline void dr_stream_send(dr_stream_t *s, dr_record_t *r, unsigned path,
 }
 
 void dr_stream_undo(dr_stream_t *stream, dr_record_t *record);
+
+/* The same of one for which dr_stream_is_granted(); there is nothing to undo. */
+static OPAL_ALWAYS_INLINE void dr_stream_send_granted(dr_stream_t *s, dr_record_t *r, unsigned path, uint32_t span,
+                                                      uint32_t cost)
+{
+    r->seq = s->next;
+    r->span = span;
+    r->cost = cost;
+    r->sent = 0;
+    r->tries = 1;
+    r->path = (uint8_t) path;
+    r->state = DR_FRESH;
+    s->next += span;
+    s->quick -= cost + span;
+    opal_list_append(&s->unacked, &r->item);
+}
 
 /* The first record to be sent again; NULL: none. */
 static inline dr_record_t *dr_stream_first_lost(const dr_stream_t *s)
@@ -202,7 +227,7 @@ void dr_stream_lose(dr_stream_t *stream, dr_record_t *record);
 /* The memory kept for a record changed. */
 void dr_stream_recost(dr_stream_t *stream, dr_record_t *record, uint32_t cost);
 /* The record of a number; NULL: acknowledged, or never sent. */
-dr_record_t *dr_stream_find(const dr_stream_t *stream, uint64_t seq);
+dr_record_t *dr_stream_find(dr_stream_t *stream, uint64_t seq);
 
 /* The piggybacked half; what it acknowledges goes to the end of `done`. */
 void dr_stream_take_cumulative(dr_stream_t *stream, uint64_t delivered, uint64_t now, opal_list_t *done);
@@ -230,10 +255,16 @@ typedef enum {
 
 dr_verdict_t dr_stream_judge_slow(dr_stream_t *stream, uint64_t seq, uint32_t span);
 
+/* Is it the one that is expected, in the usual case that nothing is missing and nothing is being put in place? */
+static OPAL_ALWAYS_INLINE bool dr_stream_is_next(const dr_stream_t *s, uint64_t seq)
+{
+    return seq == s->rx.next && s->rx.count == 0 && s->held_count == 0;
+}
+
 /* What is to be done with a fragment whose header is good? */
 static inline dr_verdict_t dr_stream_judge(dr_stream_t *s, uint64_t seq, uint32_t span)
 {
-    if (__builtin_expect(seq == s->rx.next && s->rx.count == 0 && s->held_count == 0, 1)) {
+    if (OPAL_LIKELY(dr_stream_is_next(s, seq))) {
         return DR_NEW;
     }
     return dr_stream_judge_slow(s, seq, span);
@@ -248,6 +279,14 @@ static inline void dr_stream_want_ack(dr_stream_t *s, bool at_once)
         s->need = DR_ACK_LATER;
         s->ack_at = 0;
     }
+}
+
+/* That one, as dr_stream_is_next() says, is verified. */
+static OPAL_ALWAYS_INLINE void dr_stream_deliver_next(dr_stream_t *s, uint32_t span, bool ack_now)
+{
+    s->rx.next += span;
+    s->unacked_bytes += span;
+    dr_stream_want_ack(s, ack_now || s->unacked_bytes >= s->params->ack_bytes);
 }
 
 /* A NEW fragment is verified. False: out of memory, nothing is noted and it must not be handed up. */
@@ -268,10 +307,10 @@ void dr_stream_damaged(dr_stream_t *stream, uint64_t seq, uint32_t span);
 bool dr_stream_hold(dr_stream_t *stream, uint64_t seq, uint32_t span);
 void dr_stream_unhold(dr_stream_t *stream, uint64_t seq, uint32_t span);
 
-/* What a fragment on its way carries; it does the service of an acknowledgment unless there are gaps. */
+/* What a fragment on its way carries; it does the service of an acknowledgment unless there are gaps: then one is urgent. */
 static inline uint32_t dr_stream_ride(dr_stream_t *s)
 {
-    if (s->need != DR_ACK_NONE && s->rx.count == 0 && s->nack_count == 0) {
+    if (s->need == DR_ACK_LATER || (s->need == DR_ACK_URGENT && s->rx.count == 0 && s->nack_count == 0)) {
         s->need = DR_ACK_NONE;
         s->unacked_bytes = 0;
     }

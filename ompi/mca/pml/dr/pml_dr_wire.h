@@ -100,6 +100,14 @@ static OPAL_ALWAYS_INLINE dr_wire_words_t dr_wire_load_words(const void *from)
     return w;
 }
 
+static OPAL_ALWAYS_INLINE void dr_wire_store_words(void *to, dr_wire_words_t w)
+{
+    __asm__("" : "+r"(w.a), "+r"(w.b), "+r"(w.c));
+    memcpy(to, &w.a, 8);
+    memcpy((char *) to + 8, &w.b, 8);
+    memcpy((char *) to + 16, &w.c, 8);
+}
+
 /* Of the prefix, with `check` zero, and of the header behind it, which is that of a short message nearly always. */
 static OPAL_ALWAYS_INLINE uint32_t dr_wire_header_sum(const dr_seal_t *seal, dr_wire_words_t prefix, const void *header,
                                                       size_t header_len, size_t len)
@@ -130,10 +138,7 @@ static inline void dr_wire_write(const dr_seal_t *seal, dr_prefix_t *prefix, dr_
                                  (uint32_t) header_len << 24) << 32;
     dr_wire_words_t w = {htole64(first), htole64(seq), htole64((uint64_t) payload_check << 32 | ack)};
     w.a = htole64(first | dr_wire_header_sum(seal, w, prefix + 1, header_len, len));
-    __asm__("" : "+r"(w.a), "+r"(w.b), "+r"(w.c));
-    memcpy(prefix, &w.a, 8);
-    memcpy((char *) prefix + 8, &w.b, 8);
-    memcpy((char *) prefix + 16, &w.c, 8);
+    dr_wire_store_words(prefix, w);
 }
 
 /* Is this the start of an undamaged header? Nothing outside [data, data + len) is read, no field is believed unless
@@ -155,6 +160,74 @@ static inline bool dr_wire_payload_is_good(const dr_seal_t *seal, const dr_prefi
                                            size_t len)
 {
     return len == 0 || dr_wire_payload_sum(seal, payload, len) == le32toh(prefix->payload_check);
+}
+
+/* ---- Short messages ----
+ * The same in fewer instructions for what nearly all are: DATA, a header as long as the prefix, few bytes, no sums or those of the
+ * processor's instruction. What is so written, dr_wire_open() reads, and the reverse. */
+
+enum { DR_USUAL_HEADER = sizeof(dr_wire_words_t), DR_USUAL_HEAD = sizeof(dr_prefix_t) + DR_USUAL_HEADER };
+
+static OPAL_ALWAYS_INLINE bool dr_wire_has_usual_sums(const dr_seal_t *seal)
+{
+    return seal->kind == OPAL_CHECKSUM_NONE ||
+           (OPAL_CRC32C_INLINE && seal->kind == OPAL_CHECKSUM_CRC32C &&
+            atomic_load_explicit(&opal_crc32c_instruction, memory_order_relaxed));
+}
+
+/* Of prefix and header; `len`: of the whole fragment. */
+static OPAL_ALWAYS_INLINE uint32_t dr_wire_usual_sum(const dr_seal_t *seal, dr_wire_words_t p, dr_wire_words_t h, size_t len)
+{
+#if OPAL_CRC32C_INLINE
+    uint64_t sum = opal_crc32c_step8(opal_crc32c_step8(opal_crc32c_step8(seal->key ^ (uint32_t) len, p.a), p.b), p.c);
+    return ~(uint32_t) opal_crc32c_step8(opal_crc32c_step8(opal_crc32c_step8(sum, h.a), h.b), h.c);
+#else
+    return dr_wire_header_sum(seal, p, &h, sizeof(h), len);
+#endif
+}
+
+#define DR_WIRE_USUAL ((uint64_t) (DR_DATA | DR_WIRE_VERSION << 16 | DR_USUAL_HEADER << 24) << 32)
+
+/* Write prefix, header and payload; the sum of the payload. `sums` says whether there are any: a constant. */
+static OPAL_ALWAYS_INLINE uint32_t dr_wire_write_usual(const dr_seal_t *seal, bool sums, void *to, uint64_t seq, uint32_t ack,
+                                                       const void *header, const void *data, size_t len)
+{
+    unsigned char *payload = (unsigned char *) to + DR_USUAL_HEAD;
+    uint32_t sum = 0;
+    if (!sums) {
+        opal_copy(payload, data, len);
+    } else {
+        sum = ~opal_crc32c_copy(seal->key, payload, data, len);
+    }
+    dr_wire_words_t h = dr_wire_load_words(header);
+    dr_wire_words_t p = {htole64(DR_WIRE_USUAL), htole64(seq), htole64((uint64_t) sum << 32 | ack)};
+    dr_wire_store_words((unsigned char *) to + sizeof(dr_prefix_t), h);
+    if (sums) {
+        p.a |= htole64(dr_wire_usual_sum(seal, p, h, DR_USUAL_HEAD + len));
+    }
+    dr_wire_store_words(to, p);
+    return sum;
+}
+
+/* Is it such a message, undamaged? False: dr_wire_open() finds out what it is. Nothing outside [data, data + len) is read. */
+static OPAL_ALWAYS_INLINE bool dr_wire_is_usual(const dr_seal_t *seal, bool sums, const void *data, size_t len)
+{
+    if (len < DR_USUAL_HEAD) {
+        return false;
+    }
+    dr_wire_words_t p = dr_wire_load_words(data);
+    uint32_t check = (uint32_t) le64toh(p.a), payload_check = (uint32_t) (le64toh(p.c) >> 32);
+    p.a &= htole64((uint64_t) UINT32_MAX << 32);
+    if ((p.a & ~htole64((uint64_t) DR_FLAG_ACK_NOW << 40)) != htole64(DR_WIRE_USUAL)) {
+        return false;
+    }
+    if (!sums) {
+        return check == 0 && payload_check == 0;
+    }
+    const unsigned char *header = (const unsigned char *) data + sizeof(dr_prefix_t);
+    return check == dr_wire_usual_sum(seal, p, dr_wire_load_words(header), len) &&
+           (len == DR_USUAL_HEAD ||
+            payload_check == ~opal_crc32c_update(seal->key, header + DR_USUAL_HEADER, len - DR_USUAL_HEAD));
 }
 
 /* What an acknowledgment says; read with dr_wire_read_ack(), which checks it. */

@@ -74,6 +74,36 @@ static void test_seal(void)
     TAP_OK(all, "... nor with any bit of it changed");
 }
 
+/* Short messages are written and read by code of their own: the same bytes, and what it does not know is left to the other. */
+static void test_usual(opal_checksum_kind_t kind)
+{
+    enum { LEN = 13 };
+    static const unsigned char header[DR_USUAL_HEADER] = {1, 2, 3}, data[LEN] = {9, 8, 7, 6};
+    dr_seal_t seal = {kind, dr_wire_key(1, 2)}, other = {kind, dr_wire_key(2, 1)};
+    const bool sums = kind != OPAL_CHECKSUM_NONE;
+    unsigned char f[DR_USUAL_HEAD + LEN], g[sizeof(f)];
+    uint32_t sum = dr_wire_write_usual(&seal, sums, f, 7, 5, header, data, LEN);
+    memcpy(g + sizeof(dr_prefix_t), header, sizeof(header));
+    memcpy(g + DR_USUAL_HEAD, data, LEN);
+    dr_wire_write(&seal, (dr_prefix_t *) g, DR_DATA, 0, sizeof(header), 7, 5, dr_wire_payload_sum(&seal, data, LEN), sizeof(g));
+    TAP_OK(!memcmp(f, g, sizeof(f)) && sum == dr_wire_payload_sum(&seal, data, LEN), "short: the same bytes, kind %d", kind);
+    bool good = dr_wire_is_usual(&seal, sums, f, sizeof(f)), bad = false;
+    for (size_t len = 0; len < sizeof(f) && sums; len++) {
+        bad |= dr_wire_is_usual(&seal, sums, f, len);
+    }
+    bad |= sums && dr_wire_is_usual(&other, sums, f, sizeof(f));
+    for (size_t bit = 0; bit < (sums ? sizeof(f) : sizeof(uint64_t)) * 8; bit++) {
+        f[bit / 8] ^= (unsigned char) (1u << bit % 8);
+        bad |= dr_wire_is_usual(&seal, sums, f, sizeof(f)) && (sums || bit != 40); /* DR_FLAG_ACK_NOW may be set */
+        f[bit / 8] ^= (unsigned char) (1u << bit % 8);
+    }
+    dr_wire_write(&seal, (dr_prefix_t *) g, DR_DATA, DR_FLAG_ACK_NOW, sizeof(header), 7, 5, sum, sizeof(g));
+    good &= dr_wire_is_usual(&seal, sums, g, sizeof(g));
+    dr_wire_write(&seal, (dr_prefix_t *) g, DR_VOID, 0, sizeof(header), 7, 5, sum, sizeof(g));
+    bad |= dr_wire_is_usual(&seal, sums, g, sizeof(g));
+    TAP_OK(good && !bad, "... read if they are intact, and no others");
+}
+
 static void test_ack_wire(void)
 {
     dr_ack_t ack = {.delivered = (uint64_t) 5 << 32, .blocks = 2, .nacks = 1}, got;
@@ -141,6 +171,25 @@ static void test_wheel(void)
 
 /* ---- The stream ---- */
 
+/* Is what the stream counts what there is? */
+static bool adds_up(const dr_stream_t *s, unsigned path)
+{
+    uint64_t kept = 0, flight_bytes = 0;
+    uint32_t flight = 0, timed = 0;
+    unsigned lost = 0;
+    for (opal_list_item_t *i = opal_list_first(&s->unacked); i; i = opal_list_next(&s->unacked, i)) {
+        const dr_record_t *r = OPAL_CONTAINER_OF(i, dr_record_t, item);
+        bool flies = r->state == DR_FLIGHT && r->path == path;
+        kept += r->cost;
+        flight += flies;
+        flight_bytes += flies ? r->span : 0;
+        timed += r->state == DR_FLIGHT && r->sent > 0;
+        lost += r->state == DR_LOST;
+    }
+    return s->kept == kept && s->timed == timed && s->paths[path].flight == flight &&
+           s->paths[path].flight_bytes == flight_bytes && opal_list_length(&s->lost) == lost && s->acked <= s->next;
+}
+
 static void test_round_trips(void)
 {
     dr_stream_t s;
@@ -175,6 +224,45 @@ static void test_round_trips(void)
     dr_stream_take_cumulative(&s, s.next, now, &done);
     TAP_OK(s.paths[0].srtt < 55000, "a repeated fragment says nothing of round trips (Karn)");
     TAP_OK(s.kept == 0 && opal_list_length(&done) == 21, "all are done");
+    dr_stream_fini(&s);
+}
+
+/* What was granted is entered before anybody looks, and what is acknowledged before leaves nothing behind. */
+static void test_granted(void)
+{
+    dr_stream_t s;
+    dr_record_t r[8], whole;
+    opal_list_t done = OPAL_LIST_INIT(done);
+    make(&s, 2, true);
+    TAP_OK(!dr_stream_is_granted(&s, 0, 100, 10), "nothing is granted at first");
+    dr_stream_grant(&s, 1);
+    int sent = 0;
+    for (; sent < 4 && dr_stream_is_granted(&s, 1, 100, 10); sent++) {
+        dr_stream_send_granted(&s, &r[sent], 1, 10, 100);
+    }
+    bool other = dr_stream_is_granted(&s, 0, 100, 10), too_much = dr_stream_is_granted(&s, 1, params.window / 2, 10);
+    dr_stream_take_cumulative(&s, 20, 0, &done);
+    TAP_OK(sent == 4 && !other && !too_much && opal_list_length(&done) == 2 && s.kept == 0 && s.paths[1].flight == 0 &&
+               s.paths[1].delivered, "to one path, up to half of the window; two are acknowledged");
+    dr_stream_send(&s, &whole, 0, 10, 100, 1);
+    TAP_OK(adds_up(&s, 1) && s.paths[1].flight == 2 && s.kept == 300 && !dr_stream_is_granted(&s, 1, 1, 1) &&
+               OPAL_CONTAINER_OF(opal_list_first(&s.unacked), dr_record_t, item) == &r[2],
+           "another fragment enters the rest before itself, and ends the grant");
+    dr_stream_lose(&s, &r[3]);
+    dr_stream_grant(&s, 1);
+    TAP_OK(!dr_stream_is_granted(&s, 1, 1, 1), "nothing is granted while anything is lost");
+    dr_stream_resend(&s, &r[3], 0, 1);
+    dr_stream_grant(&s, 1);
+    dr_stream_send_granted(&s, &r[4], 1, 10, 100);
+    dr_stream_lose(&s, &r[4]);
+    TAP_OK(adds_up(&s, 1) && s.kept == 400 && r[4].state == DR_LOST && !dr_stream_is_granted(&s, 1, 1, 1), "it may be lost");
+    dr_stream_resend(&s, &r[4], 1, 1);
+    dr_stream_grant(&s, 1);
+    dr_stream_send_granted(&s, &r[5], 1, 10, 100);
+    dr_stream_tick(&s, 5 * MS);
+    TAP_OK(adds_up(&s, 1) && s.kept == 500 && s.paths[1].flight + s.paths[0].flight == 5, "timers run for it");
+    dr_stream_take_cumulative(&s, s.next, 6 * MS, &done);
+    TAP_OK(s.kept == 0 && s.timed == 0 && opal_list_length(&done) == 7 && adds_up(&s, 1), "all are done");
     dr_stream_fini(&s);
 }
 
@@ -540,25 +628,6 @@ static void test_damaged(void)
     dr_stream_fini(&s);
 }
 
-/* Is what the stream counts what there is? */
-static bool adds_up(const dr_stream_t *s)
-{
-    uint64_t kept = 0, flight_bytes = 0;
-    uint32_t flight = 0, timed = 0;
-    unsigned lost = 0;
-    for (opal_list_item_t *i = opal_list_first(&s->unacked); i; i = opal_list_next(&s->unacked, i)) {
-        const dr_record_t *r = OPAL_CONTAINER_OF(i, dr_record_t, item);
-        bool flies = r->state == DR_FLIGHT;
-        kept += r->cost;
-        flight += flies;
-        flight_bytes += flies ? r->span : 0;
-        timed += flies && r->sent > 0;
-        lost += r->state == DR_LOST;
-    }
-    return s->kept == kept && s->timed == timed && s->paths[0].flight == flight &&
-           s->paths[0].flight_bytes == flight_bytes && opal_list_length(&s->lost) == lost && s->acked <= s->next;
-}
-
 /* What went often retires like what went once, and an old acknowledgment does nothing. */
 static void test_retries(void)
 {
@@ -573,14 +642,14 @@ static void test_retries(void)
     for (uint64_t i = 0; i < 5; i++) {
         dr_stream_lose(&s, &r[0]);
         dr_stream_lose(&s, &r[0]);
-        good &= adds_up(&s);
+        good &= adds_up(&s, 0);
         dr_stream_resend(&s, &r[0], 0, 2 + i);
-        good &= adds_up(&s);
+        good &= adds_up(&s, 0);
     }
     dr_stream_lose(&s, &r[1]);
     dr_stream_take_cumulative(&s, 20, 10, &done); /* one in flight, one lost: it had arrived after all */
     dr_stream_take_cumulative(&s, 10, 11, &done);
-    TAP_OK(good && adds_up(&s) && s.kept == 0 && opal_list_length(&done) == 2, "repeats retire once");
+    TAP_OK(good && adds_up(&s, 0) && s.kept == 0 && opal_list_length(&done) == 2, "repeats retire once");
     dr_stream_fini(&s);
 }
 
@@ -648,7 +717,7 @@ static void test_strange_acks(void)
             opal_list_append(&free_ones, item);
             over++;
         }
-        good = adds_up(&s);
+        good = adds_up(&s, 0);
     }
     TAP_OK(good && over > ROUNDS / 50, "acknowledgments that say anything upset no count (%u records)", over);
     dr_stream_abandon(&s, &done);
@@ -712,9 +781,16 @@ int main(void)
 {
     tap_start(30);
     test_seal();
+    test_usual(OPAL_CHECKSUM_NONE);
+#if OPAL_CRC32C_INLINE
+    if (atomic_load(&opal_crc32c_instruction)) {
+        test_usual(OPAL_CHECKSUM_CRC32C);
+    }
+#endif
     test_ack_wire();
     test_wheel();
     test_round_trips();
+    test_granted();
     test_stale_round_trip();
     test_busy_receiver();
     test_silence();
