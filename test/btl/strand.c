@@ -15,7 +15,8 @@
  *
  * Parameters: btl_strand_links, _seed, _life and _fade (ms; 0: never dies), _rate (bytes/s; 0: no
  * limit), _last (links from this one on never die), _get (1: offer single
- * copy; 2: get with keys, which takes its time), _final (who dies stays dead).
+ * copy; 2: get with keys, which takes its time), _final (who dies stays dead), _early (the first link
+ * dies in who is contacted over it before having looked the other up).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -91,7 +92,7 @@ static strand_module_t modules[LINKS_MAX];
 static mca_btl_module_t *module_list[LINKS_MAX];
 static int64_t links, seed, life_ms, fade_ms, rate, last;
 static int64_t get;
-static bool final;
+static bool final, early;
 static uint64_t state;
 static void *timer;
 static _Alignas(16) unsigned char input[sizeof(frame_t) + FRAG_MAX + MCA_BTL_HEADER_MAX];
@@ -513,6 +514,9 @@ static int receive(strand_module_t *m)
             ep = find(m, name);
             if (!ep && cookie) {
                 ep = endpoint_new(m, name, cookie);
+                if (ep && early && m->index == 0) {
+                    die(ep);
+                }
             }
         }
         if (ep && frame.confirm) {
@@ -710,7 +714,7 @@ static int register_params(const mca_base_services_t *base)
         {"rate", 0, 0, INT64_MAX, &rate},        {"last", -1, -1, LINKS_MAX, &last},
         {"get", 0, 0, 2, &get},
     };
-    static mca_base_var_desc_t descs[8];
+    static mca_base_var_desc_t descs[9];
     for (size_t i = 0; i < 7; i++) {
         descs[i] = (mca_base_var_desc_t){
             .framework = "btl", .component = "strand", .name = list[i].name, .help = "See the source",
@@ -726,7 +730,10 @@ static int register_params(const mca_base_services_t *base)
     descs[7].type = MCA_VAR_BOOL;
     descs[7].min = descs[7].max = 0;
     descs[7].def.b = false;
-    return base->var_register(&descs[7], &final);
+    descs[8] = descs[7];
+    descs[8].name = "early";
+    int rc = base->var_register(&descs[7], &final);
+    return rc == MCA_SUCCESS ? base->var_register(&descs[8], &early) : rc;
 }
 
 static const mca_btl_component_ops_t component_ops = {

@@ -13,7 +13,8 @@
  * calls add_peer() on every module with what the peer published; the module answers with an endpoint or says
  * why it can't reach the peer. Connections are made on first use, never in add_peer(). A BTL that is contacted
  * by a peer first asks upcalls->incoming() for the peer's cookie and makes the endpoint itself; add_peer() for
- * that peer then returns the same endpoint. del_peer() and finalize() end it all.
+ * that peer then returns the same endpoint; what was told of it meanwhile, upcalls->state included, counts. del_peer()
+ * and finalize() end it all.
  *
  * Sending, three ways for three needs. None of them blocks, none makes an upcall from inside the call:
  *   send_short   header and payload copied at once, or MCA_ERR_AGAIN; no descriptor, no callback;

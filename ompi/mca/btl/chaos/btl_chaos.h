@@ -103,7 +103,6 @@ struct mca_btl_endpoint {
     atomic_bool work;            /* for the poller */
     bool refused;                /* the user was told to try again */
     bool blocked;                /* we were, by the module below */
-    bool added;                  /* by the user; else only the peer has sent something so far */
     bool below_down, told_down, give_back, closed;
     char why[96];                /* the module below is down */
 };

@@ -328,12 +328,12 @@ typedef struct told {
     char why[96];
 } told_t;
 
-/* The caller holds the endpoint's lock. Whoever only heard of the peer so far has no link that could be down. */
+/* The caller holds the endpoint's lock. */
 static void note_state(mca_btl_endpoint_t *ep, told_t *told)
 {
     bool dead = atomic_load(&ep->module->life) == CHAOS_DOWN;
     bool down = dead || ep->below_down;
-    if (down != ep->told_down && ep->added) {
+    if (down != ep->told_down) {
         ep->told_down = told->down = down;
         told->state = true;
         snprintf(told->why, sizeof(told->why), "%s",

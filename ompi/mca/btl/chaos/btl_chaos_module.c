@@ -90,11 +90,7 @@ static int add_peer(mca_btl_module_t *module, const mca_btl_peer_t *peer, void *
     if (rc == MCA_SUCCESS) {
         atomic_store(&ep->below, below);
         *endpoint = ep;
-        chaos_lock(ep);
-        ep->added = true;
-        chaos_unlock(ep);
         follow_limits(m);
-        mca_btl_chaos_wake(ep); /* to tell if it is down by now */
     }
     return rc;
 }

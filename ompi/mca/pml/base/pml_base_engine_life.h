@@ -225,16 +225,6 @@ static void engine_fail_peer(mca_pml_peer_t *peer)
     engine_fail_recvs(peer);
 }
 
-/* The peer left LOOKUP. */
-static void engine_peer_ready(mca_pml_peer_t *peer)
-{
-    if (atomic_load_explicit(&peer->state, memory_order_acquire) == MCA_PML_PEER_FAILED) {
-        engine_fail_peer(peer);
-    } else {
-        engine_flush(peer);
-    }
-}
-
 static void engine_writable(void *cookie, mca_btl_endpoint_t *endpoint)
 {
     mca_pml_peer_t *peer = cookie;
@@ -379,10 +369,14 @@ static void engine_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_sta
                                         [MCA_BTL_STATE_SILENT] = "silent", [MCA_BTL_STATE_RESUMED] = "resumed"};
     mca_pml_peer_t *peer = cookie;
     mca_pml_link_t *link = mca_pml_base_link_of(peer, endpoint);
+    mca_pml_peer_lock(peer);
     if (!link) {
+        if (state == MCA_BTL_STATE_UP || state == MCA_BTL_STATE_DOWN) {
+            mca_pml_base_early_note(peer, endpoint, state == MCA_BTL_STATE_DOWN, why);
+        }
+        mca_pml_peer_unlock(peer);
         return;
     }
-    mca_pml_peer_lock(peer);
     if (state == MCA_BTL_STATE_UP || state == MCA_BTL_STATE_DOWN) {
         policy_link(peer, link, state == MCA_BTL_STATE_UP);
     }
@@ -400,6 +394,21 @@ static void engine_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_sta
     mca_base_log("pml", "base", MCA_LOG_DEBUG, "rank %u: link %s is %s: %s", peer->proc->rank, link->module->name,
                  names[state], why ? why : "no reason given");
     if (any) {
+        engine_flush(peer);
+    }
+}
+
+/* The peer left LOOKUP. What its links told before they were there comes first. */
+static void engine_peer_ready(mca_pml_peer_t *peer)
+{
+    mca_pml_early_t *early;
+    while ((early = mca_pml_base_early_take(peer))) {
+        engine_state(peer, early->endpoint, MCA_BTL_STATE_DOWN, early->why);
+        free(early);
+    }
+    if (atomic_load_explicit(&peer->state, memory_order_acquire) == MCA_PML_PEER_FAILED) {
+        engine_fail_peer(peer);
+    } else {
         engine_flush(peer);
     }
 }

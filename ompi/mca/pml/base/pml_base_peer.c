@@ -308,6 +308,45 @@ mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoin
     return NULL;
 }
 
+static mca_pml_early_t *early_of(const mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint)
+{
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &peer->early) {
+        mca_pml_early_t *early = OPAL_CONTAINER_OF(i, mca_pml_early_t, item);
+        if (early->endpoint == endpoint) {
+            return early;
+        }
+    }
+    return NULL;
+}
+
+void mca_pml_base_early_note(mca_pml_peer_t *peer, mca_btl_endpoint_t *endpoint, bool down, const char *why)
+{
+    mca_pml_early_t *early = early_of(peer, endpoint);
+    if (early && !down) {
+        opal_list_remove(&early->item);
+        free(early);
+    }
+    if (early || !down || atomic_load_explicit(&peer->state, memory_order_relaxed) != MCA_PML_PEER_LOOKUP) {
+        return;
+    }
+    early = calloc(1, sizeof(*early));
+    if (!early) {
+        mca_pml_base_out_of_memory("a link that failed early");
+    }
+    early->endpoint = endpoint;
+    snprintf(early->why, sizeof(early->why), "%s", why ? why : "no reason given");
+    opal_list_append(&peer->early, &early->item);
+}
+
+mca_pml_early_t *mca_pml_base_early_take(mca_pml_peer_t *peer)
+{
+    mca_pml_peer_lock(peer);
+    opal_list_item_t *i = opal_list_pop(&peer->early);
+    mca_pml_peer_unlock(peer);
+    return i ? OPAL_CONTAINER_OF(i, mca_pml_early_t, item) : NULL;
+}
+
 void mca_pml_base_link_totals(const mca_btl_module_t *module, mca_pml_link_totals_t *totals)
 {
     opal_list_item_t *i, *tmp;
@@ -498,6 +537,7 @@ static mca_pml_peer_t *new_peer(ompi_proc_t *proc)
     opal_list_init(&peer->bulk);
     opal_list_init(&peer->again);
     opal_list_init(&peer->placing);
+    opal_list_init(&peer->early);
     return peer;
 }
 
@@ -609,6 +649,9 @@ void mca_pml_base_peers_fini(void)
         }
         opal_timer_del(peer->path_timer);
         opal_timer_del(peer->bulk_timer);
+        for (mca_pml_early_t *early; (early = mca_pml_base_early_take(peer));) {
+            free(early);
+        }
         atomic_store(&peer->proc->pml, NULL);
         pthread_mutex_destroy(&peer->lock);
         free(peer->why);

@@ -64,6 +64,13 @@ typedef struct mca_pml_link {
     mca_pml_pace_t *pace;         /* fetch or fragments; NULL until the first message that may go either way */
 } mca_pml_link_t;
 
+/* An endpoint that its BTL made when the peer made contact, and that has failed before the peer was looked up. */
+typedef struct mca_pml_early {
+    opal_list_item_t item;
+    mca_btl_endpoint_t *endpoint;
+    char why[128];
+} mca_pml_early_t;
+
 typedef struct mca_pml_peer {
     /* Read by every send. */
     _Atomic int state;            /* mca_pml_peer_state_t */
@@ -95,6 +102,7 @@ typedef struct mca_pml_peer {
     opal_list_t bulk;             /* mca_pml_send_t with pieces left to send */
     opal_list_t again;            /* mca_pml_frag_t that a link gave back */
     opal_list_t placing;          /* mca_pml_placing_t: what links write that is to be verified; the owner of progress' alone */
+    opal_list_t early;            /* mca_pml_early_t; LOOKUP: whose links will be down from the start */
     opal_list_item_t all_item;    /* in the list of all peers */
     char *why;                    /* FAILED, or no link at present */
     bool gone;                    /* its process has ended without a farewell */
@@ -145,6 +153,11 @@ const mca_btl_base_modules_t *mca_pml_base_modules(void);
 mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint);
 extern const mca_btl_standing_t mca_pml_base_no_standing;
 
+/* What is told of an endpoint that has no link, since its peer is still looked up, is remembered; else it is of no
+ * interest. The caller holds the peer's lock. */
+void mca_pml_base_early_note(mca_pml_peer_t *peer, mca_btl_endpoint_t *endpoint, bool down, const char *why);
+/* Once the peer has left LOOKUP: one that failed, for the caller to free; NULL: no more. Takes the peer's lock. */
+mca_pml_early_t *mca_pml_base_early_take(mca_pml_peer_t *peer);
 /* Decide `direct` anew, after anything that it depends on changed; the caller holds the lock. */
 static inline void mca_pml_peer_redirect(mca_pml_peer_t *peer)
 {
