@@ -70,7 +70,8 @@ ompi_communicator_t *ompi_comm_new(ompi_group_t *local_group, ompi_group_t *remo
 
 void ompi_comm_inherit(ompi_communicator_t *comm, ompi_communicator_t *parent, bool info)
 {
-    const uint32_t assertions = OMPI_COMM_ASSERT_NO_ANY_TAG | OMPI_COMM_ASSERT_NO_ANY_SOURCE;
+    const uint32_t assertions = OMPI_COMM_ASSERT_NO_ANY_TAG | OMPI_COMM_ASSERT_NO_ANY_SOURCE |
+                                OMPI_COMM_ASSERT_ALLOW_OVERTAKING;
     ompi_errhandler_t *errhandler = ompi_errhandler_hold(&parent->errhandler);
     ompi_errhandler_replace(&comm->errhandler, errhandler);
     ompi_errhandler_release(errhandler);

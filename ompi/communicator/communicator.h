@@ -24,6 +24,7 @@ enum {
     OMPI_COMM_FREED = 1u << 2, /* handle freed; alive while operations use it */
     OMPI_COMM_ASSERT_NO_ANY_TAG = 1u << 3, /* info assertions of MPI-4 */
     OMPI_COMM_ASSERT_NO_ANY_SOURCE = 1u << 4,
+    OMPI_COMM_ASSERT_ALLOW_OVERTAKING = 1u << 5,
     OMPI_COMM_MIXED = 1u << 7, /* numbers may look otherwise in some process than in others */
 };
 

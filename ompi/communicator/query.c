@@ -117,6 +117,7 @@ static const struct {
 } assertions[] = {
     {"mpi_assert_no_any_tag", OMPI_COMM_ASSERT_NO_ANY_TAG},
     {"mpi_assert_no_any_source", OMPI_COMM_ASSERT_NO_ANY_SOURCE},
+    {"mpi_assert_allow_overtaking", OMPI_COMM_ASSERT_ALLOW_OVERTAKING},
 };
 
 enum { ASSERTIONS = sizeof assertions / sizeof *assertions };

@@ -300,11 +300,11 @@ static void test_info(void)
     start();
     MPI_Info_create(&info);
     MPI_Info_set(info, "mpi_assert_no_any_tag", "true");
-    MPI_Info_set(info, "mpi_assert_allow_overtaking", "true"); /* taken, and ignored */
+    MPI_Info_set(info, "mpi_assert_exact_length", "true"); /* taken, and ignored */
     MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
     check_hint(comm, "mpi_assert_no_any_tag", "true");
     check_hint(comm, "mpi_assert_no_any_source", "false");
-    check_hint(comm, "mpi_assert_allow_overtaking", NULL);
+    check_hint(comm, "mpi_assert_exact_length", NULL);
     check_hint(MPI_COMM_WORLD, "mpi_assert_no_any_tag", "false");
     MPI_Comm_dup(comm, &copy);
     check_hint(copy, "mpi_assert_no_any_tag", "true");

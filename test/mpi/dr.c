@@ -2,7 +2,8 @@
 /*
  * Processes that do not answer, under pml/dr (dr.sh): one that is stopped for a while is waited for, one that computes is
  * not flooded, one that stays silent is given up after pml_dr_path_timeout while the others go on; a receive that is
- * posted after that time is none the worse; and nobody leaves MPI_Finalize while another needs an acknowledgment.
+ * posted after that time is none the worse; and nobody leaves MPI_Finalize while another needs an acknowledgment. And
+ * messages that may overtake each other.
  * DR_STOP_S: how long a process is stopped (3).
  */
 #include "support/mpi_test.h"
@@ -270,12 +271,87 @@ static void leaving(void)
     free(requests);
 }
 
+/* ---- Order ---- */
+
+enum { NUMBERED = 300 };
+
+/* Messages with their number as the tag; each seventh may be taken back. told: which were. */
+static void send_numbered(MPI_Comm comm, int told[NUMBERED])
+{
+    unsigned char *out[NUMBERED];
+    MPI_Request requests[NUMBERED];
+    MPI_Status statuses[NUMBERED];
+    for (int i = 0; i < NUMBERED; i++) {
+        out[i] = malloc(LONGEST);
+        fill(out[i], rank, i);
+        (i % 7 == 6 ? MPI_Issend : MPI_Isend)(out[i], length_of(i), MPI_BYTE, 1, i, comm, &requests[i]);
+        if (i % 7 == 6) {
+            MPI_Cancel(&requests[i]);
+        }
+    }
+    MPI_Waitall(NUMBERED, requests, statuses);
+    for (int i = 0; i < NUMBERED; i++) {
+        MPI_Test_cancelled(&statuses[i], &told[i]);
+        free(out[i]);
+    }
+}
+
+/* How many came after one with a higher number. */
+static int receive_numbered(MPI_Comm comm, int seen[NUMBERED])
+{
+    static unsigned char in[LONGEST];
+    int overtaken = 0, highest = -1;
+    for (int regular = 0; regular < NUMBERED - NUMBERED / 7;) { /* those that nobody takes back */
+        MPI_Status status;
+        int length;
+        MPI_Recv(in, LONGEST, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status);
+        MPI_Get_count(&status, MPI_BYTE, &length);
+        int i = status.MPI_TAG;
+        MPI_CHECK(length == length_of(i) && is_whole(in, 0, i));
+        seen[i]++;
+        regular += i % 7 != 6;
+        overtaken += i < highest;
+        highest = i > highest ? i : highest;
+    }
+    return overtaken;
+}
+
+/* Messages overtake each other where the program lets them (mpi_assert_allow_overtaking), and nowhere else. */
+static void overtaking(void)
+{
+    MPI_Info info;
+    start();
+    MPI_Info_create(&info);
+    for (int allowed = 0; allowed < 2; allowed++) {
+        MPI_Comm comm;
+        int told[NUMBERED], seen[NUMBERED] = {0};
+        MPI_Info_set(info, "mpi_assert_allow_overtaking", allowed ? "true" : "false");
+        MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm);
+        if (rank == 0) {
+            send_numbered(comm, told);
+            MPI_Send(told, NUMBERED, MPI_INT, 1, TAG, MPI_COMM_WORLD);
+        } else {
+            int overtaken = receive_numbered(comm, seen);
+            MPI_CHECK(allowed ? overtaken > 0 : overtaken == 0);
+            MPI_Recv(told, NUMBERED, MPI_INT, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            for (int i = 0; i < NUMBERED; i++) {
+                MPI_CHECK(seen[i] == !told[i]); /* once, or taken back */
+            }
+        }
+        MPI_Barrier(comm); /* collective operations keep their order */
+        MPI_Comm_free(&comm);
+    }
+    MPI_Info_free(&info);
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
     {.name = "stopped", .np = 2, .fn = stopped, .seconds = 150},
     {.name = "computing", .np = 2, .fn = computing},
     {.name = "silent", .np = 3, .fn = silent, .says = "no answer for longer than pml_dr_path_timeout"},
     {.name = "late", .np = 2, .fn = late},
     {.name = "leaving", .np = 4, .fn = leaving},
+    {.name = "overtaking", .np = 2, .fn = overtaking},
 };
 
 int main(int argc, char **argv)

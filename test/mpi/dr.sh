@@ -1,6 +1,6 @@
 #!/bin/sh
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
-# pml/dr and processes that do not answer (dr.c). DR_STOP_S=60 stops one for a minute; DR_LEAVE_SEEDS are those of the
+# pml/dr and processes that do not answer, and messages that come in another order (dr.c). DR_STOP_S=60 stops one for a minute; DR_LEAVE_SEEDS are those of the
 # faults under which all leave.
 . "$top_srcdir/test/support/combinations.sh"
 leaving() {
@@ -22,4 +22,6 @@ dr:late --mca pml dr --mca btl udp,self --mca pml_dr_path_timeout 3
 dr:late --mca pml dr --mca btl tcp,self --mca pml_dr_path_timeout 3
 dr:leaving --mca pml dr --mca btl udp,self
 $(leaving)
+dr:overtaking --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_chaos_seed 1 --mca btl_chaos_reorder 100000
+dr:overtaking --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap tcp --mca btl_chaos_seed 2 --mca btl_chaos_loss 20000 --mca btl_chaos_damage 20000 --mca btl_chaos_duplicate 20000 --mca btl_chaos_reorder 50000
 LIST

@@ -8,17 +8,6 @@
  * Part of pml_base_engine_recv.h.
  */
 
-static mca_pml_message_t *engine_parked_at(const mca_pml_comm_peer_t *cp, uint32_t seq)
-{
-    const opal_list_item_t *i, *tmp;
-    OPAL_LIST_FOREACH (i, tmp, &cp->parked) {
-        if (engine_parked_seq(i) == seq) {
-            return OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
-        }
-    }
-    return NULL;
-}
-
 /* The message that was announced with this id, if it waits for a receive. The caller holds the communicator's lock. */
 static mca_pml_message_t *engine_unexpected_of(const mca_pml_comm_t *pc, const mca_pml_peer_t *peer, uint64_t sreq)
 {
@@ -39,10 +28,16 @@ static bool engine_forget(mca_pml_comm_t *pc, mca_pml_comm_peer_t *cp, const mca
     uint32_t seq = le32toh(hdr->match.seq);
     mca_pml_comm_lock(pc);
     bool early = (int32_t) (seq - cp->recv_seq) >= 0;
-    mca_pml_message_t *message = early ? engine_parked_at(cp, seq) : engine_unexpected_of(pc, cp->peer, hdr->sreq);
+    mca_pml_message_t *message = early ? engine_parked_at(cp, seq) : NULL;
+    if (message && engine_parked_type(message) == ENGINE_HDR_OVERTOOK) {
+        early = false;
+    }
+    if (!early) {
+        message = engine_unexpected_of(pc, cp->peer, hdr->sreq);
+    }
     *payload = message ? message->len : le64toh(hdr->length);
     if (early && message) {
-        message->bytes[offsetof(mca_pml_hdr_common_t, type)] = MCA_PML_HDR_CANCEL;
+        engine_parked_retype(message, MCA_PML_HDR_CANCEL);
     } else if (early) {
         mca_pml_message_t *nothing = engine_keep(cp->peer, NULL, (const void *) hdr, sizeof(*hdr), hdr, 0);
         if (!nothing) {

@@ -384,22 +384,44 @@ static uint32_t engine_parked_seq(const opal_list_item_t *i)
     return le32toh(mca_pml_message_hdr(OPAL_CONTAINER_OF(i, const mca_pml_message_t, match.age_link))->match.seq);
 }
 
+/* The last that is parked with this number or one before it; NULL: none. */
+static opal_list_item_t *engine_parked_up_to(mca_pml_comm_peer_t *cp, uint32_t seq)
+{
+    opal_list_item_t *i = opal_list_last(&cp->parked);
+    while (i && i != &cp->parked.head && (int32_t) (engine_parked_seq(i) - seq) > 0) {
+        i = i->prev;
+    }
+    return i == &cp->parked.head ? NULL : i;
+}
+
+static mca_pml_message_t *engine_parked_at(mca_pml_comm_peer_t *cp, uint32_t seq)
+{
+    opal_list_item_t *i = engine_parked_up_to(cp, seq);
+    return i && engine_parked_seq(i) == seq ? OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link) : NULL;
+}
+
 /* Park what came before its turn; drop it if it is parked already. */
 static void engine_park(mca_pml_comm_peer_t *cp, mca_pml_message_t *message, uint32_t seq)
 {
-    opal_list_item_t *i = opal_list_last(&cp->parked);
-    while (i && i != &cp->parked.head) {
-        uint32_t other = engine_parked_seq(i);
-        if (other == seq) {
-            engine_message_free(message);
-            return;
-        }
-        if ((int32_t) (other - seq) < 0) {
-            break;
-        }
-        i = i->prev;
+    opal_list_item_t *i = engine_parked_up_to(cp, seq);
+    if (i && engine_parked_seq(i) == seq) {
+        engine_message_free(message);
+        return;
     }
     opal_list_insert_before(i ? i->next : cp->parked.head.next, &message->match.age_link);
+}
+
+/* What is parked may be a number alone: of a message that the sender took back (CANCEL), or that overtook others. */
+enum { ENGINE_HDR_OVERTOOK = MCA_PML_HDR_ACK };
+
+static inline uint8_t engine_parked_type(const mca_pml_message_t *message)
+{
+    return mca_pml_message_hdr(message)->common.type;
+}
+
+static inline void engine_parked_retype(mca_pml_message_t *message, uint8_t type)
+{
+    message->bytes[offsetof(mca_pml_hdr_common_t, type)] = type;
 }
 
 /* Those parked messages whose turn has come. The lock is released around deliveries. */
@@ -416,7 +438,7 @@ static void engine_unpark(mca_pml_comm_t *pc, mca_pml_comm_peer_t *cp)
         cp->recv_seq++;
         mca_pml_message_t *message = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
         const mca_pml_hdr_match_t *hdr = &mca_pml_message_hdr(message)->match;
-        if (OPAL_UNLIKELY(hdr->common.type == MCA_PML_HDR_CANCEL)) {
+        if (OPAL_UNLIKELY(hdr->common.type == MCA_PML_HDR_CANCEL || hdr->common.type == ENGINE_HDR_OVERTOOK)) {
             mca_pml_comm_unlock(pc);
             engine_message_free(message);
             continue;
@@ -543,6 +565,57 @@ static OPAL_NOINLINE mca_pml_comm_peer_t *engine_first_from(mca_pml_peer_t *peer
     return cp;
 }
 
+/* Match a message before its turn. Its number is parked alone: what comes with that number again is a repeat.
+ * False: it may not be kept. *recv: who gets it; NULL: nobody yet. The communicator's lock is held. */
+static bool engine_overtake(mca_pml_comm_peer_t *cp, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr, size_t hdr_len,
+                            const void *payload, size_t len, mca_pml_recv_t **recv)
+{
+    mca_pml_comm_t *pc = cp->comm;
+    int32_t src = (int32_t) le32toh(hdr->match.src), tag = (int32_t) le32toh((uint32_t) hdr->match.tag);
+    mca_pml_message_t *number = engine_keep(cp->peer, NULL, hdr, hdr_len, payload, 0), *message = NULL;
+    if (!number) {
+        return false;
+    }
+    *recv = engine_match(pc, src, tag);
+    if (!*recv && !(message = engine_keep(cp->peer, arrival, hdr, hdr_len, payload, len))) {
+        engine_message_free(number);
+        return false;
+    }
+    engine_parked_retype(number, ENGINE_HDR_OVERTOOK);
+    engine_park(cp, number, le32toh(hdr->match.seq));
+    if (message) {
+        engine_add_unexpected(pc, message, src, tag);
+    }
+    return true;
+}
+
+/* A first fragment that has not come in its turn: before it, or again. The communicator's lock is held, and let go. */
+static OPAL_COLD void engine_out_of_turn(mca_pml_comm_peer_t *cp, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
+                                         size_t hdr_len, const void *payload, size_t len)
+{
+    mca_pml_comm_t *pc = cp->comm;
+    mca_pml_recv_t *recv = NULL;
+    uint32_t seq = le32toh(hdr->match.seq);
+    bool repeat = (int32_t) (seq - cp->recv_seq) < 0 || engine_parked_at(cp, seq), kept = true;
+    if (!repeat && pc->overtaking && (int32_t) le32toh((uint32_t) hdr->match.tag) >= 0) {
+        kept = engine_overtake(cp, arrival, hdr, hdr_len, payload, len, &recv);
+    } else if (!repeat) {
+        mca_pml_message_t *message = engine_keep(cp->peer, arrival, hdr, hdr_len, payload, len);
+        kept = message;
+        if (message) {
+            engine_park(cp, message, seq);
+        }
+    }
+    mca_pml_comm_unlock(pc);
+    if (repeat) {
+        engine_on_repeat(cp->peer, pc->comm, seq, payload, len);
+    } else if (!kept) {
+        engine_flooded(cp->peer);
+    } else if (recv) {
+        engine_deliver(recv, cp->peer, hdr, payload, len);
+    }
+}
+
 /* A first fragment: MATCH, RNDV or RGET. */
 static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
                                    size_t hdr_len, const void *payload, size_t len)
@@ -561,17 +634,7 @@ static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arr
     mca_pml_comm_t *pc = cp->comm;
     mca_pml_comm_lock(pc);
     if (OPAL_UNLIKELY(seq != cp->recv_seq)) {
-        bool early = (int32_t) (seq - cp->recv_seq) > 0;
-        mca_pml_message_t *message = early ? engine_keep(peer, arrival, hdr, hdr_len, payload, len) : NULL;
-        if (message) {
-            engine_park(cp, message, seq);
-        }
-        mca_pml_comm_unlock(pc);
-        if (!early) {
-            engine_on_repeat(peer, pc->comm, seq, payload, len);
-        } else if (!message) {
-            engine_flooded(peer);
-        }
+        engine_out_of_turn(cp, arrival, hdr, hdr_len, payload, len);
         return;
     }
     mca_pml_recv_t *recv = engine_match(pc, (int32_t) src, tag);

@@ -26,6 +26,7 @@ typedef struct mca_pml_comm_peer {
 typedef struct mca_pml_comm {
     pthread_mutex_t lock;
     mca_pml_match_t match;
+    bool overtaking;             /* messages of the user's need not match in order (MPI-5.0, 7.4.4) */
     uint32_t size;
     uint32_t losses_told;        /* receives from any source have been told of lost peers up to this one */
     uint64_t watched_age;        /* receives posted before this one waited when they were looked at last */

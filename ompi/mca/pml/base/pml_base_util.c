@@ -209,5 +209,6 @@ void mca_pml_base_comm_promises(ompi_communicator_t *comm)
                        (comm->flags & OMPI_COMM_ASSERT_NO_ANY_TAG ? MCA_PML_NO_ANY_TAG : 0);
     mca_pml_comm_lock(comm->pml);
     mca_pml_match_promise(&comm->pml->match, promises);
+    comm->pml->overtaking = comm->flags & OMPI_COMM_ASSERT_ALLOW_OVERTAKING;
     mca_pml_comm_unlock(comm->pml);
 }

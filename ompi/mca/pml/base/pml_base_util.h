@@ -22,7 +22,7 @@ void mca_pml_base_recv_free(mca_pml_recv_t *recv);
 mca_pml_message_t *mca_pml_base_message_alloc(size_t room);
 void mca_pml_base_message_free(mca_pml_message_t *message);
 
-/* What is promised of the wildcards used on a communicator has changed. */
+/* What is promised of the wildcards used on a communicator, and of the order of its messages, has changed. */
 void mca_pml_base_comm_promises(ompi_communicator_t *comm);
 
 /* Room in the attached buffer of MPI_Buffer_attach for a message of `len` bytes; NULL: it does not fit now.
