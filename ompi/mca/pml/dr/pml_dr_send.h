@@ -68,15 +68,53 @@ static OPAL_NOINLINE int send_entered(dr_peer_t *d, mca_pml_link_t *link, const 
     return MCA_SUCCESS;
 }
 
+/* Into the room that stands ready in the link. The peer waits for nothing else: the message is kept when it is out, without its
+ * prefix, which dr_seal_frag() would write anew. */
+static OPAL_ALWAYS_INLINE void send_tiny(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, bool sums, const void *hdr,
+                                         const void *data, size_t len)
+{
+    enum { MAX = MCA_BTL_STANDING_MAX - DR_USUAL_HEAD };
+    static_assert(MAX == sizeof(uint64_t), "the payload is a word");
+    unsigned char *room = link->standing->ptr;
+    uint32_t sum;
+    uint64_t word = dr_wire_read_tiny(&d->out, sums, data, len, &sum);
+    memcpy(room + DR_USUAL_HEAD, &word, sizeof(word));
+    dr_wire_write_usual_head(&d->out, sums, room, d->stream.next, dr_stream_ride(&d->stream), hdr, sum, len);
+    link->publish(link->endpoint, DR_USUAL_HEAD + len);
+    opal_copy_words3(f->bytes + sizeof(dr_prefix_t), hdr);
+    memcpy(f->bytes + DR_USUAL_HEAD, &word, sizeof(word));
+    f->payload_sum = sum;
+}
+
 static OPAL_ALWAYS_INLINE int send_usual(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, bool sums, const void *hdr,
                                          const void *data, size_t len)
 {
-    f->header_len = DR_USUAL_HEADER;
-    f->summed = true;
-    f->payload_len = (uint32_t) len;
     f->payload_sum = dr_wire_write_usual(&d->out, sums, f->bytes, d->stream.next, dr_stream_ride(&d->stream), hdr, data, len);
     return link->send_short(link->endpoint, f->bytes, sizeof(dr_prefix_t), f->bytes + sizeof(dr_prefix_t),
                             DR_USUAL_HEADER + len);
+}
+
+/* What is granted, and fits spare memory. */
+static OPAL_ALWAYS_INLINE int send_granted(dr_peer_t *d, mca_pml_link_t *link, unsigned path, bool sums, const void *hdr,
+                                           const void *data, size_t len)
+{
+    dr_frag_t *f = d->spare;
+    uint32_t span = DR_USUAL_HEADER + (uint32_t) len, cost = sizeof(dr_frag_t) + sizeof(dr_prefix_t) + span;
+    if (OPAL_LIKELY(DR_USUAL_HEAD + len <= link->standing->len)) {
+        send_tiny(d, link, f, sums, hdr, data, len);
+    } else {
+        int rc = send_usual(d, link, f, sums, hdr, data, len);
+        if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
+            return unsent(d, NULL, dr_note_full(d, link, rc));
+        }
+    }
+    f->header_len = DR_USUAL_HEADER;
+    f->summed = true;
+    f->payload_len = (uint32_t) len;
+    dr_frag_take_spare(d, f);
+    dr_stream_send_granted(&d->stream, &f->record, path, span, cost);
+    dr_active(d);
+    return MCA_SUCCESS;
 }
 
 static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len,
@@ -85,20 +123,12 @@ static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const
     dr_peer_t *d = dr_of(peer);
     size_t span = DR_USUAL_HEADER + len, cost = sizeof(dr_frag_t) + sizeof(dr_prefix_t) + span;
     unsigned path = dr_path_of(d, link);
-    dr_frag_t *f = d->spare;
-    if (OPAL_UNLIKELY(!dr_stream_is_granted(&d->stream, path, cost, span) || len > DR_SMALL - DR_USUAL_HEAD || !f ||
+    if (OPAL_UNLIKELY(!dr_stream_is_granted(&d->stream, path, cost, span) || len > DR_SMALL - DR_USUAL_HEAD || !d->spare ||
                       hdr_len != DR_USUAL_HEADER || !dr_wire_has_usual_sums(&d->out))) {
         return send_entered(d, link, hdr, hdr_len, data, len);
     }
-    int rc = d->out.kind == OPAL_CHECKSUM_NONE ? send_usual(d, link, f, false, hdr, data, len)
-                                               : send_usual(d, link, f, true, hdr, data, len);
-    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
-        return unsent(d, NULL, dr_note_full(d, link, rc));
-    }
-    dr_frag_take_spare(d, f);
-    dr_stream_send_granted(&d->stream, &f->record, path, (uint32_t) span, (uint32_t) cost);
-    dr_active(d);
-    return MCA_SUCCESS;
+    return d->out.kind == OPAL_CHECKSUM_NONE ? send_granted(d, link, path, false, hdr, data, len)
+                                             : send_granted(d, link, path, true, hdr, data, len);
 }
 
 /* Lend a fragment's own memory: it will be kept. */

@@ -81,7 +81,7 @@ static dr_record_t *record_of(opal_list_item_t *item)
 /* ---- Room ---- */
 
 /* Granted at once: so often, at least, a fragment is entered, and timed when it is its turn. */
-enum { DR_GRANT = 8 << 10, DR_GRANT_RELIABLE = 32 << 10 };
+enum { DR_GRANT = 8 << 10, DR_GRANT_RELIABLE = 128 << 10 };
 
 void dr_stream_enter(dr_stream_t *s)
 {

@@ -188,7 +188,20 @@ static OPAL_ALWAYS_INLINE uint32_t dr_wire_usual_sum(const dr_seal_t *seal, dr_w
 
 #define DR_WIRE_USUAL ((uint64_t) (DR_DATA | DR_WIRE_VERSION << 16 | DR_USUAL_HEADER << 24) << 32)
 
-/* Write prefix, header and payload; the sum of the payload. `sums` says whether there are any: a constant. */
+/* Write prefix and header. `sums` says whether there are any: a constant. `sum`: the payload's; `len`: its bytes. */
+static OPAL_ALWAYS_INLINE void dr_wire_write_usual_head(const dr_seal_t *seal, bool sums, void *to, uint64_t seq, uint32_t ack,
+                                                        const void *header, uint32_t sum, size_t len)
+{
+    dr_wire_words_t h = dr_wire_load_words(header);
+    dr_wire_words_t p = {htole64(DR_WIRE_USUAL), htole64(seq), htole64((uint64_t) sum << 32 | ack)};
+    dr_wire_store_words((unsigned char *) to + sizeof(dr_prefix_t), h);
+    if (sums) {
+        p.a |= htole64(dr_wire_usual_sum(seal, p, h, DR_USUAL_HEAD + len));
+    }
+    dr_wire_store_words(to, p);
+}
+
+/* Write prefix, header and payload; the sum of the payload. */
 static OPAL_ALWAYS_INLINE uint32_t dr_wire_write_usual(const dr_seal_t *seal, bool sums, void *to, uint64_t seq, uint32_t ack,
                                                        const void *header, const void *data, size_t len)
 {
@@ -199,14 +212,29 @@ static OPAL_ALWAYS_INLINE uint32_t dr_wire_write_usual(const dr_seal_t *seal, bo
     } else {
         sum = ~opal_crc32c_copy(seal->key, payload, data, len);
     }
-    dr_wire_words_t h = dr_wire_load_words(header);
-    dr_wire_words_t p = {htole64(DR_WIRE_USUAL), htole64(seq), htole64((uint64_t) sum << 32 | ack)};
-    dr_wire_store_words((unsigned char *) to + sizeof(dr_prefix_t), h);
-    if (sums) {
-        p.a |= htole64(dr_wire_usual_sum(seal, p, h, DR_USUAL_HEAD + len));
-    }
-    dr_wire_store_words(to, p);
+    dr_wire_write_usual_head(seal, sums, to, seq, ack, header, sum, len);
     return sum;
+}
+
+/* Up to 8 bytes as a word, and their sum. */
+static OPAL_ALWAYS_INLINE uint64_t dr_wire_read_tiny(const dr_seal_t *seal, bool sums, const void *data, size_t len, uint32_t *sum)
+{
+    uint64_t word = 0;
+    *sum = 0;
+    if (OPAL_LIKELY(len == sizeof(word))) {
+        memcpy(&word, data, sizeof(word));
+#if OPAL_CRC32C_INLINE
+        if (sums) {
+            *sum = ~(uint32_t) opal_crc32c_step8(seal->key, word);
+        }
+#endif
+    } else {
+        memcpy(&word, data, len);
+        if (sums) {
+            *sum = ~opal_crc32c_update(seal->key, data, len);
+        }
+    }
+    return word;
 }
 
 /* Is it such a message, undamaged? False: dr_wire_open() finds out what it is. Nothing outside [data, data + len) is read. */
