@@ -168,7 +168,6 @@ int btl_ud_module_open(btl_ud_module_t *m, unsigned index)
         return MCA_ERR_OUT_OF_RESOURCE;
     }
     btl_ud_grant(m, 1);
-    m->pool.lowest = m->pool.buffers;
     btl_ud_module_arm(m);
     return MCA_SUCCESS;
 }

@@ -39,7 +39,7 @@ static void note_lowest(common_verbs_pool_t *p)
 void common_verbs_pool_init(common_verbs_pool_t *p, struct ibv_pd *pd, bool threads, uint32_t length, uint32_t max)
 {
     *p = (common_verbs_pool_t){.pd = pd, .threads = threads, .length = length, .max = max,
-                               .stride = (length + ALIGN - 1) / ALIGN * ALIGN};
+                               .stride = (length + ALIGN - 1) / ALIGN * ALIGN, .lowest = UINT32_MAX};
     opal_list_init(&p->chunks);
     pthread_mutex_init(&p->lock, NULL);
 }
