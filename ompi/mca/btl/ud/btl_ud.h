@@ -105,12 +105,11 @@ struct mca_btl_endpoint {
     btl_ud_seen_t numbers;
     bool started;
     _Atomic uint32_t in, told;  /* how far we have read, and how far the peer knows */
-    bool owe_report;
     _Atomic bool asked_idle, given_up, farewell;
     bool heard;
     bool probed;                /* since it went down: only an answer to that proves anything */
     uint32_t round;
-    opal_list_item_t care_item, full_item;
+    opal_list_item_t care_item, full_item, owing_item;
     uint64_t care_ns, pause_ns, silent_ns;
 };
 
@@ -139,6 +138,7 @@ typedef struct btl_ud_component {
     uint32_t idle_polls;
     uint64_t pool_ns;           /* of the last look at the pools */
     opal_list_t care;
+    opal_list_t owing;          /* endpoints whose peer wants a report */
     mca_btl_base_kick_t *dead;  /* endpoints to be freed */
 } btl_ud_component_t;
 
@@ -210,6 +210,8 @@ int btl_ud_send_poll(btl_ud_module_t *module);
 
 /* btl_ud_recv.c */
 int btl_ud_receive(btl_ud_module_t *module);
+/* To who wants a report, unless a fragment has told it meanwhile; how many. */
+int btl_ud_reports(void);
 void btl_ud_grant(btl_ud_module_t *module, unsigned senders);
 /* From time to time: surplus buffers go. */
 void btl_ud_look(btl_ud_module_t *module);

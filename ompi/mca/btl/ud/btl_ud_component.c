@@ -91,6 +91,9 @@ static int poll_all(void *context)
     if (mca_btl_base_kicked(&c->attention)) {
         done += kicks_handle(c);
     }
+    if (OPAL_UNLIKELY(!opal_list_is_empty(&c->owing))) {
+        done += btl_ud_reports();
+    }
     bool full = false;
     for (size_t i = 0; i < c->module_count; i++) {
         btl_ud_module_t *m = &c->modules[i];
@@ -199,6 +202,7 @@ static int component_init(const mca_btl_services_t *services, mca_btl_module_t *
     *c = (btl_ud_component_t){.params = params, .services = services, .threads = services->threads,
                               .epoch = (epoch & EPOCH_MASK) + 1, .qkey = btl_ud_qkey(services->job->secret)};
     opal_list_init(&c->care);
+    opal_list_init(&c->owing);
     mca_btl_base_attention_init(&c->attention, services);
     int rc = component_start(c);
     if (rc != MCA_SUCCESS) {

@@ -43,6 +43,7 @@ static mca_btl_endpoint_t *endpoint_new(btl_ud_module_t *m, mca_btl_name_t name,
     pthread_mutex_init(&ep->lock, NULL);
     opal_list_item_init(&ep->care_item);
     opal_list_item_init(&ep->full_item);
+    opal_list_item_init(&ep->owing_item);
     return ep;
 }
 
@@ -136,6 +137,7 @@ void btl_ud_endpoint_free(mca_btl_endpoint_t *ep)
 {
     opal_list_remove(&ep->care_item);
     opal_list_remove(&ep->full_item);
+    opal_list_remove(&ep->owing_item);
     if (ep->ah) {
         common_verbs_lib.destroy_ah(ep->ah);
     }

@@ -53,9 +53,9 @@ void btl_ud_look(btl_ud_module_t *m)
     common_verbs_pool_look(&m->pool, least > quiet ? least : quiet);
 }
 
-static void report(mca_btl_endpoint_t *ep)
+/* Who sends is counted, and the room shared out anew, as often as somebody wants to know. */
+static void count_senders(btl_ud_module_t *m)
 {
-    btl_ud_module_t *m = ep->module;
     uint64_t now = mca_btl_ud.services->now_ns();
     bool round_over = now - m->round_ns > ROUND_NS;
     if (round_over || m->senders > m->senders_before) {
@@ -67,8 +67,32 @@ static void report(mca_btl_endpoint_t *ep)
         m->senders = 0;
         m->round++;
     }
-    ep->owe_report = false;
+}
+
+static void report(mca_btl_endpoint_t *ep)
+{
+    count_senders(ep->module);
     btl_ud_control(ep, BTL_UD_REPORT);
+}
+
+int btl_ud_reports(void)
+{
+    opal_list_item_t *item, *tmp;
+    int done = 0;
+    OPAL_LIST_FOREACH (item, tmp, &mca_btl_ud.owing) {
+        mca_btl_endpoint_t *ep = OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, owing_item);
+        opal_list_remove(item);
+        if (ep->deleted) {
+            continue;
+        }
+        if (atomic_load_explicit(&ep->told, memory_order_relaxed) != atomic_load_explicit(&ep->in, memory_order_relaxed)) {
+            report(ep);
+            done++;
+        } else {
+            count_senders(ep->module);
+        }
+    }
+    return done;
 }
 
 /* ---- Datagrams ---- */
@@ -188,18 +212,16 @@ static void datagram_arrived(btl_ud_module_t *m, common_verbs_buffer_t *rbuf, co
         if ((int32_t) (h.at - in) > 0) {
             atomic_store_explicit(&ep->in, h.at, memory_order_relaxed);
         }
-        ep->owe_report |= h.type == BTL_UD_PROBE || h.flags & BTL_UD_FLAG_ASK;
+        /* Not yet: the answer, which goes before the next look, may tell it. */
+        if (OPAL_UNLIKELY(h.flags & BTL_UD_FLAG_ASK) && !opal_list_item_is_linked(&ep->owing_item)) {
+            opal_list_append(&mca_btl_ud.owing, &ep->owing_item);
+        }
     }
     if (OPAL_LIKELY(h.type == BTL_UD_DATA && !ep->deleted)) {
         data_arrived(ep, &h, rbuf);
     }
-    /* A fragment sent meanwhile has told it already. */
-    if (ep->owe_report && !ep->deleted) {
-        if (h.type == BTL_UD_PROBE || atomic_load_explicit(&ep->told, memory_order_relaxed) !=
-                                          atomic_load_explicit(&ep->in, memory_order_relaxed)) {
-            report(ep);
-        }
-        ep->owe_report = false;
+    if (OPAL_UNLIKELY(h.type == BTL_UD_PROBE) && !ep->deleted) {
+        report(ep);
     }
 }
 
