@@ -32,7 +32,7 @@ typedef union dr_nature {
         uint8_t what;
         uint8_t class;          /* DR_CLASSES: of none, from malloc() */
         bool recalled;          /* the engine wants its descriptor back */
-        bool reserved;
+        bool asks;              /* IN_PLACE: for an acknowledgment at once */
     };
     uint32_t unusual;
 } dr_nature_t;
@@ -114,7 +114,7 @@ static inline dr_frag_t *dr_frag_new(dr_peer_t *d, dr_what_t what, size_t len)
         f->owner = d;
         f->user = NULL;
         f->descs = NULL;
-        f->is = (dr_nature_t){.what = (uint8_t) what, .class = (uint8_t) class};
+        f->is = (dr_nature_t){.what = (uint8_t) what, .class = (uint8_t) class, .asks = what == DR_IN_PLACE};
         f->summed = f->over = f->failed = false;
     }
     return f;

@@ -20,7 +20,7 @@ static inline void dr_seal_frag(dr_peer_t *d, dr_frag_t *f)
     if (OPAL_UNLIKELY(f->descs != NULL)) {
         return;
     }
-    bool now = f->is.what == DR_IN_PLACE || f->record.tries > 1 || dr_is_half_full(&d->stream);
+    bool now = f->is.asks || f->record.tries > 1 || dr_is_half_full(&d->stream);
     dr_wire_write(&d->out, (dr_prefix_t *) f->bytes, f->is.what == DR_EMPTY ? DR_VOID : DR_DATA,
                   now ? DR_FLAG_ACK_NOW : 0, f->header_len, f->record.seq, dr_stream_ride(&d->stream), f->payload_sum,
                   dr_head_length(f) + f->payload_len);

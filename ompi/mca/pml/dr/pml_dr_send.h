@@ -180,6 +180,25 @@ static void policy_commit(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_ro
     dr_active(d);
 }
 
+/*
+ * Must a piece in place be acknowledged at once? Of a message's pieces the last one, for which the sender waits, and enough of
+ * the others that the window never closes; each would be a datagram in answer to nearly each datagram. Where there are
+ * several links, all: what they carry is measured by that.
+ */
+static bool asks(dr_peer_t *d, const mca_pml_link_t *link, const mca_btl_descriptor_t *desc, size_t payload)
+{
+    const mca_pml_frag_t *piece = OPAL_CONTAINER_OF(desc, mca_pml_frag_t, desc);
+    dr_path_t *path = &d->stream.paths[dr_path_of(d, link)];
+    uint64_t window = path->cwnd < link->module->limits.window ? path->cwnd : link->module->limits.window;
+    path->unasked += (uint32_t) payload;
+    if (d->peer->bandwidth_count == 1 && link->flow.queued > payload && path->unasked < window / 4 &&
+        le64toh(piece->hdr.offset) + payload < piece->send->end) {
+        return false;
+    }
+    path->unasked = 0;
+    return true;
+}
+
 static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc)
 {
     dr_peer_t *d = dr_of(peer);
@@ -200,6 +219,7 @@ static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descr
         return MCA_ERR_OUT_OF_RESOURCE;
     }
     f->user = desc;
+    f->is.asks = asks(d, link, desc, payload);
     desc->btl_private[1] = f;
     f->header_len = (uint8_t) desc->header_len;
     f->payload_len = (uint32_t) payload;

@@ -103,6 +103,7 @@ typedef struct dr_path {
     uint32_t passed;            /* highest transmission that is known to have arrived */
     uint32_t recover;           /* losses up to this transmission have been answered by a smaller cwnd */
     uint32_t stale;             /* up to this one they are no measure of a round trip */
+    uint32_t unasked;           /* the caller's: bytes since it asked for an acknowledgment */
     uint64_t flight_bytes, cwnd, cwnd_max;
     uint64_t since;             /* ns: the timer runs from here; 0: from the next tick */
     uint64_t progress;          /* ns: the last tick at which `delivered` was set */
