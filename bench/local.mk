@@ -15,11 +15,13 @@ EXTRA_DIST += \
     bench/driver/main.py \
     bench/driver/netns.py \
     bench/driver/peers.py \
+    bench/driver/rdma.py \
     bench/driver/report.py \
     bench/driver/suites.py \
     bench/src/allconnect.c \
     bench/src/checksum.c \
     bench/src/collectives.c \
+    bench/src/copies_count.c \
     bench/src/crowd.c \
     bench/src/datatype_pack.c \
     bench/src/idle.c \

@@ -13,7 +13,8 @@ dist_doc_DATA += \
 plotsdir = $(docdir)/plots
 dist_plots_DATA = \
     docs/plots/links-cut.svg \
-    docs/plots/links-throttle.svg
+    docs/plots/links-throttle.svg \
+    docs/plots/verbs-memory.svg
 dist_man1_MANS = \
     docs/man/hawser-btl-conform.1 \
     docs/man/mpiCC.1 \

@@ -3,6 +3,7 @@
 import html
 import math
 import statistics
+from dataclasses import dataclass
 
 from . import goals
 
@@ -123,16 +124,27 @@ COLOURS = ("#c0392b", "#2471a3", "#1e8449", "#b9770e", "#6c3483", "#117a65", "#7
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 900, 520, 70, 40, 190, 50
 
 
+@dataclass
+class Line:
+    name: str
+    points: list        # (x, y), both above 0
+    dashed: bool = False
+    bold: bool = False
+
+
 def svg(table):
     """A log-log plot of a suite whose rows are sizes; None when it has none."""
     sizes = [r for r in table.rows() if r.isdigit() and int(r) > 0]
-    points = {s: [(int(r), table.median(s, r)) for r in sizes if table.median(s, r)]
-              for s in table.samples}
-    points = {s: p for s, p in points.items() if len(p) > 1}
-    if not points:
-        return None
-    xs = [math.log2(x) for p in points.values() for x, _ in p]
-    ys = [math.log10(y) for p in points.values() for _, y in p]
+    lines = [Line(s, [(int(r), table.median(s, r)) for r in sizes if table.median(s, r)], s.startswith("raw "),
+                  s == "hawser") for s in table.samples]
+    lines = sorted((x for x in lines if len(x.points) > 1), key=lambda x: not x.bold)
+    return log_plot(f"{table.suite.title} ({table.suite.unit})", lines, row_name) if lines else None
+
+
+def log_plot(title, lines, x_name):
+    """`x_name` of a power of 2, as text."""
+    xs = [math.log2(x) for line in lines for x, _ in line.points]
+    ys = [math.log10(y) for line in lines for _, y in line.points]
     x0, x1, y0, y1 = min(xs), max(xs), math.floor(min(ys)), math.ceil(max(ys))
 
     def px(x):
@@ -144,31 +156,30 @@ def svg(table):
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
            'font-family="sans-serif" font-size="12">',
            '<rect width="100%" height="100%" fill="white"/>',
-           f'<text x="{LEFT}" y="22" font-size="15">{html.escape(table.suite.title)} '
-           f'({html.escape(table.suite.unit)})</text>']
+           f'<text x="{LEFT}" y="22" font-size="15">{html.escape(title)}</text>']
     for decade in range(y0, y1 + 1):
         y = py(10.0 ** decade)
         out.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" '
                    'stroke="#ddd"/>')
         out.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{10.0 ** decade:g}'
                    '</text>')
-    for exponent in range(math.ceil(x0), math.floor(x1) + 1, 2):
+    for exponent in range(math.ceil(x0), math.floor(x1) + 1, 2 if x1 - x0 > 6 else 1):
         x = px(2.0 ** exponent)
         out.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" '
                    'stroke="#eee"/>')
         out.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">'
-                   f'{row_name(str(2 ** exponent))}</text>')
-    for index, (series, line) in enumerate(sorted(points.items(), key=lambda i: i[0] != "hawser")):
+                   f'{x_name(str(2 ** exponent))}</text>')
+    for index, line in enumerate(lines):
         colour = COLOURS[index % len(COLOURS)]
-        path = " ".join(f"{px(x):.1f},{py(y):.1f}" for x, y in line)
-        width = 3 if series == "hawser" else 1.5
-        dash = ' stroke-dasharray="5 3"' if series.startswith("raw ") else ""
+        path = " ".join(f"{px(x):.1f},{py(y):.1f}" for x, y in line.points)
+        width = 3 if line.bold else 1.5
+        dash = ' stroke-dasharray="5 3"' if line.dashed else ""
         out.append(f'<polyline points="{path}" fill="none" stroke="{colour}" '
                    f'stroke-width="{width}"{dash}/>')
         y = TOP + 16 * index + 8
         out.append(f'<line x1="{WIDTH - RIGHT + 12}" x2="{WIDTH - RIGHT + 36}" y1="{y}" y2="{y}" '
                    f'stroke="{colour}" stroke-width="{width}"{dash}/>')
-        out.append(f'<text x="{WIDTH - RIGHT + 42}" y="{y + 4}">{html.escape(series)}</text>')
+        out.append(f'<text x="{WIDTH - RIGHT + 42}" y="{y + 4}">{html.escape(line.name)}</text>')
     out.append("</svg>")
     return "\n".join(out) + "\n"
 

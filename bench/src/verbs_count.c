@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Counts what a process asks of libibverbs, without its knowledge: the dynamic linker's auditor (LD_AUDIT, see rtld-audit(7))
    gives it another ibv_open_device, also where it looks that up by itself, and the device's calls go through ours. Sums of all
-   processes go to the file that VERBS_COUNT names, of 4096 bytes of zeros, as 64-bit numbers in the order of `counts`. */
+   processes go to the file that VERBS_COUNT names, of 4096 bytes of zeros, as 64-bit numbers in the order of `counts`; behind
+   them copies_count.c adds the bytes copied. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -12,12 +13,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { SENDS, SENT_BYTES, INLINE, SIGNALED, RECEIVES, SEND_COMPLETIONS, RECEIVE_COMPLETIONS, POLLS, COPIED };
+enum { SENDS, SENT_BYTES, INLINE, SIGNALED, RECEIVES, SEND_COMPLETIONS, RECEIVE_COMPLETIONS, POLLS };
 
 static uint64_t *counts;
 static struct ibv_context_ops ops; /* all devices have the same driver here */
 static struct ibv_context *(*open_device)(struct ibv_device *);
-static void *(*copy)(void *, const void *, size_t), *(*move)(void *, const void *, size_t);
 
 static void count(int what, uint64_t n)
 {
@@ -79,19 +79,6 @@ static struct ibv_context *open_counted(struct ibv_device *device)
     return c;
 }
 
-/* Long ones are calls; what the compiler has put in line is not seen. */
-static void *copy_counted(void *to, const void *from, size_t n)
-{
-    count(COPIED, n);
-    return copy(to, from, n);
-}
-
-static void *move_counted(void *to, const void *from, size_t n)
-{
-    count(COPIED, n);
-    return move(to, from, n);
-}
-
 unsigned int la_version(unsigned int version)
 {
     const char *path = getenv("VERBS_COUNT");
@@ -122,14 +109,6 @@ uintptr_t la_symbind64(Elf64_Sym *sym, unsigned int n, uintptr_t *from, uintptr_
     if (strcmp(name, "ibv_open_device") == 0) {
         open_device = (struct ibv_context *(*) (struct ibv_device *)) sym->st_value;
         return (uintptr_t) open_counted;
-    }
-    if (strcmp(name, "memcpy") == 0) {
-        copy = (void *(*) (void *, const void *, size_t)) sym->st_value;
-        return (uintptr_t) copy_counted;
-    }
-    if (strcmp(name, "memmove") == 0) {
-        move = (void *(*) (void *, const void *, size_t)) sym->st_value;
-        return (uintptr_t) move_counted;
     }
     return sym->st_value;
 }
