@@ -45,6 +45,7 @@ struct ompi_request_t {
     uint8_t type;                  /* ompi_request_type_t */
     bool persistent;
     bool active;                   /* persistent: started and not yet waited for */
+    bool blocking;                 /* of a thread that waits for it itself: nobody marks or watches it */
     const ompi_request_ops_t *ops;
     ompi_communicator_t *comm; /* whose error handler hears of failures; NULL: the default */
     MPI_Status status;             /* MPI_ERROR holds the outcome (class or code) */
@@ -97,6 +98,7 @@ static inline void ompi_request_init(ompi_request_t *request, ompi_request_type_
     request->type = (uint8_t) type;
     request->persistent = false;
     request->active = true;
+    request->blocking = false;
     request->ops = ops;
     request->comm = NULL;
 }
@@ -121,6 +123,10 @@ static inline int32_t ompi_request_mark(ompi_request_t *request, int32_t bit)
  * may be gone. */
 static inline void ompi_request_complete(ompi_request_t *request)
 {
+    if (request->blocking) {
+        atomic_store_explicit(&request->complete, OMPI_REQUEST_COMPLETE, memory_order_release);
+        return;
+    }
     int32_t before = ompi_request_mark(request, OMPI_REQUEST_COMPLETE);
     if (OPAL_UNLIKELY(before & OMPI_REQUEST_WATCHED)) {
         request->on_complete(request, request->on_complete_context);

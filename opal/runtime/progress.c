@@ -22,6 +22,7 @@
 
 #include "opal/mca/base/var.h"
 #include "opal/runtime/door.h"
+#include "opal/util/lock.h"
 
 enum { POLLERS_MAX = 64, CLOCK_ROUNDS = 64, WAITER_SPINS = 2000 };
 
@@ -610,6 +611,7 @@ int opal_progress_init(bool threads, bool processes_outnumber)
     opal_progress_threads = threads || want_thread;
     oversubscribed = processes_outnumber;
     have_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
+    opal_lock_init();
     rc = opal_event_base_open(opal_progress_threads);
     if (rc != OPAL_SUCCESS) {
         return rc;

@@ -26,6 +26,10 @@ check_PROGRAMS += unit/opal/util/keyval_test
 unit_opal_util_keyval_test_SOURCES = unit/opal/util/keyval_test.c
 unit_opal_util_keyval_test_LDADD = $(opal_lib)
 
+check_PROGRAMS += unit/opal/util/lock_test
+unit_opal_util_lock_test_SOURCES = unit/opal/util/lock_test.c
+unit_opal_util_lock_test_LDADD = $(opal_lib) -lpthread
+
 check_PROGRAMS += unit/opal/util/nearest_test
 unit_opal_util_nearest_test_SOURCES = unit/opal/util/nearest_test.c
 unit_opal_util_nearest_test_LDADD = $(opal_lib)

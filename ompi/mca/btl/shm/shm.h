@@ -47,6 +47,7 @@
 #include "hawser/btl.h"
 #include "opal/declspec.h"
 #include "opal/mca/shmem/shmem.h"
+#include "opal/util/lock.h"
 
 #define SHM_MAGIC 0x6d68735f72657377ull
 #define SHM_LINE 64u
@@ -205,7 +206,7 @@ struct mca_btl_endpoint {
     uint32_t keep_quota;                /* of the peer's chunks */
     mca_btl_endpoint_t *next_waiting;   /* under the module's lock */
     mca_btl_endpoint_t *next_ready;     /* the poller's: waits no more, is about to be told */
-    pthread_mutex_t lock;
+    opal_lock_t lock;                   /* see shm_lock() */
     opal_shmem_segment_t segment;       /* the peer's */
     const shm_header_t *header;         /* at its start */
     shm_layout_t layout;                /* its header's, checked */

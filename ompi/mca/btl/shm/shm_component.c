@@ -2,6 +2,7 @@
 /* btl/shm: parameters, the module's start and end. */
 #include <stdlib.h>
 #include "ompi/mca/btl/shm/shm.h"
+#include "ompi/mca/btl/shm/shm_ring.h"
 
 shm_params_t mca_btl_shm_params;
 
@@ -72,14 +73,10 @@ static int shm_register_params(const mca_base_services_t *services)
 static bool shm_idle(mca_btl_module_t *module, mca_btl_endpoint_t *ep)
 {
     shm_module_t *m = (shm_module_t *)module;
-    if (m->services->threads) {
-        pthread_mutex_lock(&ep->lock);
-    }
+    shm_lock(ep);
     bool idle = ep->special & (SHM_SPECIAL_NEW | SHM_SPECIAL_DOWN)
                 || atomic_load_explicit(&ep->slot->consumed, memory_order_acquire) == ep->number;
-    if (m->services->threads) {
-        pthread_mutex_unlock(&ep->lock);
-    }
+    shm_unlock(ep);
     if (!idle && !ep->watched) {
         ep->watched = true;
         atomic_store_explicit(&m->watch_wanted, true, memory_order_relaxed);

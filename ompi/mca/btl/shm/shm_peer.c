@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "ompi/mca/btl/shm/shm.h"
+#include "ompi/mca/btl/shm/shm_ring.h"
 
 static void shm_free_endpoint(mca_btl_endpoint_t *ep)
 {
     opal_shmem_detach(&ep->segment);
-    pthread_mutex_destroy(&ep->lock);
     free(ep);
 }
 
@@ -26,10 +26,6 @@ static mca_btl_endpoint_t *shm_new_endpoint(shm_module_t *m, mca_btl_name_t name
     }
     memset(ep, 0, sizeof(*ep));
     ep->segment.fd = -1;
-    if (pthread_mutex_init(&ep->lock, NULL) != 0) {
-        free(ep);
-        return NULL;
-    }
     ep->module = m;
     ep->name = name;
     ep->local_rank = local_rank;
@@ -270,15 +266,10 @@ void mca_btl_shm_find_announced(shm_module_t *m)
 
 void mca_btl_shm_peer_down(mca_btl_endpoint_t *ep, const char *why)
 {
-    if (ep->module->services->threads) {
-        pthread_mutex_lock(&ep->lock);
-    }
+    shm_lock(ep);
     bool was_up = !(ep->special & SHM_SPECIAL_DOWN);
     ep->special |= SHM_SPECIAL_DOWN;
-    ep->standing.len = 0;
-    if (ep->module->services->threads) {
-        pthread_mutex_unlock(&ep->lock);
-    }
+    shm_unlock(ep);
     shm_stop_waiting(ep);
     if (was_up && ep->cookie) {
         ep->module->super.upcalls->state(ep->cookie, ep, MCA_BTL_STATE_DOWN, why);
@@ -295,9 +286,9 @@ static bool shm_watch_peer(mca_btl_endpoint_t *ep)
         mca_btl_shm_peer_down(ep, "its process is gone");
     }
     ep->watch_consumed = consumed;
-    pthread_mutex_lock(&ep->lock);
+    shm_lock(ep);
     bool drained = consumed == ep->number;
-    pthread_mutex_unlock(&ep->lock);
+    shm_unlock(ep);
     pthread_mutex_lock(&ep->module->lock);
     if (drained && !ep->waiting) {
         ep->watched = false;

@@ -58,13 +58,16 @@ static OPAL_NOINLINE int shm_send_short_any(mca_btl_endpoint_t *ep, const void *
         return MCA_ERR_BAD_PARAM;
     }
     shm_lock(ep);
+    opal_prefetch_write(ep->line);
     int rc = shm_ready(ep);
     if (rc == MCA_SUCCESS && lines > ep->room && !mca_btl_shm_ring_make_room(ep, lines)) {
         rc = shm_refuse(ep, lines, false);
     }
     if (rc == MCA_SUCCESS) {
         if (lines == 1) {
+            const unsigned char *line = ep->line;
             shm_ring_put_line(ep, header, header_len, payload, len);
+            opal_cache_demote(line);
         } else {
             shm_ring_put_lines(ep, header, header_len, payload, len);
         }

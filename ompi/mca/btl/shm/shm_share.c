@@ -54,6 +54,10 @@ void mca_btl_shm_share_help(mca_btl_endpoint_t *ep, uint32_t index, uint32_t gen
     }
     shm_job_t *job = &shm_header_of(&ep->segment)->jobs[index];
     int64_t i;
+    /* Another thread may have written the message: before it announced it, in this lock. The peer's asking orders the two; so does
+     * the lock, within a process: ThreadSanitizer sees no other. */
+    shm_lock(ep);
+    shm_unlock(ep);
     while ((i = share_take(job, generation)) >= 0) { /* from here on the job stays until it is counted as done */
         uint64_t length = job->length, at = (uint64_t)i * job->chunk;
         if (at >= length || !mca_btl_shm_cma_move(ep, process_vm_writev, job->from + at, job->to + at,

@@ -82,10 +82,17 @@ static inline void engine_charge(mca_pml_peer_t *peer, uint32_t cost)
                           memory_order_relaxed);
 }
 
-/* What our headers tell: how much has left our memory. The caller holds the peer's lock. */
+/* How much of the peer's eager bytes has left our memory. */
+static inline uint32_t engine_all_consumed(const mca_pml_peer_t *peer)
+{
+    return atomic_load_explicit(&peer->consumed, memory_order_relaxed) +
+           atomic_load_explicit(&peer->consumed_late, memory_order_relaxed);
+}
+
+/* What our headers tell of that. The caller holds the peer's lock. */
 static inline uint32_t engine_tell_consumed(mca_pml_peer_t *peer)
 {
-    uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed);
+    uint32_t consumed = engine_all_consumed(peer);
     atomic_store_explicit(&peer->consumed_told, consumed, memory_order_relaxed);
     return consumed;
 }
@@ -265,7 +272,7 @@ static void engine_send_doubt(mca_pml_peer_t *peer)
 /* Tell the peer of memory that became free, if it has not heard for long. */
 static void engine_return_credit(mca_pml_peer_t *peer)
 {
-    uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed);
+    uint32_t consumed = engine_all_consumed(peer);
     uint32_t told = atomic_load_explicit(&peer->consumed_told, memory_order_relaxed);
     if (OPAL_LIKELY(consumed - told < peer->tell)) {
         return;
@@ -278,12 +285,12 @@ static void engine_return_credit(mca_pml_peer_t *peer)
     mca_pml_peer_unlock(peer);
 }
 
-/* An eager message of this payload has left our memory. */
-static inline void engine_consumed(mca_pml_peer_t *peer, size_t payload)
+/* An eager message of this payload has left our memory; `late`: not while it arrived. */
+static OPAL_ALWAYS_INLINE void engine_consumed(mca_pml_peer_t *peer, size_t payload, bool late)
 {
     uint32_t cost = engine_cost(payload);
-    if (OPAL_UNLIKELY(opal_progress_threads)) {
-        atomic_fetch_add_explicit(&peer->consumed, cost, memory_order_relaxed);
+    if (late && opal_progress_threads) {
+        atomic_fetch_add_explicit(&peer->consumed_late, cost, memory_order_relaxed);
     } else {
         atomic_store_explicit(&peer->consumed,
                               atomic_load_explicit(&peer->consumed, memory_order_relaxed) + cost,

@@ -76,7 +76,7 @@ static void engine_on_cancel(mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr)
         return;
     }
     if (payload > 0) {
-        engine_consumed(peer, payload);
+        engine_consumed(peer, payload, true);
     }
     mca_pml_hdr_fin_t fin = {.sreq = hdr->rndv.sreq};
     mca_pml_peer_lock(peer);

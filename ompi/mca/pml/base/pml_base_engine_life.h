@@ -18,7 +18,6 @@ static int engine_add_comm(ompi_communicator_t *comm)
         free(pc);
         return MPI_ERR_NO_MEM;
     }
-    pthread_mutex_init(&pc->lock, NULL);
     pc->size = (uint32_t) n;
     pc->comm = comm;
     comm->pml = pc;
@@ -102,7 +101,6 @@ static void engine_del_comm(ompi_communicator_t *comm)
         }
         free(cp);
     }
-    pthread_mutex_destroy(&pc->lock);
     free(pc);
     comm->pml = NULL;
 }

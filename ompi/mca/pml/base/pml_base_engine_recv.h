@@ -232,7 +232,7 @@ static inline void engine_meet(mca_pml_recv_t *recv, const mca_pml_peer_t *peer,
 }
 
 static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr,
-                                          const void *payload, size_t len)
+                                          const void *payload, size_t len, bool late)
 {
     uint64_t length = le64toh(hdr->rndv.length);
     engine_meet(recv, peer, &hdr->match, length);
@@ -250,22 +250,22 @@ static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *
     engine_recv_rest(recv, peer, hdr->rndv.sreq, len);
     engine_recv_copy_in(recv, 0, payload, len);
     if (len > 0) {
-        engine_consumed(peer, len);
+        engine_consumed(peer, len, late);
     }
     engine_recv_leave(recv, 0, 0);
 }
 
-/* Give a message to its receive. Neither is in a queue any more; no lock is held. */
+/* Give a message to its receive. Neither is in a queue any more; no lock is held. `late`: it has waited for it. */
 static OPAL_ALWAYS_INLINE void engine_deliver(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr,
-                                  const void *payload, size_t len)
+                                              const void *payload, size_t len, bool late)
 {
     if (OPAL_UNLIKELY(hdr->common.type != MCA_PML_HDR_MATCH)) {
-        engine_deliver_long(recv, peer, hdr, payload, len);
+        engine_deliver_long(recv, peer, hdr, payload, len, late);
         return;
     }
     engine_meet(recv, peer, &hdr->match, len);
     engine_recv_copy_in(recv, 0, payload, len);
-    engine_consumed(peer, len);
+    engine_consumed(peer, len, late);
     engine_recv_done(recv);
 }
 
@@ -314,7 +314,7 @@ static void engine_message_free(mca_pml_message_t *message)
 
 static OPAL_NOINLINE void engine_deliver_message(mca_pml_recv_t *recv, mca_pml_message_t *message)
 {
-    engine_deliver(recv, message->peer, mca_pml_message_hdr(message), message->payload, message->len);
+    engine_deliver(recv, message->peer, mca_pml_message_hdr(message), message->payload, message->len, true);
     engine_message_free(message);
 }
 
@@ -612,7 +612,7 @@ static OPAL_COLD void engine_out_of_turn(mca_pml_comm_peer_t *cp, mca_btl_arriva
     } else if (!kept) {
         engine_flooded(cp->peer);
     } else if (recv) {
-        engine_deliver(recv, cp->peer, hdr, payload, len);
+        engine_deliver(recv, cp->peer, hdr, payload, len, false);
     }
 }
 
@@ -651,7 +651,7 @@ static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arr
     bool more = !opal_list_is_empty(&cp->parked);
     mca_pml_comm_unlock(pc);
     if (OPAL_LIKELY(recv != NULL)) {
-        engine_deliver(recv, peer, hdr, payload, len);
+        engine_deliver(recv, peer, hdr, payload, len, false);
     }
     if (OPAL_UNLIKELY(more)) {
         engine_unpark(pc, cp);
@@ -841,7 +841,7 @@ static mca_pml_recv_t *engine_place_first(mca_pml_peer_t *peer, const mca_pml_hd
     if (!whole) {
         engine_send_ack(peer, hdr->rndv.sreq, recv->id, payload, recv->expected > payload ? recv->expected : payload);
     }
-    engine_consumed(peer, payload); /* none of it is ever in memory of ours */
+    engine_consumed(peer, payload, false); /* none of it is ever in memory of ours */
     return recv;
 }
 
@@ -1251,6 +1251,7 @@ static int engine_recv(void *buf, size_t count, ompi_datatype_t *type, int src, 
         return MPI_SUCCESS;
     }
     engine_recv_init(&recv, buf, count, type, src, tag, comm);
+    recv.super.blocking = true;
     engine_recv_begin(&recv);
     return engine_recv_finish(&recv, status);
 }

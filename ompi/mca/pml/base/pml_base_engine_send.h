@@ -160,7 +160,7 @@ static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator
                                                                ompi_datatype_t *type, int dst, int tag, size_t *len)
 {
     mca_pml_comm_peer_t *cp =
-        OPAL_LIKELY(dst >= 0) ? atomic_load_explicit(&comm->pml->peers[dst], memory_order_relaxed) : NULL;
+        OPAL_LIKELY(dst >= 0) ? atomic_load_explicit(&comm->pml->peers[dst], memory_order_acquire) : NULL;
     if (OPAL_UNLIKELY(!cp)) {
         return NULL;
     }
@@ -184,11 +184,10 @@ static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator
     return link;
 }
 
-/* The same by send_short, for links and policies without such room. */
-static OPAL_ALWAYS_INLINE bool engine_try_direct(mca_pml_comm_peer_t *cp, const void *buf, size_t count,
-                                                 ompi_datatype_t *type, int tag)
+/* The same by send_short, for links and policies without such room, and threads. The caller holds the peer's lock. */
+static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, const void *buf,
+                                                    size_t count, ompi_datatype_t *type, int tag)
 {
-    mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
     mca_pml_link_t *link = peer->direct;
     size_t bytes = type->opal.size * count;
     uint32_t cost = engine_cost(bytes);
@@ -196,7 +195,9 @@ static OPAL_ALWAYS_INLINE bool engine_try_direct(mca_pml_comm_peer_t *cp, const 
                       !opal_datatype_is_contiguous(&type->opal, count) || !engine_has_credit(peer, cost))) {
         return false;
     }
-    opal_prefetch_write(*link->next_store);
+    if (OPAL_LIKELY(!opal_progress_threads)) { /* the link may change it for reasons of its own */
+        opal_prefetch_write(*link->next_store);
+    }
     const void *ptr = (const char *) buf + type->opal.true_lb;
     mca_pml_hdr_match_t hdr;
     engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, cp->send_seq);
@@ -208,6 +209,16 @@ static OPAL_ALWAYS_INLINE bool engine_try_direct(mca_pml_comm_peer_t *cp, const 
     cp->send_seq++;
     engine_count(link, sizeof(hdr) + bytes);
     return true;
+}
+
+static OPAL_ALWAYS_INLINE bool engine_try_direct(mca_pml_comm_peer_t *cp, const void *buf, size_t count,
+                                                 ompi_datatype_t *type, int tag)
+{
+    mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
+    mca_pml_peer_lock(peer);
+    bool sent = engine_direct_locked(peer, cp, buf, count, type, tag);
+    mca_pml_peer_unlock(peer);
+    return sent;
 }
 
 /* ---- First fragments of requests ---- */

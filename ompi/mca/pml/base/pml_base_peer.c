@@ -531,7 +531,6 @@ static mca_pml_peer_t *new_peer(ompi_proc_t *proc)
     atomic_init(&peer->last, &mca_pml_base_nobody);
     peer->window = mca_pml_base_params.eager_window < INT32_MAX ? (uint32_t) mca_pml_base_params.eager_window : INT32_MAX;
     peer->tell = peer->window / 4;
-    pthread_mutex_init(&peer->lock, NULL);
     opal_list_init(&peer->control);
     opal_list_init(&peer->pending);
     opal_list_init(&peer->bulk);
@@ -653,7 +652,6 @@ void mca_pml_base_peers_fini(void)
             free(early);
         }
         atomic_store(&peer->proc->pml, NULL);
-        pthread_mutex_destroy(&peer->lock);
         free(peer->why);
         free(peer);
     }

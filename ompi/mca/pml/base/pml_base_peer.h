@@ -19,7 +19,6 @@
 #ifndef MCA_PML_BASE_PEER_H
 #define MCA_PML_BASE_PEER_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include "hawser/btl.h"
 #include "ompi/mca/btl/base/btl_base.h"
@@ -29,6 +28,7 @@
 #include "ompi/runtime/pvar.h"
 #include "opal/class/list.h"
 #include "opal/runtime/progress.h"
+#include "opal/util/lock.h"
 
 #pragma GCC visibility push(default)
 
@@ -78,7 +78,7 @@ typedef struct mca_pml_peer {
     bool any_suspect;             /* of the links that are up */
     uint8_t latency_count, bandwidth_count, latency_next, link_count;
     mca_pml_link_t *direct;       /* the only link of the latency list, if a small message may be given to it with
-                                   * nothing else to look at: READY, nobody waits, no threads; else NULL */
+                                   * nothing else to look at: READY, nobody waits; else NULL. Under the lock */
     size_t direct_max;            /* header and payload of such a message */
     const mca_btl_standing_t *standing; /* direct's, or one that has no room */
     struct mca_pml_comm_peer *_Atomic last; /* whom its last message was from: most are from the same; never NULL */
@@ -86,7 +86,8 @@ typedef struct mca_pml_peer {
     uint32_t tell;                /* ... and how much of it may be free here and the peer not know */
     _Atomic uint32_t sent;        /* eager bytes; written under the lock */
     _Atomic uint32_t credited;    /* written by the owner of progress */
-    _Atomic uint32_t consumed;    /* of the peer's eager bytes, by us */
+    _Atomic uint32_t consumed;    /* of the peer's eager bytes, by us; written by the owner of progress, as they arrive */
+    _Atomic uint32_t consumed_late; /* the same of what waited for its receive; by any thread */
     _Atomic uint32_t consumed_told; /* the last value that we sent; written under the lock */
     _Atomic uint64_t kept;        /* bytes of its messages, counted alike, that wait here for a receive or for their turn */
     size_t whole_max;             /* payload of a message that may go whole from the user's memory; 0: none */
@@ -96,7 +97,7 @@ typedef struct mca_pml_peer {
     mca_pml_link_t *bandwidth[MCA_PML_LINKS_MAX];
     mca_pml_flow_t *flows[MCA_PML_LINKS_MAX]; /* by link; NULL: not in the bandwidth list */
     mca_pml_link_t links[MCA_PML_LINKS_MAX];
-    pthread_mutex_t lock;         /* of everything here, if there are threads */
+    opal_lock_t lock;             /* of everything here, if there are threads */
     opal_list_t control;          /* mca_pml_raw_t: fragments with bytes of their own; go first */
     opal_list_t pending;          /* mca_pml_send_t whose first fragment could not go yet */
     opal_list_t bulk;             /* mca_pml_send_t with pieces left to send */
@@ -161,13 +162,12 @@ mca_pml_early_t *mca_pml_base_early_take(mca_pml_peer_t *peer);
 /* Decide `direct` anew, after anything that it depends on changed; the caller holds the lock. */
 static inline void mca_pml_peer_redirect(mca_pml_peer_t *peer)
 {
-    if (opal_progress_threads) {
-        return; /* it stays NULL: others read it without the lock */
-    }
     bool direct = !peer->pending_any && peer->latency_count == 1 &&
                   atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_READY;
     peer->direct = direct ? peer->latency[0] : NULL;
-    peer->standing = direct ? peer->latency[0]->standing : &mca_pml_base_no_standing;
+    if (!opal_progress_threads) { /* else there is never any, and others read this without the lock */
+        peer->standing = direct ? peer->latency[0]->standing : &mca_pml_base_no_standing;
+    }
     peer->direct_max = peer->short_max < peer->eager_max ? peer->short_max : peer->eager_max;
 }
 
@@ -244,14 +244,14 @@ void *mca_pml_base_id_next(const void *owner, uint32_t *at);
 static inline void mca_pml_peer_lock(mca_pml_peer_t *peer)
 {
     if (OPAL_UNLIKELY(opal_progress_threads)) {
-        pthread_mutex_lock(&peer->lock);
+        opal_lock(&peer->lock);
     }
 }
 
 static inline void mca_pml_peer_unlock(mca_pml_peer_t *peer)
 {
     if (OPAL_UNLIKELY(opal_progress_threads)) {
-        pthread_mutex_unlock(&peer->lock);
+        opal_unlock(&peer->lock);
     }
 }
 

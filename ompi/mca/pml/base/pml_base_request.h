@@ -24,7 +24,7 @@ typedef struct mca_pml_comm_peer {
 } mca_pml_comm_peer_t;
 
 typedef struct mca_pml_comm {
-    pthread_mutex_t lock;
+    opal_lock_t lock;
     mca_pml_match_t match;
     bool overtaking;             /* messages of the user's need not match in order (MPI-5.0, 7.4.4) */
     uint32_t size;
@@ -179,14 +179,14 @@ typedef struct mca_pml_fetch {
 static inline void mca_pml_comm_lock(mca_pml_comm_t *pc)
 {
     if (OPAL_UNLIKELY(opal_progress_threads)) {
-        pthread_mutex_lock(&pc->lock);
+        opal_lock(&pc->lock);
     }
 }
 
 static inline void mca_pml_comm_unlock(mca_pml_comm_t *pc)
 {
     if (OPAL_UNLIKELY(opal_progress_threads)) {
-        pthread_mutex_unlock(&pc->lock);
+        opal_unlock(&pc->lock);
     }
 }
 
