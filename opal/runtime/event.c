@@ -122,6 +122,11 @@ void opal_event_del(opal_event_t *event)
     }
 }
 
+static struct timeval timeval_of(uint64_t us)
+{
+    return (struct timeval){.tv_sec = (time_t) (us / 1000000), .tv_usec = (suseconds_t) (us % 1000000)};
+}
+
 int opal_timer_add(uint64_t us, opal_timer_fn_t fn, void *context, opal_event_t **event)
 {
     opal_event_t *e = calloc(1, sizeof(*e));
@@ -132,13 +137,19 @@ int opal_timer_add(uint64_t us, opal_timer_fn_t fn, void *context, opal_event_t 
     e->context = context;
     e->fd = -1;
     e->ev = event_new(opal_event_base, -1, 0, on_timer, e);
-    struct timeval tv = {.tv_sec = (time_t) (us / 1000000), .tv_usec = (suseconds_t) (us % 1000000)};
+    const struct timeval tv = timeval_of(us);
     if (!e->ev || event_add(e->ev, &tv) != 0) {
         opal_event_del(e);
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
     *event = e;
     return OPAL_SUCCESS;
+}
+
+int opal_timer_set(opal_event_t *event, uint64_t us)
+{
+    const struct timeval tv = timeval_of(us);
+    return event_add(event->ev, &tv) == 0 ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
 }
 
 void opal_timer_del(opal_event_t *event)

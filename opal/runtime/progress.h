@@ -62,6 +62,9 @@ OPAL_DECLSPEC int opal_event_add(int fd, unsigned what, opal_event_fn_t fn, void
 OPAL_DECLSPEC int opal_event_mod(opal_event_t *event, unsigned what);
 OPAL_DECLSPEC void opal_event_del(opal_event_t *event);
 OPAL_DECLSPEC int opal_timer_add(uint64_t us, opal_timer_fn_t fn, void *context, opal_event_t **event);
+/* Fire so long from now, instead of when it was to; also again, after it fired. Never waits, so any lock may be held, that
+ * of the function included; a call that has begun meanwhile is not taken back. */
+OPAL_DECLSPEC int opal_timer_set(opal_event_t *event, uint64_t us);
 OPAL_DECLSPEC void opal_timer_del(opal_event_t *event);
 OPAL_DECLSPEC uint64_t opal_now_ns(void);
 

@@ -15,8 +15,8 @@ enum {
 
 static pthread_mutex_t due_lock = PTHREAD_MUTEX_INITIALIZER;
 static dr_wheel_t wheel;
-static opal_event_t *tick_timer;
-static uint64_t tick_at;       /* ns: when it is to fire */
+static opal_event_t *tick_timer; /* made when first wanted */
+static uint64_t tick_at = UINT64_MAX; /* ns: when it is to fire; UINT64_MAX: it has */
 static uint64_t memory_at;     /* ns: the next look at memory */
 static bool was_away;          /* the last tick judged nothing */
 static opal_list_t urgent = OPAL_LIST_INIT(urgent); /* dr_peer_t with something to send in this round */
@@ -39,18 +39,16 @@ static inline void unlock_due(void)
 
 static void on_tick(void *context);
 
-/* Have the process's timer fire at `at` or earlier. Under due_lock. */
+/* Have the process's timer fire at `at` or earlier. Under due_lock: that another thread is in on_tick(), and waits for
+ * the lock, must not matter. */
 static void tick_by(uint64_t at, uint64_t now)
 {
-    if (tick_timer && tick_at <= at) {
+    if (tick_at <= at) {
         return;
     }
-    if (tick_timer) {
-        opal_timer_del(tick_timer);
-        tick_timer = NULL;
-    }
+    uint64_t us = at > now ? (at - now) / 1000 + 1 : 1;
     tick_at = at;
-    if (opal_timer_add(at > now ? (at - now) / 1000 + 1 : 1, on_tick, NULL, &tick_timer) != OPAL_SUCCESS) {
+    if ((tick_timer ? opal_timer_set(tick_timer, us) : opal_timer_add(us, on_tick, NULL, &tick_timer)) != OPAL_SUCCESS) {
         mca_pml_base_out_of_memory("a timer");
     }
 }
@@ -192,9 +190,8 @@ static void on_tick(void *context)
     (void) context;
     uint64_t now = opal_now_ns();
     lock_due();
-    opal_timer_del(tick_timer);
-    tick_timer = NULL;
-    bool away = now > tick_at + DR_AWAY_NS && !was_away;
+    bool away = tick_at < now && now - tick_at > DR_AWAY_NS && !was_away;
+    tick_at = UINT64_MAX;
     was_away = away;
     if (away) { /* first see what has come meanwhile */
         tick_by(now + dr_params.tick, now);
@@ -229,6 +226,7 @@ void dr_due_fini(void)
     opal_progress_poller_del(poller);
     opal_timer_del(tick_timer);
     tick_timer = NULL;
+    tick_at = UINT64_MAX;
     while (opal_list_pop(&urgent)) {
     }
     atomic_store_explicit(&urgent_count, 0, memory_order_relaxed);

@@ -1,16 +1,18 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Threads that wait side by side: whoever owns progress serves all and tells those that sleep; when it leaves another goes on.
- * A wake-up that is lost hangs, and the time limit tells. Without a progress thread, and with one. */
+ * A wake-up that is lost hangs, and the time limit tells, as does a timer that waits for its own function. Without a progress
+ * thread, and with one. */
 #include "opal/runtime/progress.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "opal/runtime/opal.h"
 #include "support/tap.h"
 
-enum { THREADS = 4, WAITS = 4000, LONG_PAUSE = 20000, OUTSIDE_WAITS = 200 };
+enum { THREADS = 4, WAITS = 4000, LONG_PAUSE = 20000, OUTSIDE_WAITS = 200, TIMER_SETS = 200 };
 
 /* A thread's wish, which the poller fulfils after so many rounds. */
 typedef struct wish {
@@ -104,6 +106,53 @@ static void in_threads(void *(*first)(void *), void *(*second)(void *))
     }
 }
 
+static pthread_mutex_t timer_lock = PTHREAD_MUTEX_INITIALIZER;
+static opal_event_t *timer;
+static _Atomic int32_t in_function, fired, timer_done;
+
+static void on_timer(void *context)
+{
+    (void) context;
+    atomic_store(&in_function, 1);
+    pthread_mutex_lock(&timer_lock);
+    atomic_fetch_add(&fired, 1);
+    pthread_mutex_unlock(&timer_lock);
+}
+
+/* Under the lock that the timer's function wants, and waits for at that moment. */
+static void *set_anew(void *context)
+{
+    for (int i = 0; i < TIMER_SETS; i++) {
+        pthread_mutex_lock(&timer_lock);
+        atomic_store(&in_function, 0);
+        opal_timer_set(timer, 1);
+        while (!atomic_load(&in_function)) {
+            sched_yield();
+        }
+        opal_timer_set(timer, 1000000000);
+        pthread_mutex_unlock(&timer_lock);
+        while (atomic_load(&fired) <= i) {
+            sched_yield();
+        }
+    }
+    atomic_store(&timer_done, 1);
+    opal_progress_wake();
+    return context;
+}
+
+static void timer_is_set_anew(void)
+{
+    pthread_t setter;
+    atomic_store(&fired, 0);
+    atomic_store(&timer_done, 0);
+    TAP_REQUIRE(opal_timer_add(1000000000, on_timer, NULL, &timer) == OPAL_SUCCESS &&
+                pthread_create(&setter, NULL, set_anew, NULL) == 0, "a timer, and who sets it");
+    opal_progress_wait(&timer_done);
+    pthread_join(setter, NULL);
+    opal_timer_del(timer);
+    TAP_OK(atomic_load(&fired) == TIMER_SETS, "a timer fires each time that it is set, %d times", atomic_load(&fired));
+}
+
 static void side_by_side(const char *what)
 {
     static const opal_poller_ops_t ops = {.poll = fulfil, .arm = arm};
@@ -125,6 +174,7 @@ static void side_by_side(const char *what)
     pthread_join(setter, NULL);
     pthread_join(waiter, NULL);
     TAP_OK(atomic_load(&from_outside) == 0, "what is set from outside ends waits");
+    timer_is_set_anew();
     opal_progress_thread_stop();
     opal_progress_poller_del(poller);
     opal_progress_finalize();
