@@ -144,6 +144,7 @@ static void start(void)
     c->verbs.port[0] = (common_verbs_port_t){.device = &c->verbs.device[0], .number = 1, .ethernet = true,
                                              .addr = {.mtu = IBV_MTU_1024}};
     opal_list_init(&c->care);
+    opal_list_init(&c->owing);
     mca_btl_base_attention_init(&c->attention, &services);
     module = c->modules;
     TAP_REQUIRE(btl_ud_module_open(module, 0) == MCA_SUCCESS, "a module");
