@@ -229,7 +229,9 @@ static OPAL_ALWAYS_INLINE uint64_t dr_wire_read_tiny(const dr_seal_t *seal, bool
         }
 #endif
     } else {
-        memcpy(&word, data, len);
+        if (len > 0) { /* `data` may be NULL otherwise */
+            memcpy(&word, data, len);
+        }
         if (sums) {
             *sum = ~opal_crc32c_update(seal->key, data, len);
         }
