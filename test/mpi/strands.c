@@ -324,32 +324,7 @@ static void cut_off(void)
     MPI_Finalize();
 }
 
-/* Who is contacted first answers, though the link by which it was contacted may have died before it knew the other. */
-static void contact(void)
-{
-    static char big[1 << 20];
-    int rank, number = -1;
-    MPI_Init(NULL, NULL);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    for (int i = 0; i < 20; i++) {
-        if (rank == 0) {
-            MPI_Send(&i, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
-        }
-        MPI_Recv(&number, 1, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_CHECK(number == i);
-        memset(big, rank == 1 ? i : -1, sizeof(big));
-        if (rank == 1) {
-            MPI_Send(&i, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
-            MPI_Send(big, sizeof(big), MPI_BYTE, 0, 2, MPI_COMM_WORLD);
-        } else {
-            MPI_Recv(big, sizeof(big), MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_CHECK(big[0] == i && memcmp(big, big + 1, sizeof(big) - 1) == 0);
-        }
-    }
-    MPI_Finalize();
-}
-
-/* The same without another link: an error ends it, in time. */
+/* Who is contacted answers, though its only link died before it had looked the other up: an error ends that, in time. */
 static void no_way_back(void)
 {
     int rank, number = 7;
@@ -378,7 +353,6 @@ static void mix_long(void)
 static const mpi_test_t tests[] = {
     {.name = "mix", .fn = mix_short, .np = 3, .seconds = 120},
     {.name = "pair", .fn = mix_long, .np = 2, .seconds = 240},
-    {.name = "contact", .fn = contact, .np = 2, .seconds = 60},
     {.name = "no-way-back", .fn = no_way_back, .np = 2, .seconds = 60, .says = "can't be reached any more"},
     {.name = "cut-off", .fn = cut_off, .np = 2, .seconds = 60, .says = "can't be reached any more"},
 };

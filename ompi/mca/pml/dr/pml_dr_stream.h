@@ -10,7 +10,7 @@
  *       acked                                                    next
  *     ----|-- FLIGHT -- ACKED -- FLIGHT -- LOST -- FLIGHT -- ... --|
  *
- *   FRESH   as FLIGHT, and went with what dr_stream_find_room() granted beforehand: only `next` and the grant know of it yet.
+ *   FRESH   as FLIGHT, and went with what dr_stream_grant() granted beforehand: only `next` and the grant know of it yet.
  *           Whatever looks at records enters them first; most are acknowledged before that, and cost nothing else
  *   FLIGHT  a path (a link, for whoever is above) has it, or has lost it: nobody knows
  *   LOST    to be sent again: damaged (said by a negative acknowledgment), passed by others on its path
