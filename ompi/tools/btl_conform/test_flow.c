@@ -239,17 +239,23 @@ void test_sleep(void)
     test_finish(peer, SLEEP_ROUNDS);
 }
 
-/* A process that waits for nobody sleeps: what may wake it is a timer now and then. */
+/*
+ * A process that waits for nobody sleeps: what may wake it is a timer now and then. The link may need a while to
+ * come to rest: one with an engine of its own still confirms, and repeats what a slow machine confirmed late.
+ */
 static void sleep_undisturbed(void)
 {
-    enum { REST_MS = 400, WAKES = 20 }; /* a timer or two are allowed */
-    uint64_t end = conform_now() + (uint64_t)REST_MS * 1000000;
-    int wakes = 0;
-    for (; conform_now() < end; wakes++) {
-        conform_sleep(REST_MS);
-        REQUIRE(wakes < 1000, "awake all the time, with nothing to do");
+    enum { REST_MS = 400, WAKES = 20, REST_TIMES = 20 };
+    int wakes = WAKES;
+    for (int i = 0; i < REST_TIMES && wakes >= WAKES; i++) {
+        uint64_t end = conform_now() + (uint64_t)REST_MS * 1000000;
+        for (wakes = 0; conform_now() < end; wakes++) {
+            conform_sleep(REST_MS);
+            REQUIRE(wakes < 1000, "awake all the time, with nothing to do");
+        }
     }
-    REQUIRE(wakes < WAKES, "woken %d times in %d ms, with nothing to do", wakes, REST_MS);
+    REQUIRE(wakes < WAKES, "woken %d times in %d ms, with nothing to do for %d s", wakes, REST_MS,
+            REST_MS * REST_TIMES / 1000);
 }
 
 void test_sleep_sender(void)
