@@ -100,21 +100,32 @@ copy_block(uintptr_t dst, uintptr_t src, size_t len, const block_class_t class)
     }
 }
 
+/* More blocks than this, a cache line or more each, are not in the second-level cache (measured: docs/performance.md). */
+enum { MANY_BLOCKS = 4096 };
+
 static inline __attribute__((always_inline)) void
 strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdiff_t src_stride, size_t n,
         size_t len, const block_class_t class)
 {
-    /* Four at a time: for short blocks the loop itself would cost as much as its copies. */
+    /* Four at a time: for short blocks the loop itself would cost as much as its copies. Longer ones only when there are many:
+     * what is in the cache comes sooner where one instruction meets each second block, so that the processor sees the stride. */
     const uintptr_t d = (uintptr_t) dst_stride;
     const uintptr_t s = (uintptr_t) src_stride;
+    const bool by_four = class < BLOCK_33_48 || (class < BLOCK_LONG && n > MANY_BLOCKS);
 
-    for (; n >= 4 && class < BLOCK_LONG; n -= 4) {
+    for (; n >= 4 && by_four; n -= 4) {
         copy_block(dst, src, len, class);
         copy_block(dst + d, src + s, len, class);
         copy_block(dst + 2 * d, src + 2 * s, len, class);
         copy_block(dst + 3 * d, src + 3 * s, len, class);
         dst += 4 * d;
         src += 4 * s;
+    }
+    for (; n >= 2 && class >= BLOCK_33_48 && class < BLOCK_LONG; n -= 2) {
+        copy_block(dst, src, len, class);
+        copy_block(dst + d, src + s, len, class);
+        dst += 2 * d;
+        src += 2 * s;
     }
     for (; n > 0; n--) {
         copy_block(dst, src, len, class);

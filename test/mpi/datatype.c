@@ -244,6 +244,51 @@ static void test_transpose(void)
     MPI_Finalize();
 }
 
+/* Whether blocks of `len` bytes, a stride of twice that apart, are packed and unpacked as they should be, and nothing else. */
+static bool blocks_right(int n, int len, char *memory, char *back, char *packed)
+{
+    const int span = 2 * n * len;
+    bool right = true;
+    int position = 0;
+    MPI_Datatype type;
+    MPI_Type_vector(n, len, 2 * len, MPI_CHAR, &type);
+    MPI_Type_commit(&type);
+    memset(packed, 0, (size_t) (n * len) + 1);
+    memset(back, 0, (size_t) span);
+    MPI_Pack(memory, 1, type, packed, n * len, &position, MPI_COMM_SELF);
+    right = position == n * len && packed[n * len] == 0;
+    position = 0;
+    MPI_Unpack(packed, n * len, &position, back, 1, type, MPI_COMM_SELF);
+    for (int i = 0; i < span; i++) {
+        const bool in = i / len % 2 == 0;
+        right = right && back[i] == (in ? memory[i] : 0) && (!in || packed[i / len / 2 * len + i % len] == memory[i]);
+    }
+    MPI_Type_free(&type);
+    return right;
+}
+
+/* Blocks of each length that is copied in a way of its own, in numbers about those where the way changes. */
+static void test_blocks(void)
+{
+    static const int numbers[] = {1, 2, 3, 4, 5, 7, 4095, 4096, 4097, 4098, 4099, 4100, 4103};
+    enum { LONGEST = 70, NUMBERS = sizeof numbers / sizeof *numbers, MOST = 4103 };
+    const size_t room = (size_t) 2 * LONGEST * MOST;
+    start();
+    char *memory = malloc(room), *back = malloc(room), *packed = malloc(room / 2 + 1);
+    for (size_t i = 0; i < room; i++) {
+        memory[i] = (char) (1 + random_below(127));
+    }
+    for (int len = 1; len <= LONGEST; len++) {
+        for (int i = 0; i < NUMBERS; i++) {
+            MPI_CHECK(blocks_right(numbers[i], len, memory, back, packed));
+        }
+    }
+    free(memory);
+    free(back);
+    free(packed);
+    MPI_Finalize();
+}
+
 /* Fewer elements than there is room for, ending inside one; more than there is room for. */
 static void partial(int pairs)
 {
@@ -357,6 +402,7 @@ static const mpi_test_t tests[] = {
     {.name = "one-way", .np = 2, .fn = test_one_way},
     {.name = "window", .np = 2, .fn = test_window},
     {.name = "transpose", .np = 2, .fn = test_transpose},
+    {.name = "blocks", .np = 1, .fn = test_blocks},
     {.name = "partial", .np = 2, .fn = test_partial},
     {.name = "bottom", .np = 2, .fn = test_bottom},
     {.name = "user-operator", .np = 2, .fn = test_user_operator},
