@@ -608,7 +608,9 @@ static ssize_t engine_piece_at(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_p
                                size_t len, uint64_t now)
 {
     bool in_place = engine_is_in_place(link, send, offset, len, now);
-    if (!in_place || (POLICY_IN_PLACE && len < link->module->limits.send_min)) { /* copies on both sides overlap if there are several pieces */
+    bool copied = !in_place || (POLICY_IN_PLACE && len < link->module->limits.send_min);
+    if (copied && (!POLICY_IN_PLACE || link->flow.outstanding <= send->unconfirmed)) {
+        /* Copies on both sides overlap if there are several pieces; those of other messages under way do as well. */
         size_t share = send->bytes / ENGINE_PIECES > ENGINE_PIECE_MIN ? send->bytes / ENGINE_PIECES : ENGINE_PIECE_MIN;
         len = len < share ? len : share;
     }
