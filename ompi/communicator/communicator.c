@@ -97,11 +97,6 @@ int ompi_comm_enable(ompi_communicator_t *comm, uint32_t context)
     return mca_coll_base_comm_select(comm) == OPAL_SUCCESS ? MPI_SUCCESS : MPI_ERR_INTERN;
 }
 
-void ompi_comm_retain(ompi_communicator_t *comm)
-{
-    atomic_fetch_add_explicit(&comm->refs, 1, memory_order_relaxed);
-}
-
 static void drop(ompi_communicator_t *comm);
 
 static void tear_down(ompi_communicator_t *comm)
@@ -144,26 +139,19 @@ static void destroy(void *context)
     }
 }
 
-static bool is_last_reference(ompi_communicator_t *comm)
-{
-    return atomic_fetch_sub_explicit(&comm->refs, 1, memory_order_acq_rel) == 1;
-}
-
 /* Between rounds of progress, or where there is no other thread. */
 static void drop(ompi_communicator_t *comm)
 {
-    if (is_last_reference(comm)) {
+    if (opal_refs_drop(&comm->refs)) {
         destroy(comm);
     }
 }
 
 /* Arrivals find their communicator by its context, without a reference: it goes between rounds of progress. Where memory is
  * out for that, it stays. */
-void ompi_comm_release(ompi_communicator_t *comm)
+void ompi_comm_end(ompi_communicator_t *comm)
 {
-    if (is_last_reference(comm)) {
-        (void) opal_progress_between_rounds(destroy, comm);
-    }
+    (void) opal_progress_between_rounds(destroy, comm);
 }
 
 int ompi_comm_free(ompi_communicator_t *comm)

@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 #include "ompi/group/group.h"
+#include "opal/runtime/refs.h"
 
 #pragma GCC visibility push(default) /* components use these */
 
@@ -73,9 +74,18 @@ static inline ompi_proc_t *ompi_comm_peer(const ompi_communicator_t *comm, int32
     return ompi_proc_of_rank(ompi_group_world_rank(comm->remote_group, rank));
 }
 
-void ompi_comm_retain(ompi_communicator_t *comm);
-/* The last one tears it down (PML, collectives, groups, attributes were handled by free). */
-void ompi_comm_release(ompi_communicator_t *comm);
+static inline void ompi_comm_retain(ompi_communicator_t *comm)
+{
+    opal_refs_take(&comm->refs);
+}
+/* Tear it down (PML, collectives, groups; attributes were handled by free): nobody refers to it. */
+OMPI_DECLSPEC void ompi_comm_end(ompi_communicator_t *comm);
+static inline void ompi_comm_release(ompi_communicator_t *comm)
+{
+    if (OPAL_UNLIKELY(opal_refs_drop(&comm->refs))) {
+        ompi_comm_end(comm);
+    }
+}
 /* By context id, or NULL. Thread-safe. For arrivals. */
 ompi_communicator_t *ompi_comm_of_context(uint32_t context);
 

@@ -12,6 +12,7 @@
 #include "opal/datatype/convertor.h"
 #include "opal/datatype/datatype.h"
 #include "opal/declspec.h"
+#include "opal/runtime/refs.h"
 
 /*
  * Lifetime. A datatype is counted: the user's handle holds one reference, every pending operation
@@ -78,7 +79,7 @@ typedef struct ompi_datatype_args ompi_datatype_args_t;
 struct ompi_datatype_t {
     ompi_handle_base_t base;
     opal_datatype_t opal;           /* opal.flags also holds the OMPI_DATATYPE_* */
-    atomic_uint refs;
+    _Atomic int32_t refs;
     uint8_t op_type;                /* ompi_op_type_t */
     uint8_t type_class;             /* ompi_type_class_t */
     ompi_datatype_args_t *args;     /* how it was made; NULL for named types */
@@ -113,14 +114,13 @@ OMPI_DECLSPEC void ompi_datatype_destroy(ompi_datatype_t *type);
 static inline void ompi_datatype_retain(ompi_datatype_t *type)
 {
     if (0 == (type->opal.flags & OMPI_DATATYPE_PREDEFINED)) {
-        atomic_fetch_add_explicit(&type->refs, 1, memory_order_relaxed);
+        opal_refs_take(&type->refs);
     }
 }
 
 static inline void ompi_datatype_release(ompi_datatype_t *type)
 {
-    if (0 == (type->opal.flags & OMPI_DATATYPE_PREDEFINED) &&
-        1 == atomic_fetch_sub_explicit(&type->refs, 1, memory_order_acq_rel)) {
+    if (0 == (type->opal.flags & OMPI_DATATYPE_PREDEFINED) && opal_refs_drop(&type->refs)) {
         ompi_datatype_destroy(type);
     }
 }

@@ -13,6 +13,7 @@
 #include "ompi/runtime/rte.h"
 #include "ompi/runtime/runtime.h"
 #include "ompi/session/session.h"
+#include "opal/runtime/refs.h"
 #include "opal/util/output.h"
 
 ompi_errhandler_t ompi_errors_are_fatal = {.type = OMPI_ERRHANDLER_FATAL};
@@ -49,14 +50,13 @@ void ompi_errhandler_finalize(void)
 void ompi_errhandler_retain(ompi_errhandler_t *errhandler)
 {
     if (errhandler->type == OMPI_ERRHANDLER_USER) {
-        atomic_fetch_add_explicit(&errhandler->refs, 1, memory_order_relaxed);
+        opal_refs_take(&errhandler->refs);
     }
 }
 
 void ompi_errhandler_release(ompi_errhandler_t *errhandler)
 {
-    if (errhandler->type == OMPI_ERRHANDLER_USER &&
-        atomic_fetch_sub_explicit(&errhandler->refs, 1, memory_order_acq_rel) == 1) {
+    if (errhandler->type == OMPI_ERRHANDLER_USER && opal_refs_drop(&errhandler->refs)) {
         ompi_handle_fini(&errhandler->base);
         free(errhandler);
     }

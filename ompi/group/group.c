@@ -3,6 +3,7 @@
 #include "ompi/group/group.h"
 
 #include <stdlib.h>
+#include "opal/runtime/refs.h"
 
 ompi_group_t ompi_group_empty = {.refs = 1, .my_rank = MPI_UNDEFINED, .stride = 1};
 
@@ -77,14 +78,13 @@ ompi_group_t *ompi_group_new_list(uint32_t *ranks, int32_t size, uint64_t sessio
 void ompi_group_retain(ompi_group_t *group)
 {
     if (group != &ompi_group_empty) {
-        atomic_fetch_add_explicit(&group->refs, 1, memory_order_relaxed);
+        opal_refs_take(&group->refs);
     }
 }
 
 void ompi_group_release(ompi_group_t *group)
 {
-    if (group == &ompi_group_empty ||
-        atomic_fetch_sub_explicit(&group->refs, 1, memory_order_acq_rel) != 1) {
+    if (group == &ompi_group_empty || !opal_refs_drop(&group->refs)) {
         return;
     }
     ompi_handle_fini(&group->base);

@@ -11,6 +11,7 @@
 #include "ompi/datatype/datatype.h"
 #include "ompi/include/ompi/handles.h"
 #include "opal/declspec.h"
+#include "opal/runtime/refs.h"
 
 /* inout[i] = in[i] op inout[i], as MPI_User_function has it. The buffers do not overlap. */
 typedef void (*ompi_op_loop_t)(const void *restrict in, void *restrict inout, size_t count);
@@ -27,7 +28,7 @@ enum {
 struct ompi_op_t {
     ompi_handle_base_t base;
     uint32_t flags;
-    atomic_uint refs;
+    _Atomic int32_t refs;
     uint32_t classes;               /* predefined: bit i: legal on ompi_type_class_t i */
     const ompi_op_loop_t *loops;    /* predefined: by ompi_op_type_t; NULL: accumulate only */
     union {
@@ -55,14 +56,13 @@ OMPI_DECLSPEC void ompi_op_destroy(ompi_op_t *op);
 static inline void ompi_op_retain(ompi_op_t *op)
 {
     if (0 == (op->flags & OMPI_OP_PREDEFINED)) {
-        atomic_fetch_add_explicit(&op->refs, 1, memory_order_relaxed);
+        opal_refs_take(&op->refs);
     }
 }
 
 static inline void ompi_op_release(ompi_op_t *op)
 {
-    if (0 == (op->flags & OMPI_OP_PREDEFINED) &&
-        1 == atomic_fetch_sub_explicit(&op->refs, 1, memory_order_acq_rel)) {
+    if (0 == (op->flags & OMPI_OP_PREDEFINED) && opal_refs_drop(&op->refs)) {
         ompi_op_destroy(op);
     }
 }

@@ -7,6 +7,7 @@
 #include "ompi/communicator/context.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/mpi/c/bodies.h"
+#include "opal/runtime/refs.h"
 
 mca_topo_t *mca_topo_base_new(int kind, size_t numbers)
 {
@@ -21,14 +22,14 @@ mca_topo_t *mca_topo_base_new(int kind, size_t numbers)
 mca_topo_t *mca_topo_retain(mca_topo_t *topo)
 {
     if (topo) {
-        atomic_fetch_add_explicit(&topo->refs, 1, memory_order_relaxed);
+        opal_refs_take(&topo->refs);
     }
     return topo;
 }
 
 void mca_topo_release(mca_topo_t *topo)
 {
-    if (topo && atomic_fetch_sub_explicit(&topo->refs, 1, memory_order_acq_rel) == 1) {
+    if (topo && opal_refs_drop(&topo->refs)) {
         free(topo);
     }
 }
