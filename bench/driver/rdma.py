@@ -88,38 +88,33 @@ def curves(samples, what):
             for name, line in samples.of("allconnect").items()}
 
 
-def memory_model(points):
-    """KiB of a process among n: a + b (n - 1), b for each peer. A job of two has hardly begun to talk to its peers."""
-    return line_through([(n - 1, kib) for n, kib in points])
+def model(points):
+    """What a process among n takes, KiB or ms of a processor: a + b (n - 1), b for each peer."""
+    return line_through([(n - 1, y) for n, y in points])
 
 
-def drawn_out(points, what):
-    if what == "own_kib":
-        a, b = memory_model(points)
-        return [(n, max(a + b * (n - 1), 1)) for n in BEYOND]
-    # On processors enough each peer costs what it did cost each process on the average of the largest job.
-    n, ms = points[-1]
-    return [(m, ms * (m - 1) / (n - 1)) for m in BEYOND]
+def drawn_out(points):
+    a, b = model(points)
+    return [(n, max(a + b * (n - 1), 0.001)) for n in BEYOND]
+
+
+def drawn_table(what, lines, digits):
+    return table([what + ", drawn out", "for itself", "for each peer", *(f"{n} ranks" for n in BEYOND)], [
+        [name, *(f"{v:.{digits + 1}f}" for v in model(line)), *(f"{v:.{digits}f}" for _, v in drawn_out(line))]
+        for name, line in lines.items() if len(line) > 2])
 
 
 def connected(samples):
-    memory, wall, cpu = (curves(samples, k) for k in ("own_kib", "ms", "cpu_ms"))
-    if not memory:
+    found = samples.of("allconnect")
+    ranks = sorted({n for line in found.values() for n in line}, key=int)
+    if not found:
         return ""
-    ranks = sorted({n for line in memory.values() for n, _ in line})
-
-    def cells(of, digits):
-        return [[f"{dict(line)[n]:.{digits}f}" if n in dict(line) else "" for n in ranks] for line in of.values()]
-    rows = [[f"{name}, {what}", *row] for of, what, digits in ((wall, "ms", 1), (cpu, "ms of processor for a process", 1),
-                                                                (memory, "KiB of a process", 0))
-            for name, row in zip(of, cells(of, digits))]
-    text = table(["ranks", *map(str, ranks)], rows)
-    fits = {name: line for name, line in memory.items() if len(line) > 2}
-    if fits:
-        text += "\n" + table(["KiB of a process, drawn out", "for itself", "for each peer", *(f"{n} ranks" for n in BEYOND)], [
-            [name, *(f"{v:.1f}" for v in memory_model(line)), *(f"{v:.0f}" for _, v in drawn_out(line, "own_kib"))]
-            for name, line in fits.items()])
-    return text
+    rows = [[f"{name}, {title}", *(spread(line[n][what], digits) if what in line.get(n, {}) else "" for n in ranks)]
+            for what, title, digits in (("ms", "ms", 1), ("cpu_ms", "ms of processor for a process", 2),
+                                        ("own_kib", "KiB of a process", 0))
+            for name, line in found.items()]
+    return "\n".join([table(["ranks", *ranks], rows), drawn_table("ms of processor for a process", curves(samples, "cpu_ms"), 1),
+                      drawn_table("KiB of a process", curves(samples, "own_kib"), 0)])
 
 
 SECTIONS = {
@@ -144,7 +139,7 @@ def plots(samples):
         for series, points in curves(samples, what).items():
             if len(points) > 2 and points[-1][1] > 0:
                 lines += [report.Line(series, points, bold=True),
-                          report.Line(series + ", drawn out", [points[-1], *drawn_out(points, what)], dashed=True)]
+                          report.Line(series + ", drawn out", [points[-1], *drawn_out(points)], dashed=True)]
         if lines:
             made[name] = report.log_plot(title, lines, str)
     lines = [report.Line(name + (", 10^3/s" if name.endswith(" 8 B") else ", MB/s"),

@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Half round trip between ranks 0 and 1 for each message size: the median over batches of the
-   batch average. With --rewrite every buffer is written anew, untimed, before it is sent. */
+   batch average. With --rewrite every buffer is written anew, untimed, before it is sent. With --typical
+   each round trip is timed, and the median of all is told, which is what perftest calls typical. */
 #include "mpi_support.h"
 
 typedef struct options {
@@ -8,6 +9,7 @@ typedef struct options {
     double ms;    /* time per size */
     long iterations; /* per batch; 0: from the time */
     int rewrite;
+    int typical;
 } options_t;
 
 enum { TAG = 7, TAG_READY = 8 };
@@ -27,6 +29,8 @@ static options_t parse(int argc, char **argv)
             o.iterations = atol(value);
         } else if (0 == strcmp(argv[i], "--rewrite")) {
             o.rewrite = 1;
+        } else if (0 == strcmp(argv[i], "--typical")) {
+            o.typical = 1;
         } else {
             bench_usage_error(argv[0], argv[i]);
         }
@@ -101,6 +105,26 @@ static long agree(const options_t *o, int rank, char *out, char *in, int bytes)
     return iterations;
 }
 
+/* As plain_batch(), but each round trip by itself. */
+static void measure_typical(const options_t *o, int rank, char *out, char *in, int size)
+{
+    long iterations = agree(o, rank, out, in, size) * BENCH_BATCHES;
+    double *us = malloc((size_t) iterations * sizeof(*us));
+
+    if (NULL == us) {
+        bench_die("times");
+    }
+    for (long i = 0; i < iterations; i++) {
+        us[i] = 1e6 * plain_batch(rank, out, in, size, 1);
+    }
+    if (0 == rank) {
+        double median = bench_median(us, (int) iterations);
+        printf("latency size=%d us=%.4f best=%.4f p90=%.4f worst=%.4f iterations=%ld\n", size, median, us[0],
+               us[iterations * 9 / 10], us[iterations - 1], iterations);
+    }
+    free(us);
+}
+
 static void measure(const options_t *o, int rank, char *out, char *in, size_t size)
 {
     double clock_cost = bench_clock_cost(), us[BENCH_BATCHES];
@@ -124,7 +148,11 @@ int main(int argc, char **argv)
     char *in = bench_buffer(bench_largest(&o.sizes));
 
     for (int i = 0; i < o.sizes.count && world.rank < 2; i++) {
-        measure(&o, world.rank, out, in, o.sizes.value[i]);
+        if (o.typical) {
+            measure_typical(&o, world.rank, out, in, (int) o.sizes.value[i]);
+        } else {
+            measure(&o, world.rank, out, in, o.sizes.value[i]);
+        }
     }
     free(out);
     free(in);
