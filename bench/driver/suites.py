@@ -48,7 +48,7 @@ SHM_STREAM = (("two copies", "raw_shm", "ring", "stream", "gbs"),
               *((f"summed, {way}", "raw_checked", way, "checked", "gbs") for way in ("ring", "cma", "both")))
 
 CHECKSUMS = tuple((mode, "checksum", mode, "checksum", "gbs") for mode in (
-    "memcpy", "crc32c", "crc32c+copy", "avx512+after", "avx2", "avx2+copy", "3-way", "3-way+copy",
+    "memcpy", "crc32c", "crc32c+copy", "avx512", "avx512+after", "avx2", "avx2+copy", "3-way", "3-way+copy",
     "sse4.2", "armv8-3way", "armv8-3way+copy", "armv8", "table", "additive32", "additive32+copy"))
 
 SUITES = (

@@ -353,7 +353,7 @@ static bool mixed_usable(void)
 }
 
 const opal_crc32c_kernel_t opal_crc32c_avx512_3way = {
-    .name = "avx512+3-way",
+    .name = "avx512-3way",
     .needs = "AVX-512 (F, VL), VPCLMULQDQ, and AMD's rate of it",
     .instruction = true,
     .usable = mixed_usable,
