@@ -255,7 +255,15 @@ static double processor_seconds(void)
            1e-6 * (double) (use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
-/* A process that waits for long uses no processor: less than a hundredth of the time. */
+/* How often this process has gone to sleep. */
+static long sleeps(void)
+{
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return use.ru_nvcsw;
+}
+
+/* A process that waits for long uses no processor: less than a hundredth of the time, and it is not woken again and again. */
 static void asleep(void)
 {
     start();
@@ -266,8 +274,10 @@ static void asleep(void)
         pause_us(2000000);
     }
     double before = processor_seconds();
+    long sleeps_before = sleeps();
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_CHECK(processor_seconds() - before < 0.02);
+    MPI_CHECK(sleeps() - sleeps_before < 40);
     MPI_Finalize();
 }
 

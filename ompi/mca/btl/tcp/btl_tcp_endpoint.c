@@ -581,11 +581,26 @@ static bool has_queue(mca_btl_endpoint_t *ep)
     return any;
 }
 
+/* Who has slept as long as this timer takes, and has nothing on the way, is no longer hot: else each sleep would set the timer
+ * again, which ends the sleep. */
+static void cool_sleepers(btl_tcp_component_t *c)
+{
+    for (unsigned i = c->hot_count; i-- > 0;) {
+        mca_btl_endpoint_t *ep = c->hot[i];
+        if (!ep->in_blocked_list && !has_queue(ep)) {
+            btl_tcp_cool(ep);
+        }
+    }
+}
+
 /* Silence is looked for often, stalls twice a second. */
 static void watchdog_fired(void *context)
 {
     btl_tcp_component_t *c = context;
     opal_list_item_t *item, *tmp;
+    if (c->armed) {
+        cool_sleepers(c);
+    }
     uint64_t now = c->services->now_ns();
     bool stalls = now - c->stall_look_ns >= (uint64_t) WATCHDOG_US * 1000;
     bool again = c->hot_count > 0 && !c->armed; /* who is awake may send at any time */
