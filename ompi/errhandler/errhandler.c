@@ -13,7 +13,6 @@
 #include "ompi/runtime/rte.h"
 #include "ompi/runtime/runtime.h"
 #include "ompi/session/session.h"
-#include "opal/runtime/refs.h"
 #include "opal/util/output.h"
 
 ompi_errhandler_t ompi_errors_are_fatal = {.type = OMPI_ERRHANDLER_FATAL};
@@ -47,16 +46,19 @@ void ompi_errhandler_finalize(void)
     ompi_errhandler_replace(&ompi_errhandler_of_no_file, &ompi_errors_return);
 }
 
+/* By atomic operations whatever the thread level: error handlers may be used, and sessions begun with them, by several threads
+ * before the library is up (MPI-4.1, "MPI Functionality that is Always Available"). */
 void ompi_errhandler_retain(ompi_errhandler_t *errhandler)
 {
     if (errhandler->type == OMPI_ERRHANDLER_USER) {
-        opal_refs_take(&errhandler->refs);
+        atomic_fetch_add_explicit(&errhandler->refs, 1, memory_order_relaxed);
     }
 }
 
 void ompi_errhandler_release(ompi_errhandler_t *errhandler)
 {
-    if (errhandler->type == OMPI_ERRHANDLER_USER && opal_refs_drop(&errhandler->refs)) {
+    if (errhandler->type == OMPI_ERRHANDLER_USER &&
+        atomic_fetch_sub_explicit(&errhandler->refs, 1, memory_order_acq_rel) == 1) {
         ompi_handle_fini(&errhandler->base);
         free(errhandler);
     }

@@ -2,7 +2,7 @@
 /*
  * Counts of references, on the way of every message. Only where several threads may be in the library are they counted by
  * atomic operations: one of those waits until all that the processor has stored before has left it, and a message has just been
- * stored.
+ * stored. Not for what may be used before the library is up, by several threads that it does not know of: error handlers.
  */
 #ifndef OPAL_RUNTIME_REFS_H
 #define OPAL_RUNTIME_REFS_H

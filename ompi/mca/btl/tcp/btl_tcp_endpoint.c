@@ -599,7 +599,7 @@ static void watchdog_fired(void *context)
     btl_tcp_component_t *c = context;
     opal_list_item_t *item, *tmp;
     if (c->armed) {
-        cool_sleepers(c);
+        cool_sleepers(c); /* before the timer goes: cooling would set it again */
     }
     uint64_t now = c->services->now_ns();
     bool stalls = now - c->stall_look_ns >= (uint64_t) WATCHDOG_US * 1000;
