@@ -57,7 +57,7 @@ static int make(void)
     }
     int rc = bind(fd, (struct sockaddr *) &address, len) == 0 ? OPAL_SUCCESS : OPAL_ERR_IN_ERRNO;
     if (rc == OPAL_SUCCESS) {
-        rc = opal_event_add(fd, OPAL_EVENT_READ, on_ring, NULL, &event);
+        rc = opal_event_add(fd, OPAL_EVENT_READ | OPAL_EVENT_LATE, on_ring, NULL, &event);
     }
     if (rc != OPAL_SUCCESS) {
         close(fd);

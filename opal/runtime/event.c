@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "opal/class/list.h"
+#include "opal/util/lock.h"
+
 struct opal_event {
     struct event *ev;
     union {
@@ -15,10 +18,21 @@ struct opal_event {
     } fn;
     void *context;
     int fd;
+    bool late;             /* of a descriptor: OPAL_EVENT_LATE */
+    bool counted;          /* in `prompt_count` */
+    uint64_t due_ns;       /* of a timer in `timers` */
+    opal_list_item_t item;
 };
+
+enum { TIMER_ERROR_NS = 1000 }; /* between libevent's clock, of microseconds, and ours */
 
 struct event_base *opal_event_base;
 _Atomic uint64_t opal_event_fired;
+
+static _Atomic int prompt_count; /* watched descriptors that may not be served late */
+static opal_list_t timers = OPAL_LIST_INIT(timers); /* those that run; libevent doesn't tell when one is due */
+static opal_lock_t timers_lock;
+static _Atomic uint64_t soonest_ns = UINT64_MAX; /* none of them is due before */
 
 int opal_event_base_open(bool threads)
 {
@@ -44,12 +58,74 @@ void opal_event_base_close(void)
     }
 }
 
+/* ---- When a process that polls has to look ---- */
+
+static void count_prompt(opal_event_t *e, bool watched)
+{
+    bool counted = watched && !e->late;
+    if (counted != e->counted) {
+        e->counted = counted;
+        atomic_fetch_add_explicit(&prompt_count, counted ? 1 : -1, memory_order_relaxed);
+    }
+}
+
+static void note_soonest(uint64_t due_ns)
+{
+    if (due_ns < atomic_load_explicit(&soonest_ns, memory_order_relaxed)) {
+        atomic_store_explicit(&soonest_ns, due_ns, memory_order_relaxed);
+    }
+}
+
+static void timer_runs(opal_event_t *e, uint64_t us)
+{
+    uint64_t due_ns = opal_now_ns() + us * 1000;
+    opal_lock(&timers_lock);
+    if (!opal_list_item_is_linked(&e->item)) {
+        opal_list_append(&timers, &e->item);
+    }
+    e->due_ns = due_ns;
+    note_soonest(due_ns);
+    opal_unlock(&timers_lock);
+}
+
+/* It fired, unless another thread has set it anew meanwhile, or is taken back. */
+static void timer_rests(opal_event_t *e, uint64_t now_ns)
+{
+    opal_lock(&timers_lock);
+    if (opal_list_item_is_linked(&e->item) && e->due_ns <= now_ns) {
+        opal_list_remove(&e->item);
+    }
+    opal_unlock(&timers_lock);
+}
+
+static void find_soonest(void)
+{
+    opal_list_item_t *item, *tmp;
+    opal_lock(&timers_lock);
+    atomic_store_explicit(&soonest_ns, UINT64_MAX, memory_order_relaxed);
+    OPAL_LIST_FOREACH (item, tmp, &timers) {
+        note_soonest(OPAL_CONTAINER_OF(item, opal_event_t, item)->due_ns);
+    }
+    opal_unlock(&timers_lock);
+}
+
+bool opal_event_base_urgent(uint64_t now_ns)
+{
+    return atomic_load_explicit(&prompt_count, memory_order_relaxed) > 0 ||
+           now_ns >= atomic_load_explicit(&soonest_ns, memory_order_relaxed);
+}
+
 int opal_event_base_run(bool block)
 {
     uint64_t before = atomic_load_explicit(&opal_event_fired, memory_order_relaxed);
     event_base_loop(opal_event_base, block ? EVLOOP_ONCE : EVLOOP_NONBLOCK);
+    if (opal_now_ns() >= atomic_load_explicit(&soonest_ns, memory_order_relaxed)) {
+        find_soonest();
+    }
     return (int) (atomic_load_explicit(&opal_event_fired, memory_order_relaxed) - before);
 }
+
+/* ---- Callbacks ---- */
 
 static void count_one(void)
 {
@@ -72,8 +148,11 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     (void) what;
     opal_event_t *event = arg;
     count_one();
+    timer_rests(event, opal_now_ns() + TIMER_ERROR_NS);
     event->fn.timer(event->context);
 }
+
+/* ---- Descriptors ---- */
 
 static short libevent_flags(unsigned what)
 {
@@ -90,11 +169,15 @@ int opal_event_add(int fd, unsigned what, opal_event_fn_t fn, void *context, opa
     e->fn.fd = fn;
     e->context = context;
     e->fd = fd;
+    opal_list_item_init(&e->item);
+    e->late = what & OPAL_EVENT_LATE;
+    bool watched = what & (OPAL_EVENT_READ | OPAL_EVENT_WRITE);
     e->ev = event_new(opal_event_base, fd, libevent_flags(what), on_fd, e);
-    if (!e->ev || (what && event_add(e->ev, NULL) != 0)) {
+    if (!e->ev || (watched && event_add(e->ev, NULL) != 0)) {
         opal_event_del(e);
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
+    count_prompt(e, watched);
     *event = e;
     return OPAL_SUCCESS;
 }
@@ -102,11 +185,13 @@ int opal_event_add(int fd, unsigned what, opal_event_fn_t fn, void *context, opa
 int opal_event_mod(opal_event_t *event, unsigned what)
 {
     event_del(event->ev);
+    count_prompt(event, what != 0);
     if (!what) {
         return OPAL_SUCCESS;
     }
     if (event_assign(event->ev, opal_event_base, event->fd, libevent_flags(what), on_fd, event) != 0 ||
         event_add(event->ev, NULL) != 0) {
+        count_prompt(event, false);
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
     return OPAL_SUCCESS;
@@ -118,9 +203,13 @@ void opal_event_del(opal_event_t *event)
         if (event->ev) {
             event_free(event->ev);
         }
+        count_prompt(event, false);
+        timer_rests(event, UINT64_MAX);
         free(event);
     }
 }
+
+/* ---- Timers ---- */
 
 static struct timeval timeval_of(uint64_t us)
 {
@@ -136,9 +225,9 @@ int opal_timer_add(uint64_t us, opal_timer_fn_t fn, void *context, opal_event_t 
     e->fn.timer = fn;
     e->context = context;
     e->fd = -1;
+    opal_list_item_init(&e->item);
     e->ev = event_new(opal_event_base, -1, 0, on_timer, e);
-    const struct timeval tv = timeval_of(us);
-    if (!e->ev || event_add(e->ev, &tv) != 0) {
+    if (!e->ev || opal_timer_set(e, us) != OPAL_SUCCESS) {
         opal_event_del(e);
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
@@ -149,7 +238,12 @@ int opal_timer_add(uint64_t us, opal_timer_fn_t fn, void *context, opal_event_t 
 int opal_timer_set(opal_event_t *event, uint64_t us)
 {
     const struct timeval tv = timeval_of(us);
-    return event_add(event->ev, &tv) == 0 ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
+    timer_runs(event, us);
+    if (event_add(event->ev, &tv) != 0) {
+        timer_rests(event, UINT64_MAX);
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    return OPAL_SUCCESS;
 }
 
 void opal_timer_del(opal_event_t *event)

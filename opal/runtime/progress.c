@@ -44,10 +44,10 @@ bool opal_progress_threads;
 static opal_poller_t *pollers[POLLERS_MAX]; /* active ones first */
 static int poller_count, active_count;
 static uint32_t rounds;
-static uint64_t last_event_ns;
+static uint64_t last_slow_ns, last_event_ns;
 
 static bool oversubscribed, have_membarrier;
-static int64_t spin_us, yields_max, event_us;
+static int64_t spin_us, yields_max, event_us, late_us;
 static bool want_thread;
 
 static int doorbell_fd = -1;
@@ -117,14 +117,17 @@ int opal_progress_register_params(void)
                  "outnumber processors", .def.i = 20, .min = 0, .max = INT32_MAX,
          .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_LOCAL},
         {.framework = "opal", .component = "progress", .name = "event_us", .type = MCA_VAR_INT, .unit = "us",
-         .help = "How often a polling process looks at descriptors and timers", .def.i = 50, .min = 0,
-         .max = 1000000, .level = MCA_VAR_LEVEL_DEVELOPER, .scope = MCA_VAR_SCOPE_LOCAL},
+         .help = "How often a polling process looks at timers, and at descriptors that may not be served late",
+         .def.i = 50, .min = 0, .max = 1000000, .level = MCA_VAR_LEVEL_DEVELOPER, .scope = MCA_VAR_SCOPE_LOCAL},
+        {.framework = "opal", .component = "progress", .name = "late_us", .type = MCA_VAR_INT, .unit = "us",
+         .help = "How often a polling process looks at descriptors whose news can wait, as it polls what brings them, too",
+         .def.i = 1000, .min = 0, .max = 10000000, .level = MCA_VAR_LEVEL_DEVELOPER, .scope = MCA_VAR_SCOPE_LOCAL},
     };
     static const mca_base_var_desc_t thread_param = {
         .framework = "opal", .component = "progress", .name = "thread", .type = MCA_VAR_BOOL,
         .help = "Run a progress thread that serves messages while no other thread waits", .def.b = false,
         .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
-    int64_t *const storage[] = {&spin_us, &yields_max, &event_us};
+    int64_t *const storage[] = {&spin_us, &yields_max, &event_us, &late_us};
     for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
         int rc = mca_base_var_register(&params[i], storage[i]);
         if (rc != OPAL_SUCCESS) {
@@ -186,11 +189,16 @@ static int poll_range(int from, int to)
 static int slow_round(void)
 {
     uint64_t now = opal_now_ns();
-    if (now - last_event_ns < (uint64_t) event_us * 1000) {
+    if (now - last_slow_ns < (uint64_t) event_us * 1000) {
         return 0;
     }
-    last_event_ns = now;
-    return poll_range(active_count, poller_count) + opal_event_base_run(false);
+    last_slow_ns = now;
+    int done = poll_range(active_count, poller_count);
+    if (now - last_event_ns >= (uint64_t) late_us * 1000 || opal_event_base_urgent(now)) {
+        last_event_ns = now;
+        done += opal_event_base_run(false);
+    }
+    return done;
 }
 
 static inline int round_once(void)
@@ -289,7 +297,7 @@ static void sleep_once(bool (*check)(void *), void *context)
             pollers[i]->ops->disarm(pollers[i]->context);
         }
     }
-    last_event_ns = opal_now_ns();
+    last_slow_ns = last_event_ns = opal_now_ns();
     if (opal_progress_threads) {
         tell(&waiters);
     }
@@ -620,7 +628,7 @@ int opal_progress_init(bool threads, bool processes_outnumber)
     if (doorbell_fd < 0) {
         return OPAL_ERR_IN_ERRNO;
     }
-    rc = opal_event_add(doorbell_fd, OPAL_EVENT_READ, on_doorbell, NULL, &doorbell);
+    rc = opal_event_add(doorbell_fd, OPAL_EVENT_READ | OPAL_EVENT_LATE, on_doorbell, NULL, &doorbell);
     if (rc != OPAL_SUCCESS) {
         return rc;
     }

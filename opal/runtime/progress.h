@@ -54,7 +54,9 @@ OPAL_DECLSPEC void opal_progress_poller_del(opal_poller_t *poller);
 /* An inactive poller is polled every opal_progress_idle_interval-th round only. */
 OPAL_DECLSPEC void opal_progress_poller_active(opal_poller_t *poller, bool active);
 
-enum { OPAL_EVENT_READ = 1, OPAL_EVENT_WRITE = 2 };
+/* LATE: what comes may wait, as a poller looks for it as well, or because it is of no use but to a process that sleeps.
+ * A polling process looks at such a descriptor every opal_progress_late_us only; at others every opal_progress_event_us. */
+enum { OPAL_EVENT_READ = 1, OPAL_EVENT_WRITE = 2, OPAL_EVENT_LATE = 4 };
 typedef void (*opal_event_fn_t)(int fd, unsigned what, void *context);
 typedef void (*opal_timer_fn_t)(void *context);
 

@@ -67,8 +67,8 @@ extern "C" {
 
 #define MCA_BTL_CONTRACT_MAJOR 1
 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
- * 6: flags of descriptors; 7: ops->standing, publish */
-#define MCA_BTL_CONTRACT_MINOR 7
+ * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE */
+#define MCA_BTL_CONTRACT_MINOR 8
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -216,7 +216,9 @@ typedef struct mca_btl_poller {
     void (*disarm)(void *context);
 } mca_btl_poller_t;
 
-enum { MCA_BTL_EVENT_READ = 1, MCA_BTL_EVENT_WRITE = 2 };
+/* LATE, of event_add() only: what comes may wait for a millisecond while the process polls, because a poller looks for it as
+ * well, or because it is news of no hurry. Each look costs all messages two system calls. Since 1.8; ignored before. */
+enum { MCA_BTL_EVENT_READ = 1, MCA_BTL_EVENT_WRITE = 2, MCA_BTL_EVENT_LATE = 4 };
 
 typedef void (*mca_btl_event_fn_t)(int fd, unsigned what, void *context);
 typedef void (*mca_btl_timer_fn_t)(void *context);

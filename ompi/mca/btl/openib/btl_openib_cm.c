@@ -177,8 +177,8 @@ const char *btl_openib_cm_open(btl_openib_module_t *m)
         return "rdma_cm can't listen at its address";
     }
     m->port->addr.service = ntohs(btl_openib_cm_lib.get_src_port(m->cm_listener));
-    return mca_btl_openib.services->event_add(m->cm_channel->fd, MCA_BTL_EVENT_READ, channel_ready, m, &m->cm_event) ==
-                   MCA_SUCCESS
+    return mca_btl_openib.services->event_add(m->cm_channel->fd, MCA_BTL_EVENT_READ | MCA_BTL_EVENT_LATE, channel_ready, m,
+                                              &m->cm_event) == MCA_SUCCESS
                ? NULL
                : "its events can't be waited for";
 }

@@ -182,7 +182,7 @@ static int queues_open(btl_openib_module_t *m)
     if (shared) {
         arm_srq(m);
     }
-    return mca_btl_openib.services->event_add(m->channel->fd, MCA_BTL_EVENT_READ, channel_ready, m, &m->event);
+    return mca_btl_openib.services->event_add(m->channel->fd, MCA_BTL_EVENT_READ | MCA_BTL_EVENT_LATE, channel_ready, m, &m->event);
 }
 
 /* ---- Modules ---- */

@@ -38,7 +38,7 @@ int mca_btl_shm_door_open(shm_module_t *m)
         mca_btl_shm_door_close(m);
         return MCA_ERR_NOT_AVAILABLE;
     }
-    int rc = m->services->event_add(m->door, MCA_BTL_EVENT_READ, shm_door_rung, m, &m->door_event);
+    int rc = m->services->event_add(m->door, MCA_BTL_EVENT_READ | MCA_BTL_EVENT_LATE, shm_door_rung, m, &m->door_event);
     if (rc != MCA_SUCCESS) {
         mca_btl_shm_door_close(m);
     }

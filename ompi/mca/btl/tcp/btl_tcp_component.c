@@ -352,7 +352,7 @@ static int start_polling(btl_tcp_component_t *c)
     static const mca_btl_poller_t poller = {btl_tcp_poll, poller_arm, poller_disarm};
     int rc = c->services->poller_add(&poller, c, &c->poller);
     if (rc == MCA_SUCCESS) {
-        rc = c->services->event_add(c->epoll_fd, MCA_BTL_EVENT_READ, epoll_ready, c,
+        rc = c->services->event_add(c->epoll_fd, MCA_BTL_EVENT_READ | MCA_BTL_EVENT_LATE, epoll_ready, c,
                                     &c->epoll_event);
     }
     if (rc == MCA_SUCCESS) {

@@ -392,8 +392,9 @@ static void watch(mca_btl_endpoint_t *ep, const btl_uct_hello_t *h)
     ep->life_fd = (int) syscall(SYS_pidfd_open, (pid_t) h->pid, 0);
     if (ep->life_fd < 0 && errno == ESRCH) {
         btl_uct_fail_soon(ep, "its process has ended");
-    } else if (ep->life_fd >= 0 && mca_btl_uct.services->event_add(ep->life_fd, MCA_BTL_EVENT_READ, on_death, ep,
-                                                                   &ep->life_event) != MCA_SUCCESS) {
+    } else if (ep->life_fd >= 0 &&
+               mca_btl_uct.services->event_add(ep->life_fd, MCA_BTL_EVENT_READ | MCA_BTL_EVENT_LATE, on_death, ep,
+                                               &ep->life_event) != MCA_SUCCESS) {
         unwatch(ep);
     }
 }

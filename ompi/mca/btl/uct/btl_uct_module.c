@@ -125,7 +125,7 @@ static int iface_start(btl_uct_module_t *m, btl_uct_iface_t *i)
     uct_iface_progress_enable(i->iface, UCT_PROGRESS_SEND | UCT_PROGRESS_RECV);
     if (rc == MCA_SUCCESS && (i->attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_FD) &&
         btl_uct_ucx.uct_iface_event_fd_get(i->iface, &fd) == UCS_OK) {
-        rc = mca_btl_uct.services->event_add(fd, 0, iface_ready, NULL, &i->event);
+        rc = mca_btl_uct.services->event_add(fd, MCA_BTL_EVENT_LATE, iface_ready, NULL, &i->event);
     }
     i->rings = i->attr.cap.event_flags & UCT_IFACE_FLAG_EVENT_ASYNC_CB;
     return rc;

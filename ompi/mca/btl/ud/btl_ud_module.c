@@ -107,7 +107,7 @@ static int queues_open(btl_ud_module_t *m)
     if (!m->recv_cq || !m->send_cq) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
-    return mca_btl_ud.services->event_add(m->channel->fd, MCA_BTL_EVENT_READ, channel_ready, m, &m->event);
+    return mca_btl_ud.services->event_add(m->channel->fd, MCA_BTL_EVENT_READ | MCA_BTL_EVENT_LATE, channel_ready, m, &m->event);
 }
 
 /* ---- Modules ---- */

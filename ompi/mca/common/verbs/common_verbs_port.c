@@ -121,7 +121,7 @@ static int device_start(common_verbs_t *v, common_verbs_device_t *d)
     if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) != 0) {
         return MCA_ERR_NOT_AVAILABLE;
     }
-    return v->services->event_add(fd, MCA_BTL_EVENT_READ, async_ready, v, &d->event);
+    return v->services->event_add(fd, MCA_BTL_EVENT_READ | MCA_BTL_EVENT_LATE, async_ready, v, &d->event);
 }
 
 static void device_close(common_verbs_t *v, common_verbs_device_t *d)

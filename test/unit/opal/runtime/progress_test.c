@@ -1,13 +1,14 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Threads that wait side by side: whoever owns progress serves all and tells those that sleep; when it leaves another goes on.
  * A wake-up that is lost hangs, and the time limit tells, as does a timer that waits for its own function. Without a progress
- * thread, and with one. */
+ * thread, and with one. And when a process that polls looks at descriptors and timers. */
 #include "opal/runtime/progress.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "opal/runtime/opal.h"
 #include "support/tap.h"
@@ -180,9 +181,94 @@ static void side_by_side(const char *what)
     opal_progress_finalize();
 }
 
+/* ---- Looks ---- */
+
+enum { LOOK_MS = 5 };
+#define LATE_US "3000000"
+
+static _Atomic int32_t served[2]; /* the late descriptor, the prompt one */
+
+static void on_readable(int fd, unsigned what, void *context)
+{
+    char byte;
+    (void) what;
+    atomic_store((_Atomic int32_t *) context, read(fd, &byte, 1) == 1);
+}
+
+static void on_look_timer(void *context)
+{
+    atomic_store((_Atomic int32_t *) context, 1);
+}
+
+/* Rounds that never sleep, until `flag` or for so long. */
+static void poll_until(const _Atomic int32_t *flag, uint64_t ms)
+{
+    uint64_t end = opal_now_ns() + ms * 1000000;
+    while (!atomic_load(flag) && opal_now_ns() < end) {
+        opal_progress();
+    }
+}
+
+static void watch_pipe(int pipe_fd[2], unsigned what, _Atomic int32_t *flag, opal_event_t **event)
+{
+    atomic_store(flag, 0);
+    TAP_REQUIRE(pipe(pipe_fd) == 0 && write(pipe_fd[1], "x", 1) == 1, "a pipe with something in it");
+    TAP_REQUIRE(opal_event_add(pipe_fd[0], what, on_readable, flag, event) == OPAL_SUCCESS, "it is watched");
+}
+
+static void unwatch_pipe(const int pipe_fd[2], opal_event_t *event)
+{
+    opal_event_del(event);
+    close(pipe_fd[0]);
+    close(pipe_fd[1]);
+}
+
+static void looks(void)
+{
+    int late[2], prompt[2];
+    opal_event_t *late_event, *prompt_event, *far, *near;
+    _Atomic int32_t never = 0, far_fired = 0, near_fired = 0;
+    watch_pipe(late, OPAL_EVENT_READ | OPAL_EVENT_LATE, &served[0], &late_event);
+    poll_until(&served[0], 60000); /* there was no look yet, so it is the time for one */
+    TAP_REQUIRE(atomic_exchange(&served[0], 0) && write(late[1], "x", 1) == 1, "served, and more of it");
+    uint64_t began = opal_now_ns();
+    poll_until(&never, LOOK_MS);
+    TAP_OK(!atomic_load(&served[0]) || opal_now_ns() - began > 2500000000, "what may be late is not looked at all the time");
+    TAP_REQUIRE(opal_timer_add(3600000000, on_look_timer, &far_fired, &far) == OPAL_SUCCESS, "a timer of an hour");
+    began = opal_now_ns();
+    TAP_REQUIRE(opal_timer_add(LOOK_MS * 1000, on_look_timer, &near_fired, &near) == OPAL_SUCCESS, "a timer of some ms");
+    poll_until(&near_fired, 60000);
+    TAP_OK(atomic_load(&near_fired) && opal_now_ns() - began < 2500000000, "a timer that is due is served");
+    atomic_store(&near_fired, 0);
+    atomic_store(&served[0], 0);
+    TAP_REQUIRE(opal_timer_set(far, LOOK_MS * 1000) == OPAL_SUCCESS, "the timer of an hour has some ms");
+    poll_until(&far_fired, 60000);
+    TAP_OK(atomic_load(&far_fired) && !atomic_load(&near_fired), "one that was set anew, too, and the other not again");
+    watch_pipe(prompt, OPAL_EVENT_READ, &served[1], &prompt_event);
+    began = opal_now_ns();
+    poll_until(&served[1], 60000);
+    TAP_OK(atomic_load(&served[1]) && opal_now_ns() - began < 2500000000, "what may not be late is looked at");
+    opal_event_mod(prompt_event, 0);
+    atomic_store(&served[0], 0);
+    TAP_REQUIRE(write(late[1], "x", 1) == 1, "more for the late one");
+    poll_until(&served[0], 60000);
+    TAP_OK(atomic_load(&served[0]), "what may be late is served in the end");
+    opal_timer_del(far);
+    opal_timer_del(near);
+    unwatch_pipe(late, late_event);
+    unwatch_pipe(prompt, prompt_event);
+}
+
 int main(void)
 {
     tap_start(120);
+    setenv("OMPI_MCA_opal_progress_late_us", LATE_US, 1);
+    TAP_REQUIRE(opal_init() == OPAL_SUCCESS, "the base is there");
+    TAP_REQUIRE(opal_progress_init(false, false) == OPAL_SUCCESS, "progress without threads");
+    looks();
+    opal_progress_finalize();
+    opal_finalize();
+    unsetenv("OMPI_MCA_opal_progress_late_us");
     TAP_REQUIRE(opal_init() == OPAL_SUCCESS, "the base is there");
     side_by_side("threads alone");
     opal_finalize();
