@@ -97,10 +97,13 @@ if [ -f "$top_builddir/ompi/mca/btl/openib/.libs/mca_btl_openib.so" ]; then
     before=$(frames)
     variables="btl_openib_registration_misses btl_openib_registration_bytes"
     tap_ok "teg over openib on two hosts" ring teg openib,self
-    variables=
-    tap_ok "and tools can read how much memory was registered for it" says '^btl_openib_registration_misses [1-9]'
+    tap_ok "it does not have an adapter read that is a program" says '^btl_openib_registration_misses 0$'
     tap_ok "it crossed the switch" test $(($(frames) - before)) -gt 100
+    tap_ok "teg over openib, reads trusted" ring teg openib,self --mca btl_openib_trust_reads always
+    tap_ok "and tools can read how much memory was registered for it" says '^btl_openib_registration_misses [1-9]'
     tap_ok "dr over openib on two hosts" ring dr openib,self
+    tap_ok "it checks, and so has it read" says '^btl_openib_registration_misses [1-9]'
+    variables=
     loss 2
     tap_ok "teg over openib, 2 % of the frames lost" ring teg openib,self
     tap_ok "and dr over openib" ring dr openib,self

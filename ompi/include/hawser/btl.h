@@ -67,7 +67,7 @@ extern "C" {
 
 #define MCA_BTL_CONTRACT_MAJOR 1
 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
- * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE */
+ * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE */
 #define MCA_BTL_CONTRACT_MINOR 8
 
 enum {
@@ -100,6 +100,7 @@ enum {
     MCA_BTL_CAP_PLACE = 1u << 9,       /* uses upcalls->place() for payload */
     MCA_BTL_CAP_SELF = 1u << 10,       /* reaches the process itself */
     MCA_BTL_CAP_LET_GO = 1u << 11,     /* has recall, displace and fail; a link that CAN_FAIL should */
+    MCA_BTL_CAP_GET_UNSURE = 1u << 12, /* what get() confirms may not be there: for layers that check (since 1.8) */
 };
 
 /* Constant after init(), but for get_min, get_try and bandwidth, which may change with the first peers. */

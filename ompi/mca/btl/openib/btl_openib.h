@@ -227,7 +227,7 @@ typedef struct btl_openib_params {
     char *if_include, *if_exclude;
     int64_t gid_index, recv_num, recv_max, send_max, window, latency_ns, exclusivity, inline_max;
     int64_t timeout, retry_count, silence_ms, peer_timeout_ms, retry_first_ms, retry_max_ms;
-    int64_t cache_count, receive_queue, connect, eager_rdma, eager_rdma_peers, eager_rdma_slots, eager_rdma_after;
+    int64_t cache_count, receive_queue, connect, trust_reads, eager_rdma, eager_rdma_peers, eager_rdma_slots, eager_rdma_after;
     uint64_t max_frag, get_min, cache_bytes;
 } btl_openib_params_t;
 

@@ -202,6 +202,9 @@ static void limits(btl_openib_module_t *m, mca_btl_limits_t *l)
     l->exclusivity = (int32_t) p->exclusivity;
     l->caps = MCA_BTL_CAP_RELIABLE | MCA_BTL_CAP_ORDERED | MCA_BTL_CAP_CAN_FAIL | MCA_BTL_CAP_LET_GO | MCA_BTL_CAP_PUT |
               MCA_BTL_CAP_GET;
+    if (p->trust_reads == BTL_OPENIB_NEVER || (p->trust_reads == BTL_OPENIB_AUTO && !m->port->device->hardware)) {
+        l->caps |= MCA_BTL_CAP_GET_UNSURE;
+    }
 }
 
 static uint32_t at_most(int value, uint32_t most)

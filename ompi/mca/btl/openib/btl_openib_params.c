@@ -69,6 +69,10 @@ static const mca_btl_base_param_t table[] = {
     {{TUNER, .name = "get_min", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 32 << 10, .min = 1, .max = UINT64_MAX,
       .help = "Messages from this size on are read out of the sender's memory by the receiver's adapter"},
      AT(get_min)},
+    {{TUNER, .name = "trust_reads", .type = MCA_VAR_ENUM, .enums = when, .def.i = BTL_OPENIB_AUTO,
+      .help = "Long messages are read by the adapter where nobody checks them, too (pml teg, or dr without checksums), and not sent; "
+              "auto: unless the adapter is a program (Soft-RoCE can report as done what it has not read)"},
+     AT(trust_reads)},
     {{TUNER, .name = "cache_bytes", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 1 << 30, .max = UINT64_MAX,
       .help = "The user's memory that stays registered for the next transfer, for each port (0: none)"},
      AT(cache_bytes)},

@@ -37,7 +37,7 @@ static bool engine_prefers_fetch(mca_pml_link_t *link, size_t bytes)
 static bool engine_can_get(const mca_pml_link_t *link, const mca_pml_hdr_rget_t *hdr)
 {
     uint32_t caps = link->module->limits.caps, key_len = le32toh(hdr->key_len);
-    return (caps & MCA_BTL_CAP_GET) && ((caps & MCA_BTL_CAP_SINGLE_COPY) || (key_len > 0 && key_len <= MCA_BTL_KEY_MAX));
+    return engine_gets(link) && ((caps & MCA_BTL_CAP_SINGLE_COPY) || (key_len > 0 && key_len <= MCA_BTL_KEY_MAX));
 }
 
 /* The link over which the message is to be fetched from the sender's memory; NULL: fragments must come. */

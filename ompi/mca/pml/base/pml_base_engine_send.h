@@ -232,11 +232,18 @@ static inline size_t engine_send_copy_out(const mca_pml_send_t *send, size_t off
     return opal_convertor_pack_at(&send->conv, offset, dst, len);
 }
 
+/* Does the link get what can be relied on here? */
+static inline bool engine_gets(const mca_pml_link_t *link)
+{
+    uint32_t caps = link->module->limits.caps;
+    return (caps & MCA_BTL_CAP_GET) && (!(caps & MCA_BTL_CAP_GET_UNSURE) || policy_checks());
+}
+
 /* Can the receiver fetch the message itself? */
 static inline bool engine_can_fetch(const mca_pml_link_t *link, const mca_pml_send_t *send)
 {
     const mca_btl_limits_t *limits = &link->module->limits;
-    return POLICY_FETCH && send->ptr && (limits->caps & MCA_BTL_CAP_GET) && send->bytes > 0 &&
+    return POLICY_FETCH && send->ptr && engine_gets(link) && send->bytes > 0 &&
            (send->bytes >= limits->get_min || send->bytes >= limits->get_try);
 }
 
