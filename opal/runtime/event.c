@@ -24,14 +24,12 @@ struct opal_event {
     opal_list_item_t item;
 };
 
-enum { TIMER_ERROR_NS = 1000 }; /* between libevent's clock, of microseconds, and ours */
-
 struct event_base *opal_event_base;
 _Atomic uint64_t opal_event_fired;
 
 static _Atomic int prompt_count; /* watched descriptors that may not be served late */
 static opal_list_t timers = OPAL_LIST_INIT(timers); /* those that run; libevent doesn't tell when one is due */
-static opal_lock_t timers_lock;
+static opal_lock_t timers_lock; /* before libevent's */
 static _Atomic uint64_t soonest_ns = UINT64_MAX; /* none of them is due before */
 
 int opal_event_base_open(bool threads)
@@ -76,26 +74,14 @@ static void note_soonest(uint64_t due_ns)
     }
 }
 
-static void timer_runs(opal_event_t *e, uint64_t us)
+/* Under timers_lock. */
+static void timer_runs(opal_event_t *e, uint64_t due_ns)
 {
-    uint64_t due_ns = opal_now_ns() + us * 1000;
-    opal_lock(&timers_lock);
     if (!opal_list_item_is_linked(&e->item)) {
         opal_list_append(&timers, &e->item);
     }
     e->due_ns = due_ns;
     note_soonest(due_ns);
-    opal_unlock(&timers_lock);
-}
-
-/* It fired, unless another thread has set it anew meanwhile, or is taken back. */
-static void timer_rests(opal_event_t *e, uint64_t now_ns)
-{
-    opal_lock(&timers_lock);
-    if (opal_list_item_is_linked(&e->item) && e->due_ns <= now_ns) {
-        opal_list_remove(&e->item);
-    }
-    opal_unlock(&timers_lock);
 }
 
 static void find_soonest(void)
@@ -148,7 +134,11 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     (void) what;
     opal_event_t *event = arg;
     count_one();
-    timer_rests(event, opal_now_ns() + TIMER_ERROR_NS);
+    opal_lock(&timers_lock);
+    if (!event_pending(event->ev, EV_TIMEOUT, NULL)) { /* nobody has set it anew meanwhile */
+        opal_list_remove(&event->item);
+    }
+    opal_unlock(&timers_lock);
     event->fn.timer(event->context);
 }
 
@@ -204,7 +194,9 @@ void opal_event_del(opal_event_t *event)
             event_free(event->ev);
         }
         count_prompt(event, false);
-        timer_rests(event, UINT64_MAX);
+        opal_lock(&timers_lock);
+        opal_list_remove(&event->item);
+        opal_unlock(&timers_lock);
         free(event);
     }
 }
@@ -238,12 +230,14 @@ int opal_timer_add(uint64_t us, opal_timer_fn_t fn, void *context, opal_event_t 
 int opal_timer_set(opal_event_t *event, uint64_t us)
 {
     const struct timeval tv = timeval_of(us);
-    timer_runs(event, us);
-    if (event_add(event->ev, &tv) != 0) {
-        timer_rests(event, UINT64_MAX);
-        return OPAL_ERR_OUT_OF_RESOURCE;
+    uint64_t due_ns = opal_now_ns() + us * 1000;
+    opal_lock(&timers_lock);
+    int rc = event_add(event->ev, &tv) == 0 ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
+    if (rc == OPAL_SUCCESS) {
+        timer_runs(event, due_ns);
     }
-    return OPAL_SUCCESS;
+    opal_unlock(&timers_lock);
+    return rc;
 }
 
 void opal_timer_del(opal_event_t *event)
