@@ -5,6 +5,6 @@ btl_conform_scripts = btl/self.sh btl/self_threads.sh btl/shm.sh btl/shm_threads
     btl/tcp.sh btl/tcp_ipv6.sh btl/tcp_links.sh btl/tcp_tiny.sh btl/tcp_threads.sh \
     btl/tcp_short.sh btl/tcp_queued.sh btl/chaos_shm.sh btl/chaos_tcp.sh btl/chaos_late.sh \
     btl/udp.sh btl/udp_segments.sh btl/udp_plain.sh \
-    btl/uct_tcp.sh btl/uct_posix.sh btl/uct_threads.sh
+    btl/uct_tcp.sh btl/uct_posix.sh btl/uct_cma.sh btl/uct_threads.sh
 check_SCRIPTS += $(btl_conform_scripts)
 EXTRA_DIST += $(btl_conform_scripts) btl/kit.sh

@@ -9,7 +9,8 @@ fi
 combinations <<LIST
 p2p --mca btl uct,self --mca btl_uct_transports tcp/lo
 p2p --mca btl uct,tcp,self --mca btl_uct_transports posix --mca pml_base_stripe all
-p2p --mca pml dr --mca btl uct,self --mca btl_uct_transports posix
+p2p --mca btl uct,self --mca btl_uct_transports sysv,cma
+p2p --mca pml dr --mca btl uct,self --mca btl_uct_transports posix,cma
 coll --mca btl uct,shm,self --mca btl_uct_transports tcp/lo --mca pml_base_stripe all
 # Not "friends": what is said to a process that was not met before waits for its answer, and dies with the killed one.
 lost:strangers --mca btl uct,self --mca btl_uct_transports tcp/lo

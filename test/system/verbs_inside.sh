@@ -80,7 +80,7 @@ frames() { sw cat /sys/class/net/sw1/statistics/tx_packets; }
 says() { grep -q "$1" "$tap_dir/said" || { cat "$tap_dir/said"; false; }; }
 
 if [ -f "$top_builddir/ompi/mca/btl/openib/.libs/mca_btl_openib.so" ]; then
-    for name in contract sizes descriptors keep putget pressure sleep again leak recall fail death; do
+    for name in contract sizes descriptors keep putget remap pressure sleep again leak recall fail get_fail death; do
         tap_ok "btl/openib keeps the contract: $name" kit openib $name
     done
     for name in mixed pressure sleep fail; do
@@ -147,6 +147,17 @@ if [ -f "$top_builddir/ompi/mca/btl/uct/.libs/mca_btl_uct.so" ]; then
         tap_ok "teg over $transport of UCX on two hosts" ring teg uct,self --mca btl_uct_transports $transport
         tap_ok "it crossed the switch" test $(($(frames) - before)) -gt 100
     done
+    for name in putget remap get_fail; do
+        tap_ok "btl/uct over rc_verbs keeps the contract: $name" kit_uct rc_verbs $name
+    done
+    variables=btl_uct_gets
+    tap_ok "teg over rc_verbs of UCX" ring teg uct,self --mca btl_uct_transports rc_verbs
+    tap_ok "it does not have an adapter read that is a program" says '^btl_uct_gets 0$'
+    tap_ok "teg over rc_verbs of UCX, reads trusted" ring teg uct,self --mca btl_uct_transports rc_verbs --mca btl_uct_trust_reads always
+    tap_ok "it has" says '^btl_uct_gets [1-9]'
+    tap_ok "dr over rc_verbs of UCX" ring dr uct,self --mca btl_uct_transports rc_verbs
+    tap_ok "it checks, and so has it read" says '^btl_uct_gets [1-9]'
+    variables=
     tap_ok "btl/uct over rc_verbs: the death of one to which much is under way" kit_uct rc_verbs death
     tap_ok "dr over rc_verbs of UCX and ud" ring dr uct,ud,self --mca btl_uct_transports rc_verbs --mca pml_base_stripe all
 fi

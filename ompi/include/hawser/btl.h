@@ -304,7 +304,9 @@ typedef struct mca_btl_module_ops {
     int (*send)(mca_btl_endpoint_t *endpoint, mca_btl_descriptor_t *desc);
 
     /* iov[0..] is local memory, `remote` an address in the peer, `key` its registration's key (NULL with SINGLE_COPY).
-     * Return as send(). MCA_ERR_NOT_AVAILABLE: does not work with this peer; use fragments instead. */
+     * Return as send(). MCA_ERR_NOT_AVAILABLE: does not work with this peer; use fragments instead. Confirmed: all bytes are
+     * where they should be, whether the peer makes progress or not. After the last event, whichever it is, nothing is
+     * written to local memory any more, nor read from it. */
     int (*put)(mca_btl_endpoint_t *endpoint, mca_btl_descriptor_t *desc, uint64_t remote, const void *key);
     int (*get)(mca_btl_endpoint_t *endpoint, mca_btl_descriptor_t *desc, uint64_t remote, const void *key);
     int (*register_mem)(mca_btl_module_t *module, void *addr, size_t len, uint8_t key[MCA_BTL_KEY_MAX],

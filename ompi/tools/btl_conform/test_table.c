@@ -39,6 +39,7 @@ const conform_test_t conform_tests[] = {
     {"keep", "kept arrivals stay intact until released, in any order", 2, test_keep},
     {"place", "payload put where place() says", 2, test_place},
     {"putget", "put and get", 2, test_putget},
+    {"remap", "get of and into memory that was given back and mapped anew at the same address", 2, test_remap},
     {"pressure", "a receiver that does not look: refusal, bounded memory, writable", 2, test_pressure},
     {"sleep", "a sleeping receiver wakes for each arrival", 2, test_sleep},
     {"sleep_sender", "a sender asleep for want of room wakes when there is some", 2, test_sleep_sender},
@@ -49,6 +50,7 @@ const conform_test_t conform_tests[] = {
     {"recall", "descriptors taken back: their memory is read no more, the stream stays whole", 2, test_recall},
     {"displace", "payload on its way to a place is kept from it", 2, test_displace},
     {"fail", "a link that is given up goes down, hands all back, and comes up again", 2, test_fail},
+    {"get_fail", "a link fails while it gets: each get ends, and nothing is written after that", 2, test_get_fail},
     {"death", "the peer is killed: the endpoint goes down, and all that was queued comes back", 2, test_death},
     {0},
 };

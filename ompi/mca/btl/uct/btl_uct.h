@@ -10,7 +10,9 @@
  *  - introduces processes to each other by HELLO frames, authenticated with the job's secret, which carry ids and, for
  *    transports that connect endpoint to endpoint, the endpoint's address. Those travel over a second interface of the
  *    same device that connects to interfaces (as ud_verbs beside rc_verbs);
- *  - makes a new connection, with new ids, when one has failed: frames of the old one are nobody's.
+ *  - makes a new connection, with new ids, when one has failed: frames of the old one are nobody's;
+ *  - has put() and get() where the transport moves memory. Shared memory has them by a transport that moves nothing but
+ *    memory (cma): the *mover*, a second interface and endpoint beside the one for messages.
  *
  * A connection, A to B, both ways alike and at once if need be:
  *      A: HELLO(id of A's, -)  ->  B: notes it, HELLO(id of B's, A's)  ->  A: up, HELLO(A's, B's)  ->  B: up
@@ -59,7 +61,9 @@ typedef struct btl_uct_address {
 /* One module's part of a business card, and of a HELLO. */
 typedef struct btl_uct_place {
     char transport[BTL_UCT_NAME_MAX], device[BTL_UCT_NAME_MAX];
+    uint16_t index;          /* of the module, in its process */
     btl_uct_address_t on, iface, greeter; /* the device's, the interface's, the greeting interface's (len 0: none) */
+    btl_uct_address_t mover_on, mover;    /* the device's and the interface's that puts and gets go over; len 0: no other */
 } btl_uct_place_t;
 
 typedef struct btl_uct_hello {
@@ -81,8 +85,16 @@ size_t btl_uct_hello_read(const uint8_t *in, size_t len, const uint8_t secret[32
 
 /* ---- Modules and endpoints ---- */
 
+/* A memory domain. */
+typedef struct btl_uct_md {
+    uct_md_h md;
+    uct_component_h component;
+    uct_md_attr_t attr;
+} btl_uct_md_t;
+
 typedef struct btl_uct_iface {
     uct_iface_h iface;
+    const btl_uct_md_t *md;     /* one of the component's */
     uct_iface_attr_t attr;
     void *event;         /* its descriptor's, off while awake */
     bool rings;          /* it has none, and UCX's own thread tells of what has come */
@@ -90,13 +102,13 @@ typedef struct btl_uct_iface {
 
 typedef struct btl_uct_module {
     mca_btl_module_t super;
-    uct_md_h md;         /* one of the component's */
     btl_uct_place_t place;
     unsigned nth;        /* of the modules of this transport */
     bool to_endpoint;    /* connects endpoint to endpoint */
     bool watch;          /* shared memory: UCT does not tell that a peer has died */
     bool check;          /* UCT tells, if something is sent, or if it is asked */
-    btl_uct_iface_t data, greeter; /* greeter: only where to_endpoint */
+    btl_uct_iface_t data, greeter, mover; /* greeter: only where to_endpoint; mover: only where data moves no memory */
+    const btl_uct_iface_t *rma; /* which of them puts and gets go over; NULL: there are none */
     mca_btl_endpoint_t *peers[BTL_UCT_BUCKETS];
 } btl_uct_module_t;
 
@@ -129,10 +141,25 @@ typedef struct btl_uct_arrival {
     _Alignas(8) uint8_t copy[];
 } btl_uct_arrival_t;
 
+/* A put or get, from its call to its event. */
+typedef struct btl_uct_op {
+    opal_list_item_t item;
+    uct_completion_t completion; /* its count: pieces that UCT has, and 1 while not all have been given */
+    mca_btl_endpoint_t *ep;
+    mca_btl_descriptor_t *desc;
+    uint64_t remote;      /* where the next piece is to go to, or to come from */
+    uct_rkey_bundle_t rkey;
+    uct_mem_h memh[MCA_BTL_IOV_MAX];
+    uint32_t at;          /* the next piece begins in this entry of the descriptor's iov ... */
+    size_t offset;        /* ... so many bytes behind its start */
+    bool get, unpacked;
+    bool abandoned;       /* UCT has not told its end though the endpoint is gone: its memory stays */
+} btl_uct_op_t;
+
 /* What the poller is to do for an endpoint. */
 typedef enum {
     BTL_UCT_GREET = 1u << 0,    /* a HELLO is due */
-    BTL_UCT_FLUSH = 1u << 1,    /* something is queued */
+    BTL_UCT_FLUSH = 1u << 1,    /* something is queued: fragments, puts, gets */
     BTL_UCT_TELL = 1u << 2,     /* a count is due */
     BTL_UCT_FAIL = 1u << 3,
     BTL_UCT_RETURN = 1u << 4,   /* hand back what was taken while it was down */
@@ -153,12 +180,15 @@ struct mca_btl_endpoint {
     bool peer_knows;            /* the peer has our id */
     bool heard;                 /* something has come since the last round of checks */
     uint32_t slot, id, peer_id; /* ids are 0 while there is none */
-    uct_ep_h ep, greeter;
+    uct_ep_h ep, greeter, mover;
+    bool moves;                 /* puts and gets work with this peer, as far as is known */
     int life_fd;                /* module->watch: readable when its process has ended; -1: none */
     void *life_event;
     btl_uct_place_t place;      /* the peer's */
     opal_list_t queue, flight;  /* btl_uct_item_t: not with UCT yet; not confirmed yet */
     opal_list_t recalled;       /* btl_uct_item_t that were sent by a descriptor, and get their last event */
+    opal_list_t ops_waiting, ops_flight; /* btl_uct_op_t: not all of it with UCT yet; all */
+    uint32_t ops;               /* of both, and of those whose event is still to come */
     btl_uct_item_t *lent;       /* by reserve() */
     size_t held;                /* bytes of both lists */
     uint32_t confirmed;         /* by the peer, over this connection */
@@ -171,23 +201,34 @@ struct mca_btl_endpoint {
 
 typedef struct btl_uct_params {
     char *transports;
-    int64_t exclusivity, retry_first_ms, retry_max_ms, keepalive_ms;
-    uint64_t window, max_frag, bandwidth;
+    int64_t exclusivity, retry_first_ms, retry_max_ms, keepalive_ms, trust_reads;
+    uint64_t window, max_frag, bandwidth, get_min;
 } btl_uct_params_t;
+
+/* What tools may read. */
+typedef enum { BTL_UCT_PUTS, BTL_UCT_PUT_BYTES, BTL_UCT_GETS, BTL_UCT_GET_BYTES, BTL_UCT_COUNTS } btl_uct_count_t;
+
+/* Values of the parameter trust_reads. */
+typedef enum { BTL_UCT_AUTO, BTL_UCT_ALWAYS, BTL_UCT_NEVER } btl_uct_when_t;
 
 typedef struct btl_uct_component {
     const mca_btl_services_t *services;
     btl_uct_params_t params;
     ucs_async_context_t *async;
     uct_worker_h worker;
-    uct_md_h *mds;
+    btl_uct_md_t **mds;
     unsigned md_count;
+    const btl_uct_md_t *mover_md; /* of a transport that moves memory and nothing else, allowed by name; NULL: none */
+    uct_tl_resource_desc_t mover;
     uint64_t pid_space;         /* ours */
     btl_uct_module_t **modules;
     size_t module_count, modules_open;
     void *poller, *timer, *check_timer;
     pthread_mutex_t lock;       /* of all of UCT, and of everything below; if there are threads */
     opal_list_t arrivals;       /* btl_uct_arrival_t */
+    opal_list_t ended;          /* btl_uct_op_t */
+    uint32_t moving;            /* btl_uct_op_t of movers, which can't wake anybody */
+    _Atomic uint64_t moved[BTL_UCT_COUNTS]; /* for tools */
     opal_list_t work;           /* endpoints */
     mca_btl_endpoint_t **slots; /* by the lower half of their ids */
     uint32_t slot_count;
@@ -258,6 +299,25 @@ ucs_status_t btl_uct_tell(mca_btl_endpoint_t *ep, btl_uct_type_t type);
 bool btl_uct_confirm(mca_btl_endpoint_t *ep, uint32_t handed_up, opal_list_t *confirmed);
 /* The end of items, upcalls included; not under the lock. */
 void btl_uct_items_done(mca_btl_endpoint_t *ep, opal_list_t *items, mca_btl_event_t event, int status);
+
+/* btl_uct_rma.c */
+int btl_uct_offer_counters(void);
+int btl_uct_register_mem(mca_btl_module_t *module, void *addr, size_t len, uint8_t key[MCA_BTL_KEY_MAX], size_t *key_len,
+                         mca_btl_registration_t **registration);
+void btl_uct_deregister_mem(mca_btl_module_t *module, mca_btl_registration_t *registration);
+int btl_uct_put(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key);
+int btl_uct_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key);
+/* Can puts, gets go over such an interface? MCA_BTL_CAP_PUT, _GET, _SINGLE_COPY. */
+uint32_t btl_uct_rma_caps(const btl_uct_iface_t *iface);
+/* Give UCT what waits, as far as it takes it; under the lock. True: all of it. */
+bool btl_uct_ops_flush(mca_btl_endpoint_t *ep);
+/* Stop them all, before the endpoints of UCT's are destroyed, and see to what is left after that; under the lock. */
+void btl_uct_ops_stop(mca_btl_endpoint_t *ep);
+void btl_uct_ops_abandon(mca_btl_endpoint_t *ep);
+/* Forget those of an endpoint that is freed; under the lock. */
+void btl_uct_ops_forget(mca_btl_endpoint_t *ep);
+/* Tell of those that have ended; not under the lock. How many. */
+int btl_uct_ops_tell(void);
 
 /* btl_uct_recv.c */
 int btl_uct_set_handlers(btl_uct_module_t *module, uct_iface_h iface);

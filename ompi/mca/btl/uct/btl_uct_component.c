@@ -39,8 +39,9 @@ int btl_uct_poll(void *context)
     btl_uct_lock();
     int done = opal_list_is_empty(&c->work) ? 0 : work_round(c);
     done += uct_worker_progress(c->worker) > 0;
-    bool arrived = !opal_list_is_empty(&c->arrivals);
+    bool arrived = !opal_list_is_empty(&c->arrivals), ended = !opal_list_is_empty(&c->ended);
     btl_uct_unlock();
+    done += ended ? btl_uct_ops_tell() : 0;
     return arrived ? done + btl_uct_deliver() : done;
 }
 
@@ -65,6 +66,9 @@ static void poller_arm(void *context)
 {
     btl_uct_component_t *c = context;
     btl_uct_lock();
+    if (c->moving > 0) {
+        c->services->wake();
+    }
     for (size_t i = 0; i < c->module_count; i++) {
         iface_arm(&c->modules[i]->data);
         iface_arm(&c->modules[i]->greeter);
@@ -133,6 +137,9 @@ static int component_start(btl_uct_component_t *c)
     if (rc == MCA_SUCCESS) {
         rc = c->services->poller_add(&poller, c, &c->poller);
     }
+    if (rc == MCA_SUCCESS) {
+        rc = btl_uct_offer_counters();
+    }
     return rc == MCA_SUCCESS ? publish(c) : rc;
 }
 
@@ -169,6 +176,7 @@ static int component_init(const mca_btl_services_t *services, mca_btl_module_t *
     btl_uct_component_t *c = &mca_btl_uct;
     *c = (btl_uct_component_t) {.params = c->params, .services = services};
     opal_list_init(&c->arrivals);
+    opal_list_init(&c->ended);
     opal_list_init(&c->work);
     pthread_mutex_init(&c->lock, NULL);
     int rc = component_start(c);

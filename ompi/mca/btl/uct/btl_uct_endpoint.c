@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include "ompi/mca/btl/base/btl_base_messages_only.h"
 #include "opal/util/le.h"
 
 enum {
@@ -70,6 +69,18 @@ static mca_btl_endpoint_t *find(btl_uct_module_t *m, mca_btl_name_t name)
     return ep;
 }
 
+/* Note where the peer is. */
+static void settle(mca_btl_endpoint_t *ep, const btl_uct_place_t *place)
+{
+    const btl_uct_iface_t *rma = ep->module->rma;
+    const btl_uct_address_t *on = &place->mover_on, *at = &place->mover;
+    ep->place = *place;
+    ep->moves = rma && (rma == &ep->module->data ||
+                        (on->len == rma->attr.device_addr_len && at->len == rma->attr.iface_addr_len &&
+                         btl_uct_ucx.uct_iface_is_reachable(rma->iface, (const uct_device_addr_t *) on->bytes,
+                                                            (const uct_iface_addr_t *) at->bytes)));
+}
+
 static mca_btl_endpoint_t *make(btl_uct_module_t *m, mca_btl_name_t name, const btl_uct_place_t *place, void *cookie)
 {
     mca_btl_endpoint_t *ep = calloc(1, sizeof(*ep)), **at = bucket(m, name);
@@ -81,11 +92,13 @@ static mca_btl_endpoint_t *make(btl_uct_module_t *m, mca_btl_name_t name, const 
     opal_list_init(&ep->queue);
     opal_list_init(&ep->flight);
     opal_list_init(&ep->recalled);
+    opal_list_init(&ep->ops_waiting);
+    opal_list_init(&ep->ops_flight);
     ep->module = m;
     ep->name = name;
     ep->cookie = cookie;
     ep->life_fd = -1;
-    ep->place = *place;
+    settle(ep, place);
     ep->pause_ns = (uint64_t) mca_btl_uct.params.retry_first_ms * 1000000;
     ep->chain = *at;
     *at = ep;
@@ -106,14 +119,16 @@ static void unwatch(mca_btl_endpoint_t *ep)
 
 static void disconnect(mca_btl_endpoint_t *ep)
 {
+    uct_ep_h all[] = {ep->ep, ep->greeter, ep->mover};
     unwatch(ep);
-    if (ep->ep) {
-        btl_uct_ucx.uct_ep_destroy(ep->ep);
+    btl_uct_ops_stop(ep);
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i]) {
+            btl_uct_ucx.uct_ep_destroy(all[i]);
+        }
     }
-    if (ep->greeter) {
-        btl_uct_ucx.uct_ep_destroy(ep->greeter);
-    }
-    ep->ep = ep->greeter = NULL;
+    btl_uct_ops_abandon(ep);
+    ep->ep = ep->greeter = ep->mover = NULL;
     ep->id = ep->peer_id = 0;
     ep->peer_knows = false;
 }
@@ -138,6 +153,7 @@ void btl_uct_endpoint_free(mca_btl_endpoint_t *ep)
     }
     mca_btl_uct.slots[ep->slot] = NULL;
     disconnect(ep);
+    btl_uct_ops_forget(ep);
     drop(&ep->queue);
     drop(&ep->flight);
     drop(&ep->recalled);
@@ -162,7 +178,10 @@ static ucs_status_t make_ep(uct_iface_h iface, const btl_uct_address_t *on, cons
 void btl_uct_connect(mca_btl_endpoint_t *ep)
 {
     btl_uct_module_t *m = ep->module;
+    opal_list_t awaiting = OPAL_LIST_INIT(awaiting);
+    opal_list_splice(&awaiting, &ep->ops_waiting); /* begun before: this connection is for them */
     disconnect(ep);
+    opal_list_splice(&ep->ops_waiting, &awaiting);
     ep->id = new_id(ep);
     ep->confirmed = ep->handed_up = ep->told = 0;
     ep->farewell = false;
@@ -170,6 +189,9 @@ void btl_uct_connect(mca_btl_endpoint_t *ep)
     ucs_status_t s = make_ep(m->data.iface, &ep->place.on, m->to_endpoint ? NULL : &ep->place.iface, &ep->ep);
     if (s == UCS_OK && m->to_endpoint) {
         s = make_ep(m->greeter.iface, &ep->place.on, &ep->place.greeter, &ep->greeter);
+    }
+    if (s == UCS_OK && ep->moves && m->rma == &m->mover) {
+        s = make_ep(m->mover.iface, &ep->place.mover_on, &ep->place.mover, &ep->mover);
     }
     if (s == UCS_OK) {
         btl_uct_ask(ep, BTL_UCT_GREET);
@@ -282,7 +304,7 @@ static void fail(mca_btl_endpoint_t *ep)
 {
     btl_uct_component_t *c = &mca_btl_uct;
     opal_list_t back = OPAL_LIST_INIT(back);
-    bool parting = ep->farewell && opal_list_is_empty(&ep->queue) && opal_list_is_empty(&ep->flight);
+    bool parting = ep->farewell && opal_list_is_empty(&ep->queue) && opal_list_is_empty(&ep->flight) && ep->ops == 0;
     disconnect(ep);
     if (ep->deleted) {
         return;
@@ -442,7 +464,7 @@ void btl_uct_hello_in(btl_uct_module_t *m, const uint8_t *data, size_t len)
         fail(ep);
     }
     if (ep->state == BTL_UCT_APART || ep->state == BTL_UCT_DOWN) {
-        ep->place = h.place;
+        settle(ep, &h.place);
         btl_uct_connect(ep);
     }
     if (ep->state == BTL_UCT_GREETING && ep->peer_id == 0 && !(ep->work & BTL_UCT_FAIL)) {
@@ -480,6 +502,9 @@ static bool may_go(mca_btl_endpoint_t *ep)
 {
     if (ep->state != BTL_UCT_UP || !ep->ep) {
         return true;
+    }
+    if (!opal_list_is_empty(&ep->ops_flight)) {
+        return false;
     }
     if (!ep->farewell) {
         ucs_status_t s = btl_uct_tell(ep, BTL_UCT_BYE);
@@ -532,8 +557,11 @@ int btl_uct_work(mca_btl_endpoint_t *ep)
     if (work & BTL_UCT_GREET) {
         greet(ep);
     }
-    if (work & BTL_UCT_FLUSH && ep->state == BTL_UCT_UP && !btl_uct_flush(ep)) {
-        btl_uct_ask(ep, BTL_UCT_FLUSH);
+    if (work & BTL_UCT_FLUSH && ep->state == BTL_UCT_UP) {
+        bool all = btl_uct_flush(ep);
+        if (!btl_uct_ops_flush(ep) || !all) {
+            btl_uct_ask(ep, BTL_UCT_FLUSH);
+        }
     }
     if (work & BTL_UCT_TELL && ep->state == BTL_UCT_UP && ep->told != ep->handed_up &&
         btl_uct_tell(ep, BTL_UCT_COUNT) == UCS_ERR_NO_RESOURCE) {
@@ -615,7 +643,7 @@ static bool idle(mca_btl_module_t *module, mca_btl_endpoint_t *ep)
     (void) module;
     btl_uct_lock();
     bool idle = opal_list_is_empty(&ep->queue) && opal_list_is_empty(&ep->flight) &&
-                opal_list_is_empty(&ep->recalled);
+                opal_list_is_empty(&ep->recalled) && ep->ops == 0;
     btl_uct_unlock();
     return idle;
 }
@@ -671,10 +699,10 @@ const mca_btl_module_ops_t btl_uct_ops = {
     .reserve = btl_uct_reserve,
     .commit = btl_uct_commit,
     .send = btl_uct_send,
-    .put = mca_btl_base_no_put_get,
-    .get = mca_btl_base_no_put_get,
-    .register_mem = mca_btl_base_no_register,
-    .deregister_mem = mca_btl_base_no_deregister,
+    .put = btl_uct_put,
+    .get = btl_uct_get,
+    .register_mem = btl_uct_register_mem,
+    .deregister_mem = btl_uct_deregister_mem,
     .keep = btl_uct_keep,
     .release = btl_uct_release,
     .recall = btl_uct_recall,

@@ -6,10 +6,14 @@
 #define COMMON .framework = "btl", .component = "uct", .scope = MCA_VAR_SCOPE_STARTUP
 #define AT(field) offsetof(btl_uct_params_t, field)
 
+static const mca_base_var_enum_t when[] = {
+    {"auto", BTL_UCT_AUTO}, {"always", BTL_UCT_ALWAYS}, {"never", BTL_UCT_NEVER}, {NULL, 0}};
+
 static const mca_btl_base_param_t table[] = {
     {{COMMON, .level = MCA_VAR_LEVEL_USER, .name = "transports", .type = MCA_VAR_LIST,
       .help = "UCT transports to use as links, each with an optional device, e.g. \"rc_verbs,tcp/eth0\"; after ^ those "
-              "not to use (empty: all that carry messages and say when a peer has failed)"},
+              "not to use (empty: all that carry messages and say when a peer has failed). One that moves memory alone, like cma, "
+              "does so for posix and sysv, if they are used"},
      AT(transports)},
     {{COMMON, .level = MCA_VAR_LEVEL_TUNER, .name = "max_frag", .type = MCA_VAR_SIZE, .unit = "bytes",
       .def.size = BTL_UCT_FRAG_MAX, .min = 512, .max = BTL_UCT_FRAG_MAX,
@@ -19,6 +23,16 @@ static const mca_btl_base_param_t table[] = {
       .def.size = 1 << 20, .min = 16 << 10, .max = 1 << 30,
       .help = "Bytes kept for one peer until it has confirmed them"},
      AT(window)},
+    {{COMMON, .level = MCA_VAR_LEVEL_TUNER, .name = "get_min", .type = MCA_VAR_SIZE, .unit = "bytes",
+      .def.size = 32 << 10, .min = 1, .max = UINT64_MAX,
+      .help = "Messages from this size on are read out of the sender's memory by the receiver, where the transport can (with "
+              "shared memory: where that turns out to be faster)"},
+     AT(get_min)},
+    {{COMMON, .level = MCA_VAR_LEVEL_TUNER, .name = "trust_reads", .type = MCA_VAR_ENUM, .enums = when,
+      .def.i = BTL_UCT_AUTO,
+      .help = "They are where nobody checks them, too (pml teg, or dr without checksums), and not sent; auto: unless the adapter "
+              "is a program (Soft-RoCE can report as done what it has not read)"},
+     AT(trust_reads)},
     {{COMMON, .level = MCA_VAR_LEVEL_TUNER, .name = "bandwidth", .type = MCA_VAR_SIZE, .unit = "bytes/s",
       .def.size = 0, .max = INT64_MAX, .help = "Assumed of every link (0: what UCX says)"},
      AT(bandwidth)},

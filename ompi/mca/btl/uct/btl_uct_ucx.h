@@ -16,9 +16,10 @@
     F(uct_ep_create) F(uct_ep_destroy) F(uct_ep_get_address) F(uct_iface_close) F(uct_iface_event_arm) \
     F(uct_iface_event_fd_get) F(uct_iface_get_address) F(uct_iface_get_device_address) \
     F(uct_iface_is_reachable) F(uct_iface_open) F(uct_iface_query) F(uct_iface_set_am_handler) \
-    F(uct_md_close) F(uct_md_config_read) F(uct_md_iface_config_read) F(uct_md_open) \
-    F(uct_md_query_tl_resources) F(uct_query_components) F(uct_release_component_list) \
-    F(uct_release_tl_resource_list) F(uct_worker_create) F(uct_worker_destroy)
+    F(uct_md_close) F(uct_md_config_read) F(uct_md_iface_config_read) F(uct_md_mem_dereg) F(uct_md_mem_reg) \
+    F(uct_md_mkey_pack) F(uct_md_open) F(uct_md_query) F(uct_md_query_tl_resources) F(uct_query_components) \
+    F(uct_release_component_list) F(uct_release_tl_resource_list) F(uct_rkey_release) F(uct_rkey_unpack) \
+    F(uct_worker_create) F(uct_worker_destroy)
 
 typedef struct btl_uct_ucx {
 #define MEMBER(name) __typeof__(name) *name;

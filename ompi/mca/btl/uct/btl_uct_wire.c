@@ -7,7 +7,7 @@
 #include "opal/util/sha256.h"
 
 enum {
-    HELLO_MAGIC = 0x55435431, /* "UCT1" */
+    HELLO_MAGIC = 0x55435432, /* "UCT2" */
     HELLO_FIXED = 40,         /* magic, from, to, id, your_id, pid, pid_space */
 };
 
@@ -75,18 +75,28 @@ static void put_place(cursor_t *c, const btl_uct_place_t *place)
 {
     put_bytes(c, place->transport, strlen(place->transport));
     put_bytes(c, place->device, strlen(place->device));
+    uint8_t *p = take(c, 2);
+    if (p) {
+        opal_le_put16(p, place->index);
+    }
     put_address(c, &place->on);
     put_address(c, &place->iface);
     put_address(c, &place->greeter);
+    put_address(c, &place->mover_on);
+    put_address(c, &place->mover);
 }
 
 static void get_place(cursor_t *c, btl_uct_place_t *place)
 {
     get_name(c, place->transport);
     get_name(c, place->device);
+    uint8_t *p = take(c, 2);
+    place->index = p ? opal_le_get16(p) : 0;
     get_address(c, &place->on);
     get_address(c, &place->iface);
     get_address(c, &place->greeter);
+    get_address(c, &place->mover_on);
+    get_address(c, &place->mover);
 }
 
 size_t btl_uct_place_write(const btl_uct_place_t *place, uint8_t *out, size_t room)

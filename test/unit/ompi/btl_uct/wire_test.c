@@ -27,6 +27,11 @@ static btl_uct_hello_t sample(void)
     memset(h.place.on.bytes, 1, 18);
     h.place.iface.len = BTL_UCT_ADDRESS_MAX;
     memset(h.place.iface.bytes, 2, BTL_UCT_ADDRESS_MAX);
+    h.place.index = 0x1234;
+    h.place.mover_on.len = 8;
+    memset(h.place.mover_on.bytes, 4, 8);
+    h.place.mover.len = 4;
+    memset(h.place.mover.bytes, 5, 4);
     h.endpoint.len = 3;
     memset(h.endpoint.bytes, 3, 3);
     return h;
@@ -41,7 +46,8 @@ static bool same_place(const btl_uct_place_t *a, const btl_uct_place_t *b)
 {
     return strcmp(a->transport, b->transport) == 0 && strcmp(a->device, b->device) == 0 &&
            same_address(&a->on, &b->on) && same_address(&a->iface, &b->iface) &&
-           same_address(&a->greeter, &b->greeter);
+           same_address(&a->greeter, &b->greeter) && a->index == b->index &&
+           same_address(&a->mover_on, &b->mover_on) && same_address(&a->mover, &b->mover);
 }
 
 static void test_hello(void)
