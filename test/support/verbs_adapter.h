@@ -26,7 +26,7 @@ static struct {
     struct ibv_comp_channel channel;
     adapter_cq_t cq[ADAPTER_CQS]; /* in the order in which they were made */
     struct ibv_qp *qp[ADAPTER_QPS];
-    unsigned cqs, qps, ahs, registrations;
+    unsigned cqs, qps, ahs, registrations, attached;
     uint32_t last_qpn;
     void (*on_poll)(void); /* what happens just before completions are looked for, once */
 } adapter;
@@ -122,6 +122,20 @@ static int adapter_destroy_ah(struct ibv_ah *ah)
     return 0;
 }
 
+static int adapter_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+    (void) qp, (void) gid, (void) lid;
+    adapter.attached++;
+    return 0;
+}
+
+static int adapter_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+    (void) qp, (void) gid, (void) lid;
+    adapter.attached--;
+    return 0;
+}
+
 static int adapter_poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 {
     adapter_cq_t *q = (adapter_cq_t *) cq;
@@ -163,6 +177,7 @@ static inline void adapter_start(void)
         .destroy_comp_channel = adapter_destroy_channel, .create_cq = adapter_create_cq, .resize_cq = adapter_resize_cq,
         .destroy_cq = adapter_destroy_cq, .create_qp = adapter_create_qp, .modify_qp = adapter_modify_qp,
         .destroy_qp = adapter_destroy_qp, .create_ah = adapter_create_ah, .destroy_ah = adapter_destroy_ah,
+        .attach_mcast = adapter_attach_mcast, .detach_mcast = adapter_detach_mcast,
         .wc_status_str = adapter_wc_status_str};
     adapter.context.ops = (struct ibv_context_ops){.poll_cq = adapter_poll_cq, .req_notify_cq = adapter_req_notify_cq};
     adapter.pd.context = &adapter.context;

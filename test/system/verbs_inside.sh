@@ -113,7 +113,7 @@ if [ -f "$top_builddir/ompi/mca/btl/openib/.libs/mca_btl_openib.so" ]; then
     done
 fi
 if [ -f "$top_builddir/ompi/mca/btl/ud/.libs/mca_btl_ud.so" ]; then
-    for name in contract sizes mixed descriptors keep sleep sleep_sender leak fail death; do
+    for name in contract sizes mixed descriptors keep group sleep sleep_sender leak fail death; do
         tap_ok "btl/ud keeps the contract: $name" kit ud $name
     done
     before=$(frames)

@@ -67,8 +67,8 @@ extern "C" {
 
 #define MCA_BTL_CONTRACT_MAJOR 1
 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
- * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE */
-#define MCA_BTL_CONTRACT_MINOR 8
+ * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups */
+#define MCA_BTL_CONTRACT_MINOR 9
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -81,6 +81,7 @@ typedef struct mca_btl_module mca_btl_module_t;
 typedef struct mca_btl_endpoint mca_btl_endpoint_t; /* defined by each BTL; one per peer and module */
 typedef struct mca_btl_descriptor mca_btl_descriptor_t;
 typedef struct mca_btl_registration mca_btl_registration_t; /* defined by each BTL */
+typedef struct mca_btl_group mca_btl_group_t;               /* the same */
 
 /* Name of a process: a hash of its job in the upper 32 bits, its rank there in the lower. */
 typedef uint64_t mca_btl_name_t;
@@ -94,7 +95,7 @@ enum {
     MCA_BTL_CAP_PUT = 1u << 3,
     MCA_BTL_CAP_GET = 1u << 4,
     MCA_BTL_CAP_SINGLE_COPY = 1u << 5, /* put/get work without registration (no key) */
-    MCA_BTL_CAP_MULTICAST = 1u << 6,
+    MCA_BTL_CAP_MULTICAST = 1u << 6,   /* has groups: one datagram to many (since 1.9) */
     MCA_BTL_CAP_LOCAL = 1u << 7,       /* reaches processes of the same node only */
     MCA_BTL_CAP_CAN_FAIL = 1u << 8,    /* may go down while the peer lives */
     MCA_BTL_CAP_PLACE = 1u << 9,       /* uses upcalls->place() for payload */
@@ -283,6 +284,9 @@ typedef struct mca_btl_peer {
     size_t card_len;
 } mca_btl_peer_t;
 
+/* What another member of a group has sent; valid during the call, in which the functions that an upcall may use can be used. */
+typedef void (*mca_btl_group_fn_t)(void *context, mca_btl_name_t from, const void *data, size_t len);
+
 /* Operations of a module; an unsupported one is a function that says so (MCA_ERR_NOT_SUPPORTED), never NULL. */
 typedef struct mca_btl_module_ops {
     /* `why` (an English clause, static or the module's) explains a refusal. */
@@ -343,6 +347,21 @@ typedef struct mca_btl_module_ops {
     /* Send the first `len` bytes of it, at least 1, which the user has written there after the last call on the endpoint. They are
      * confirmed at once. Returns MCA_SUCCESS, always. */
     int (*publish)(mca_btl_endpoint_t *endpoint, size_t len);
+
+    /* The three below, since 1.9, are there if the module has MCA_BTL_CAP_MULTICAST. Join and leave are to be called where upcalls
+     * are made (in one, or in a timer or an event), or while nobody else makes progress. */
+
+    /* Join a group of this job: what its other members send to it from now on comes to fn, once at most. `id`: the same for all of
+     * its members, no other group's. Who has joined is not told to others: who sends earlier than a member joins sends past it.
+     * Groups of different modules have nothing to do with each other, though networks may be shared. MCA_ERR_NOT_AVAILABLE: the
+     * network or the adapter has no room for it. */
+    int (*group_join)(mca_btl_module_t *module, uint64_t id, mca_btl_group_fn_t fn, void *context, mca_btl_group_t **group);
+    /* One datagram, limits.max_frag bytes at most, to all other members; copied. MCA_SUCCESS: it is on its way, which it may not come to
+     * the end of, to all or to some, whatever other capabilities the link has: whose receivers are slow it passes by.
+     * MCA_ERR_AGAIN: there is no room for it before progress has been made; writable() does not follow. Any thread. */
+    int (*group_send)(mca_btl_group_t *group, const void *header, size_t header_len, const void *payload, size_t len);
+    /* Nothing comes any more. To be done before finalize(). */
+    void (*group_leave)(mca_btl_group_t *group);
 } mca_btl_module_ops_t;
 
 /* The public head of a module; a BTL puts its own fields behind it. */

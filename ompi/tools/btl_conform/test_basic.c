@@ -24,6 +24,9 @@ static void check_limits(const mca_btl_module_t *m)
     REQUIRE(lets_go || !(l->caps & MCA_BTL_CAP_PLACE) || m->component->contract_minor < 3,
             "it places payload, and can not let go of it");
     REQUIRE(!lets_go || (m->ops->recall && m->ops->displace && m->ops->fail), "recall, displace or fail is NULL");
+    REQUIRE(!(l->caps & MCA_BTL_CAP_MULTICAST) || (m->component->contract_minor >= 9 && m->ops->group_join &&
+                                                   m->ops->group_send && m->ops->group_leave),
+            "group_join, group_send or group_leave is NULL");
     for (size_t i = 0; i < offsetof(mca_btl_module_ops_t, next_store) / sizeof(*op); i++) {
         REQUIRE(op[i], "operation %zu is NULL", i);
     }

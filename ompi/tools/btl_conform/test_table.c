@@ -40,6 +40,7 @@ const conform_test_t conform_tests[] = {
     {"place", "payload put where place() says", 2, test_place},
     {"putget", "put and get", 2, test_putget},
     {"remap", "get of and into memory that was given back and mapped anew at the same address", 2, test_remap},
+    {"group", "one datagram to a group: to its members, once, to nobody else", 3, test_group},
     {"pressure", "a receiver that does not look: refusal, bounded memory, writable", 2, test_pressure},
     {"sleep", "a sleeping receiver wakes for each arrival", 2, test_sleep},
     {"sleep_sender", "a sender asleep for want of room wakes when there is some", 2, test_sleep_sender},

@@ -23,6 +23,7 @@ void test_place(void);
 void test_putget(void);
 void test_get_fail(void);
 void test_remap(void);
+void test_group(void);
 void test_pressure(void);
 void test_sleep(void);
 void test_sleep_sender(void);

@@ -364,7 +364,7 @@ static void arm(void *context)
 
 static uint32_t capabilities(const chaos_module_t *m)
 {
-    uint32_t caps = m->below->limits.caps;
+    uint32_t caps = m->below->limits.caps & ~(uint32_t) MCA_BTL_CAP_MULTICAST; /* groups are not wrapped */
     for (int fault = 0; m->touched && fault < CHAOS_DELAY; fault++) {
         if (mca_btl_chaos_params.rate[fault] > 0 || mca_btl_chaos_script_has((chaos_fault_t) fault)) {
             caps &= ~(uint32_t) (MCA_BTL_CAP_RELIABLE | MCA_BTL_CAP_ORDERED | MCA_BTL_CAP_CHECKSUMMED);

@@ -70,6 +70,7 @@ typedef struct btl_ud_module {
     _Atomic uint64_t strangers;
     opal_hash_t peers;          /* by name; under the lock */
     opal_list_t full;           /* endpoints refused for want of an entry */
+    opal_list_t groups;         /* the polling thread's */
 } btl_ud_module_t;
 
 typedef enum {
@@ -205,8 +206,28 @@ static inline bool btl_ud_outstanding(const mca_btl_endpoint_t *ep)
 }
 /* What a peer says of how far it has read. */
 void btl_ud_seen_by_peer(mca_btl_endpoint_t *ep, const btl_ud_header_t *header);
+/* Where a datagram goes. */
+typedef struct btl_ud_way {
+    struct ibv_ah *ah;
+    uint32_t qpn;
+} btl_ud_way_t;
+
+/* An entry that is free, of the queue pair that is next; NULL: there is none. And what stands in it goes; false: it does not. Both
+ * under the module's lock. */
+btl_ud_qp_t *btl_ud_entry(btl_ud_module_t *module, uint8_t **entry);
+bool btl_ud_post(btl_ud_module_t *module, btl_ud_qp_t *qp, const btl_ud_way_t *way, const uint8_t *datagram, size_t len);
 /* Completions of sends; how many. */
 int btl_ud_send_poll(btl_ud_module_t *module);
+
+/* btl_ud_group.c */
+/* Can a port have groups? */
+bool btl_ud_groups_possible(const common_verbs_port_t *port);
+int btl_ud_group_join(mca_btl_module_t *module, uint64_t id, mca_btl_group_fn_t fn, void *context, mca_btl_group_t **group);
+int btl_ud_group_send(mca_btl_group_t *group, const void *header, size_t header_len, const void *payload, size_t len);
+void btl_ud_group_leave(mca_btl_group_t *group);
+void btl_ud_groups_end(btl_ud_module_t *module);
+/* Handed to its group; false: it is none of ours. */
+bool btl_ud_group_arrived(btl_ud_module_t *module, const btl_ud_header_t *header, const uint8_t *datagram, size_t len);
 
 /* btl_ud_recv.c */
 int btl_ud_receive(btl_ud_module_t *module);

@@ -442,4 +442,7 @@ const mca_btl_module_ops_t btl_ud_ops = {
     .recall = recall,
     .displace = displace,
     .fail = fail_link,
+    .group_join = btl_ud_group_join,
+    .group_send = btl_ud_group_send,
+    .group_leave = btl_ud_group_leave,
 };

@@ -127,7 +127,7 @@ static void limits(btl_ud_module_t *m, mca_btl_limits_t *l)
     l->bandwidth = m->port->bandwidth;
     l->latency_ns = (uint32_t) p->latency_ns;
     l->exclusivity = (int32_t) p->exclusivity;
-    l->caps = MCA_BTL_CAP_CAN_FAIL | MCA_BTL_CAP_LET_GO;
+    l->caps = MCA_BTL_CAP_CAN_FAIL | MCA_BTL_CAP_LET_GO | (btl_ud_groups_possible(m->port) ? MCA_BTL_CAP_MULTICAST : 0);
 }
 
 int btl_ud_module_open(btl_ud_module_t *m, unsigned index)
@@ -145,6 +145,7 @@ int btl_ud_module_open(btl_ud_module_t *m, unsigned index)
     m->inline_max = (uint32_t) p->inline_max;
     pthread_mutex_init(&m->lock, NULL);
     opal_list_init(&m->full);
+    opal_list_init(&m->groups);
     int rc = queues_open(m);
     for (; rc == MCA_SUCCESS && m->qps < p->qps; m->qps++) {
         rc = qp_open(m, &m->qp[m->qps], m->qps == 0);
@@ -176,6 +177,9 @@ void btl_ud_module_close(btl_ud_module_t *m)
 {
     if (m->event) {
         mca_btl_ud.services->event_del(m->event);
+    }
+    if (m->port) {
+        btl_ud_groups_end(m);
     }
     for (unsigned i = 0; i < BTL_UD_QPS_MAX; i++) {
         qp_close(&m->qp[i]);

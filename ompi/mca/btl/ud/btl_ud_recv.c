@@ -186,6 +186,12 @@ static void datagram_arrived(btl_ud_module_t *m, common_verbs_buffer_t *rbuf, co
         stranger(m);
         return;
     }
+    if (OPAL_UNLIKELY(h.type == BTL_UD_CAST)) {
+        if (!btl_ud_group_arrived(m, &h, datagram, len)) {
+            stranger(m);
+        }
+        return;
+    }
     mca_btl_endpoint_t *ep = btl_ud_endpoint_find(m, h.from);
     if (OPAL_UNLIKELY(!ep)) {
         ep = newcomer(m, &h, datagram, len);

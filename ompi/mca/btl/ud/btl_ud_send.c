@@ -58,9 +58,17 @@ static inline uint8_t *entry_of(btl_ud_module_t *m, btl_ud_qp_t *q)
     return q->memory + q->posted % depth() * m->stride;
 }
 
-static bool post(mca_btl_endpoint_t *ep, btl_ud_qp_t *q, const uint8_t *datagram, size_t len)
+btl_ud_qp_t *btl_ud_entry(btl_ud_module_t *m, uint8_t **entry)
 {
-    btl_ud_module_t *m = ep->module;
+    btl_ud_qp_t *q = take_qp(m);
+    if (q) {
+        *entry = entry_of(m, q);
+    }
+    return q;
+}
+
+static inline bool post(btl_ud_module_t *m, btl_ud_qp_t *q, const btl_ud_way_t *way, const uint8_t *datagram, size_t len)
+{
     struct ibv_send_wr *bad;
     struct ibv_sge sge = {.addr = (uintptr_t) datagram, .length = (uint32_t) len, .lkey = q->mr->lkey};
     uint32_t next = q->posted + 1;
@@ -68,12 +76,22 @@ static bool post(mca_btl_endpoint_t *ep, btl_ud_qp_t *q, const uint8_t *datagram
         .wr_id = (uint64_t) (q - m->qp) << 32 | next, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
         .send_flags = (next % (depth() / SIGNALS) == 0 ? IBV_SEND_SIGNALED : 0) |
                       (len <= m->inline_max ? IBV_SEND_INLINE : 0),
-        .wr.ud = {.ah = ep->ah, .remote_qpn = ep->remote_qpn, .remote_qkey = mca_btl_ud.qkey}};
+        .wr.ud = {.ah = way->ah, .remote_qpn = way->qpn, .remote_qkey = mca_btl_ud.qkey}};
     if (ibv_post_send(q->qp, &wr, &bad) != 0) {
         return false; /* as good as lost */
     }
     q->posted = next;
     return true;
+}
+
+bool btl_ud_post(btl_ud_module_t *m, btl_ud_qp_t *q, const btl_ud_way_t *way, const uint8_t *datagram, size_t len)
+{
+    return post(m, q, way, datagram, len);
+}
+
+static inline void post_to(mca_btl_endpoint_t *ep, btl_ud_qp_t *q, const uint8_t *datagram, size_t len)
+{
+    post(ep->module, q, &(btl_ud_way_t){ep->ah, ep->remote_qpn}, datagram, len);
 }
 
 /* ---- Datagrams ---- */
@@ -92,14 +110,6 @@ static void header_build(mca_btl_endpoint_t *ep, btl_ud_type_t type, uint32_t at
     btl_ud_header_write(out, &h);
 }
 
-static void code_put(const mca_btl_endpoint_t *ep, uint8_t *datagram, size_t len)
-{
-    uint64_t code = btl_ud_code(&ep->key_out, datagram, len);
-    for (int i = 0; i < 8; i++) {
-        datagram[i] = (uint8_t) (code >> 8 * i);
-    }
-}
-
 /* The datagram whose data stands in the entry goes; both locks are held. */
 static void transmit(mca_btl_endpoint_t *ep, btl_ud_qp_t *q, uint8_t *entry, size_t len)
 {
@@ -109,8 +119,8 @@ static void transmit(mca_btl_endpoint_t *ep, btl_ud_qp_t *q, uint8_t *entry, siz
         ep->asked = at;
     }
     header_build(ep, BTL_UD_DATA, at, len, ask, entry);
-    code_put(ep, entry, BTL_UD_HEADER + len);
-    post(ep, q, entry, BTL_UD_HEADER + len);
+    btl_ud_code_put(&ep->key_out, entry, BTL_UD_HEADER + len);
+    post_to(ep, q, entry, BTL_UD_HEADER + len);
     atomic_store_explicit(&ep->farewell, false, memory_order_relaxed);
     atomic_store_explicit(&ep->given_up, false, memory_order_relaxed);
 }
@@ -126,8 +136,8 @@ static void control(mca_btl_endpoint_t *ep, btl_ud_type_t type)
     if (q) { /* losing one is no harm */
         uint8_t *entry = entry_of(m, q);
         header_build(ep, type, ep->sent, 0, false, entry);
-        code_put(ep, entry, BTL_UD_HEADER);
-        post(ep, q, entry, BTL_UD_HEADER);
+        btl_ud_code_put(&ep->key_out, entry, BTL_UD_HEADER);
+        post_to(ep, q, entry, BTL_UD_HEADER);
     }
     btl_ud_unlock(&m->lock);
     btl_ud_heat();

@@ -41,10 +41,10 @@ bool btl_ud_header_read(const uint8_t *in, size_t len, btl_ud_header_t *h)
     h->seen = opal_le_get32(in + 32);
     h->at = opal_le_get32(in + 36);
     h->qpn = opal_le_get32(in + 40);
-    return h->epoch != 0 && h->type >= BTL_UD_DATA && h->type <= BTL_UD_BYE && !(h->flags & ~BTL_UD_FLAG_ASK) &&
+    return h->epoch != 0 && h->type >= BTL_UD_DATA && h->type <= BTL_UD_CAST && !(h->flags & ~BTL_UD_FLAG_ASK) &&
            h->port < COMMON_VERBS_PORTS_MAX && h->room > 0 && h->room <= BTL_UD_ROOM_MAX && h->qpn >= QPN_FIRST &&
            h->qpn <= QPN_MAX && opal_le_get32(in + 44) == 0 && h->len == len - BTL_UD_HEADER &&
-           (h->len > 0) == (h->type == BTL_UD_DATA);
+           (h->len > 0) == (h->type == BTL_UD_DATA || h->type == BTL_UD_CAST);
 }
 
 static void derive(const uint8_t secret[32], const void *data, size_t len, uint8_t out[OPAL_SHA256_BYTES])
@@ -75,6 +75,46 @@ uint32_t btl_ud_qkey(const uint8_t secret[32])
     uint8_t digest[OPAL_SHA256_BYTES];
     derive(secret, "qkey", 4, digest);
     return opal_le_get32(digest) & 0x7fffffff; /* with the highest bit set, it would stand for the queue pair's own */
+}
+
+/* Addresses of an organization's own network (RFC 2365: 239.192.0.0/14), or of a site's (RFC 4291: ff15::/16). */
+static void group_gid(const uint8_t random[14], bool ipv4, uint8_t gid[16])
+{
+    memset(gid, 0, 16);
+    if (ipv4) {
+        memset(gid + 10, 0xff, 2);
+        gid[12] = 239;
+        gid[13] = (uint8_t) (192 | (random[0] & 3));
+        memcpy(gid + 14, random + 1, 2);
+    } else {
+        gid[0] = 0xff;
+        gid[1] = 0x15;
+        memcpy(gid + 2, random, 14);
+    }
+}
+
+void btl_ud_group_secrets(const uint8_t secret[32], uint64_t id, bool ipv4, uint32_t *tag, opal_siphash_key_t *key,
+                          uint8_t gid[16])
+{
+    uint8_t what[16] = "group   ", digest[OPAL_SHA256_BYTES];
+    opal_le_put64(what + 8, id);
+    derive(secret, what, sizeof(what), digest);
+    key->k[0] = opal_le_get64(digest);
+    key->k[1] = opal_le_get64(digest + 8);
+    what[5] = 'a'; /* what everybody on the network sees tells nothing of the key */
+    derive(secret, what, sizeof(what), digest);
+    *tag = opal_le_get32(digest);
+    group_gid(digest + 4, ipv4, gid);
+}
+
+uint64_t btl_ud_code_get(const uint8_t *datagram)
+{
+    return opal_le_get64(datagram);
+}
+
+void btl_ud_code_put(const opal_siphash_key_t *key, uint8_t *datagram, size_t len)
+{
+    opal_le_put64(datagram, btl_ud_code(key, datagram, len));
 }
 
 uint64_t btl_ud_code(const opal_siphash_key_t *key, const uint8_t *datagram, size_t len)

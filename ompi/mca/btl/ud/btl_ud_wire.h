@@ -16,6 +16,9 @@
  * at      number of this datagram among those with data, from 1 on; in others: of the last one sent.
  * seen    number up to which the sender has read.
  * qpn     the queue pair that receives for the sender; 0 and 1 are never anybody's own.
+ *
+ * A datagram to a group (CAST) has the group's key instead, its tag in `peer`, 0 in `seen` and 1 in `room`; `epoch` and `at` are the
+ * sender's for the group.
  */
 #ifndef BTL_UD_WIRE_H
 #define BTL_UD_WIRE_H
@@ -31,7 +34,7 @@ enum {
     BTL_UD_ROOM_MAX = 256,    /* nobody grants more: each of these must be found among the numbers seen */
 };
 
-typedef enum { BTL_UD_DATA = 1, BTL_UD_REPORT, BTL_UD_PROBE, BTL_UD_BYE } btl_ud_type_t;
+typedef enum { BTL_UD_DATA = 1, BTL_UD_REPORT, BTL_UD_PROBE, BTL_UD_BYE, BTL_UD_CAST } btl_ud_type_t;
 
 enum { BTL_UD_FLAG_ASK = 1u << 0 }; /* a report is wanted */
 
@@ -56,8 +59,14 @@ void btl_ud_key(const uint8_t secret[32], mca_btl_name_t from, unsigned from_por
                 unsigned to_port, opal_siphash_key_t *key);
 /* The Q_Key of the job: others' datagrams are dropped by the adapter. */
 uint32_t btl_ud_qkey(const uint8_t secret[32]);
+/* What makes the group with this number: its tag, the key of its datagrams, its address (GID), of IPv4 or IPv6. */
+void btl_ud_group_secrets(const uint8_t secret[32], uint64_t id, bool ipv4, uint32_t *tag, opal_siphash_key_t *key,
+                          uint8_t gid[16]);
 /* Of a datagram that stands in one piece. */
 uint64_t btl_ud_code(const opal_siphash_key_t *key, const uint8_t *datagram, size_t len);
+/* The one that stands in it. */
+uint64_t btl_ud_code_get(const uint8_t *datagram);
+void btl_ud_code_put(const opal_siphash_key_t *key, uint8_t *datagram, size_t len);
 /* Is it new? */
 bool btl_ud_seen_add(btl_ud_seen_t *seen, uint32_t number);
 

@@ -142,7 +142,8 @@ static void start(void)
     c->verbs.count = 1;
     c->verbs.device[0] = adapter_device();
     c->verbs.port[0] = (common_verbs_port_t){.device = &c->verbs.device[0], .number = 1, .ethernet = true,
-                                             .addr = {.mtu = IBV_MTU_1024}};
+                                             .addr = {.mtu = IBV_MTU_1024,
+                                                      .gid = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}}};
     opal_list_init(&c->care);
     opal_list_init(&c->owing);
     mca_btl_base_attention_init(&c->attention, &services);
@@ -161,7 +162,7 @@ static void finish(void)
 {
     TAP_OK(all_there() && hw.in - hw.out == module->pool.posted, "every receive buffer is posted again, or free");
     module->super.ops->finalize(&module->super);
-    TAP_OK(adapter.registrations == 0 && adapter.qps == 0 && adapter.ahs == 0, "nothing is left of it");
+    TAP_OK(adapter.registrations == 0 && adapter.qps == 0 && adapter.ahs == 0 && adapter.attached == 0, "nothing is left of it");
 }
 
 /* ---- Datagrams ---- */
@@ -246,7 +247,7 @@ static void test_noise(void)
             noise[k] = (uint8_t) rand_r(&seed);
         }
         if (len >= BTL_UD_HEADER) { /* as right as one can be without the secret */
-            btl_ud_header_t h = header((btl_ud_type_t) (1 + i % 4), len - BTL_UD_HEADER);
+            btl_ud_header_t h = header((btl_ud_type_t) (1 + i % 5), len - BTL_UD_HEADER);
             btl_ud_header_write(noise, &h);
         }
         throw(noise, len);
@@ -437,6 +438,83 @@ static void test_answers(void)
     finish();
 }
 
+/* ---- Groups ---- */
+
+enum { GROUP = 42 };
+
+static unsigned cast_count, cast_len;
+static mca_btl_name_t cast_from;
+
+static void on_cast(void *context, mca_btl_name_t from, const void *data, size_t len)
+{
+    (void) data;
+    cast_count += context == &hw;
+    cast_from = from;
+    cast_len = (unsigned) len;
+}
+
+/* To that group, from `from`, by one who knows the secret. */
+static void cast(uint64_t group, mca_btl_name_t from, uint32_t life, uint32_t number, const uint8_t *secret)
+{
+    uint32_t tag;
+    opal_siphash_key_t key;
+    uint8_t gid[16];
+    btl_ud_header_t h = header(BTL_UD_CAST, 30);
+    btl_ud_group_secrets(secret, group, true, &tag, &key, gid);
+    h.from = from;
+    h.epoch = life;
+    h.at = number;
+    h.peer_epoch = tag;
+    btl_ud_header_write(made, &h);
+    memset(made + BTL_UD_HEADER, (int) number, h.len);
+    btl_ud_code_put(&key, made, BTL_UD_HEADER + h.len);
+    throw(made, BTL_UD_HEADER + h.len);
+}
+
+static void test_group(void)
+{
+    static const uint8_t other[32] = {10};
+    mca_btl_group_t *group;
+    start();
+    if (!(module->super.limits.caps & MCA_BTL_CAP_MULTICAST)) {
+        TAP_SKIP("no interface has 127.0.0.1, so there are no groups");
+        finish();
+        return;
+    }
+    cast_count = 0;
+    cast(GROUP, PEER, 5, 1, job.secret);
+    TAP_OK(quiet() && module->strangers == 1, "a datagram to a group that nobody has joined leads to nothing");
+    TAP_REQUIRE(module->super.ops->group_join(&module->super, GROUP, on_cast, &hw, &group) == MCA_SUCCESS, "joined");
+    cast(GROUP, PEER, 5, 2, job.secret);
+    TAP_OK(cast_count == 1 && cast_from == PEER && cast_len == 30 && arrived == 0, "joined, it is handed up");
+    throw(made, BTL_UD_HEADER + 30);
+    cast(GROUP, OTHER, 5, 2, job.secret);
+    TAP_OK(cast_count == 2 && cast_from == OTHER, "its replay is not, another's with its number is");
+    cast(GROUP, PEER, 5, 1, job.secret);
+    cast(GROUP, PEER, 6, 1, job.secret);
+    cast(GROUP, PEER, 5, 9, job.secret);
+    TAP_OK(cast_count == 4, "a late one is, one of a sender that began anew, and none of before that");
+    cast(GROUP, PEER, 6, 2, other);
+    cast(GROUP + 1, PEER, 6, 2, job.secret);
+    cast(GROUP, SELF, 6, 2, job.secret);
+    TAP_OK(cast_count == 4 && module->strangers == 3, "nor another job's, another group's, or one's own");
+    cast(GROUP, PEER, 6, 3, job.secret);
+    for (size_t bit = 0; bit < (BTL_UD_HEADER + 30) * 8; bit++) {
+        made[bit / 8] ^= (uint8_t) (1 << bit % 8);
+        throw(made, BTL_UD_HEADER + 30);
+        made[bit / 8] ^= (uint8_t) (1 << bit % 8);
+    }
+    TAP_OK(cast_count == 5 && arrived == 0 && !btl_ud_endpoint_find(module, PEER), "nor one with any bit changed");
+    TAP_OK(module->super.ops->group_send(group, "header", 6, "data", 4) == MCA_SUCCESS && hw.last_qpn == 0xffffff &&
+               hw.last_qkey == btl_ud_qkey(job.secret), "what is sent goes to all");
+    TAP_OK(module->super.ops->group_send(group, made, MTU, NULL, 0) == MCA_ERR_BAD_PARAM, "too long is refused");
+    module->super.ops->group_leave(group);
+    cast(GROUP, PEER, 6, 4, job.secret);
+    TAP_OK(cast_count == 5, "who has left hears no more");
+    TAP_REQUIRE(module->super.ops->group_join(&module->super, GROUP, on_cast, &hw, &group) == MCA_SUCCESS, "joined again");
+    finish(); /* which leaves */
+}
+
 /* ---- One who knows the secret, and says anything ---- */
 
 static btl_ud_header_t anything(unsigned *seed, const mca_btl_endpoint_t *ep)
@@ -507,6 +585,7 @@ int main(void)
     test_known();
     test_credits();
     test_answers();
+    test_group();
     test_anything();
     return tap_end();
 }
