@@ -7,4 +7,7 @@ btl_conform_scripts = btl/self.sh btl/self_threads.sh btl/shm.sh btl/shm_threads
     btl/udp.sh btl/udp_segments.sh btl/udp_plain.sh \
     btl/uct_tcp.sh btl/uct_posix.sh btl/uct_cma.sh btl/uct_threads.sh
 check_SCRIPTS += $(btl_conform_scripts)
+# One for each component: test/run runs them with sanitizers, too.
+btl_sanitize_scripts = btl/self_threads.sh btl/shm_single_copy.sh btl/shm_share.sh btl/tcp_short.sh btl/chaos_shm.sh btl/udp.sh \
+    btl/uct_tcp.sh btl/uct_cma.sh
 EXTRA_DIST += $(btl_conform_scripts) btl/kit.sh

@@ -156,7 +156,8 @@ typedef struct conform_peer {
     _Atomic bool blocked;        /* refused, and not told writable yet */
     _Atomic uint64_t writables;
     bool down;
-    char down_why[160];
+    uint64_t downs;            /* how often it went down: it may be up again before anybody looks */
+    char down_why[160];        /* the last time */
     uint64_t next_in[CONFORM_STREAMS];   /* numbers expected */
     uint64_t next_out[CONFORM_STREAMS];
     conform_seen_t seen[CONFORM_STREAMS];

@@ -200,7 +200,10 @@ static void upcall_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_sta
             state == MCA_BTL_STATE_UP ? "up" : "down");
     REQUIRE(state == MCA_BTL_STATE_UP || (why && *why), "down without a reason");
     peer->down = state == MCA_BTL_STATE_DOWN;
-    snprintf(peer->down_why, sizeof(peer->down_why), "%s", why ? why : "");
+    if (peer->down) {
+        peer->downs++;
+        snprintf(peer->down_why, sizeof(peer->down_why), "%s", why);
+    }
     atomic_store(&peer->blocked, false);
 }
 

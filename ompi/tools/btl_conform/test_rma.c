@@ -275,6 +275,7 @@ void test_remap(void)
 typedef struct moves {
     move_t move[12];
     conform_peer_t *peer;
+    uint64_t downs;        /* before */
 } moves_t;
 
 static bool all_moved(void *context)
@@ -289,7 +290,8 @@ static bool all_moved(void *context)
 
 static bool down_and_moved(void *context)
 {
-    return ((moves_t *)context)->peer->down && all_moved(context);
+    const moves_t *all = context;
+    return all->peer->downs > all->downs && all_moved(context);
 }
 
 static bool up_again(void *context)
@@ -307,7 +309,7 @@ static bool never(void *context)
 static void fail_while_getting(conform_peer_t *peer, unsigned char *mine)
 {
     enum { COUNT = sizeof(((moves_t *)0)->move) / sizeof(move_t), EACH = RMA_BYTES / COUNT };
-    moves_t all = {.peer = peer};
+    moves_t all = {.peer = peer, .downs = peer->downs};
     memset(mine, 0, RMA_BYTES);
     for (size_t i = 0; i < COUNT; i++) {
         move_start(&all.move[i], peer, false, mine + i * EACH, i * EACH, EACH);

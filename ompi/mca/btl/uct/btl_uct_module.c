@@ -313,10 +313,12 @@ static int module_try(const btl_uct_md_t *md, const uct_tl_resource_desc_t *all,
 {
     btl_uct_component_t *c = &mca_btl_uct;
     btl_uct_module_t **more = realloc(c->modules, (c->module_count + 1) * sizeof(*more));
+    if (!more) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    c->modules = more;
     btl_uct_module_t *m = module_new(&all[which]);
-    c->modules = more ? more : c->modules;
-    if (!more || !m) {
-        free(m);
+    if (!m) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
     const char *why = module_open(m, md, all, count, which, by_name);
