@@ -1,8 +1,12 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Ports, services, accept and connect, join, disconnect: parts of one job that meet anew. */
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+#include <unistd.h>
 
 #include "support/mpi_test.h"
 
@@ -216,22 +220,39 @@ static void test_alone(void)
     MPI_Finalize();
 }
 
-/* Ranks 0 and 1 get a socket between them by way of a name that both know. */
-static void test_join(void)
+/* Where rank 0 can be reached: on the loopback interface, unless the processes are on different hosts. */
+static struct sockaddr_in address_of_rank_0(void)
 {
-    int fd = -1, got = -1;
-    MPI_Comm inter;
-    begin();
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    /* An abstract name: nothing is left behind. */
-    snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "hawser-join-test-%d",
-             (int) getppid());
-    fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (rank == 0) {
-        MPI_CHECK(bind(fd, (struct sockaddr *) &address, sizeof address) == 0);
-        MPI_CHECK(listen(fd, 1) == 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    char names[2][MPI_MAX_PROCESSOR_NAME] = {""};
+    struct ifaddrs *all = NULL;
+    int len;
+    MPI_Get_processor_name(names[rank], &len);
+    MPI_Bcast(names[0], sizeof names[0], MPI_CHAR, 0, MPI_COMM_WORLD);
+    MPI_Bcast(names[1], sizeof names[1], MPI_CHAR, 1, MPI_COMM_WORLD);
+    if (strcmp(names[0], names[1]) != 0 && MPI_CHECK(getifaddrs(&all) == 0)) {
+        for (struct ifaddrs *i = all; i; i = i->ifa_next) {
+            if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && !(i->ifa_flags & IFF_LOOPBACK)) {
+                address.sin_addr = ((struct sockaddr_in *) (void *) i->ifa_addr)->sin_addr;
+                break;
+            }
+        }
+        freeifaddrs(all);
     }
-    MPI_Barrier(MPI_COMM_WORLD);
+    return address;
+}
+
+/* A socket between ranks 0 and 1. */
+static int connected(void)
+{
+    struct sockaddr_in address = address_of_rank_0();
+    socklen_t len = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (rank == 0) {
+        MPI_CHECK(bind(fd, (struct sockaddr *) &address, sizeof address) == 0 && listen(fd, 1) == 0 &&
+                  getsockname(fd, (struct sockaddr *) &address, &len) == 0);
+    }
+    MPI_Bcast(&address, sizeof address, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (rank == 0) {
         int listener = fd;
         fd = accept(listener, NULL, NULL);
@@ -239,6 +260,15 @@ static void test_join(void)
     } else {
         MPI_CHECK(connect(fd, (struct sockaddr *) &address, sizeof address) == 0);
     }
+    return fd;
+}
+
+static void test_join(void)
+{
+    int got = -1;
+    MPI_Comm inter;
+    begin();
+    int fd = connected();
     if (MPI_CHECK(MPI_Comm_join(fd, &inter) == MPI_SUCCESS)) {
         MPI_Sendrecv(&rank, 1, MPI_INT, 0, 0, &got, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
         MPI_CHECK(got == 1 - rank);
