@@ -93,7 +93,7 @@ static void poller_disarm(void *context)
 
 static int publish(btl_uct_component_t *c)
 {
-    size_t room = c->module_count * sizeof(btl_uct_place_t) + 2, len = 2;
+    size_t room = c->module_count * BTL_UCT_HELLO_MAX + 2, len = 2; /* a HELLO holds a place */
     uint8_t *data = malloc(room);
     if (!data) {
         return MCA_ERR_OUT_OF_RESOURCE;
