@@ -15,7 +15,6 @@ typedef struct member {
     uint64_t id;
     mca_btl_group_t *group;
     unsigned char *seen;   /* of each number: has it come? */
-    int rank_of_sender;
 } member_t;
 
 /* How many have come to me, where all see it. */

@@ -10,7 +10,6 @@
  */
 #include "ompi/mca/btl/ud/btl_ud.h"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -44,15 +43,9 @@ typedef struct sender {
 
 /* ---- The network ---- */
 
-static bool is_ipv4(const uint8_t gid[16])
-{
-    static const uint8_t mapped[MAPPED] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    return memcmp(gid, mapped, MAPPED) == 0;
-}
-
 static bool has_gid(const struct sockaddr *a, const uint8_t gid[16])
 {
-    if (!a || a->sa_family != (is_ipv4(gid) ? AF_INET : AF_INET6)) {
+    if (!a || a->sa_family != (common_verbs_gid_is_ipv4(gid) ? AF_INET : AF_INET6)) {
         return false;
     }
     return a->sa_family == AF_INET
@@ -82,7 +75,7 @@ bool btl_ud_groups_possible(const common_verbs_port_t *port)
 /* As long as it is open the kernel wants what is sent to this address. -1: it can't be had. */
 static int join_network(const union ibv_gid *gid, unsigned interface)
 {
-    bool v4 = is_ipv4(gid->raw);
+    bool v4 = common_verbs_gid_is_ipv4(gid->raw);
     int fd = socket(v4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
     if (fd < 0) {
         return -1;
@@ -165,7 +158,7 @@ int btl_ud_group_join(mca_btl_module_t *super, uint64_t id, mca_btl_group_fn_t f
     }
     *g = (mca_btl_group_t){.module = m, .fn = fn, .context = context, .socket = -1,
                            .epoch = atomic_fetch_add_explicit(&mca_btl_ud.epoch, 1, memory_order_relaxed)};
-    btl_ud_group_secrets(mca_btl_ud.services->job->secret, id, is_ipv4(m->port->addr.gid), &g->tag, &g->key, g->gid.raw);
+    btl_ud_group_secrets(mca_btl_ud.services->job->secret, id, common_verbs_gid_is_ipv4(m->port->addr.gid), &g->tag, &g->key, g->gid.raw);
     opal_list_append(&m->groups, &g->item);
     int rc = join(g);
     if (rc != MCA_SUCCESS) {
@@ -193,7 +186,9 @@ int btl_ud_group_send(mca_btl_group_t *g, const void *header, size_t header_len,
             .from = mca_btl_ud.services->job->self, .epoch = g->epoch, .peer_epoch = g->tag, .type = BTL_UD_CAST,
             .port = (uint8_t) m->index, .room = 1, .len = (uint16_t) all, .at = ++g->sent, .qpn = m->port->addr.qpn};
         to = entry + BTL_UD_HEADER;
-        memcpy(to, header, header_len);
+        if (header_len > 0) {
+            memcpy(to, header, header_len);
+        }
         if (len > 0) {
             memcpy(to + header_len, payload, len);
         }

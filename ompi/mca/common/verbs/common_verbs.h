@@ -110,6 +110,9 @@ int common_verbs_pair(const common_verbs_t *verbs, mca_btl_name_t our_name, cons
 void common_verbs_route(const common_verbs_port_t *port, const common_verbs_addr_t *to, unsigned spread,
                         struct ibv_ah_attr *attr);
 
+/* Is it an IPv4 address? In the last four bytes. */
+bool common_verbs_gid_is_ipv4(const uint8_t gid[16]);
+
 unsigned common_verbs_mtu_bytes(unsigned mtu);
 
 #endif

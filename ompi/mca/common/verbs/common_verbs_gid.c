@@ -74,7 +74,7 @@ void common_verbs_gids_end(common_verbs_gids_t *g)
 
 /* ---- One address ---- */
 
-static bool is_mapped(const uint8_t gid[16])
+bool common_verbs_gid_is_ipv4(const uint8_t gid[16])
 {
     static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     return memcmp(gid, mapped, sizeof(mapped)) == 0;
@@ -83,7 +83,7 @@ static bool is_mapped(const uint8_t gid[16])
 /* RoCE: the interface that has this address, with it alone; without a name: none that this process sees. */
 static opal_net_if_t interface_of(const common_verbs_gids_t *g, const uint8_t gid[16])
 {
-    bool mapped = is_mapped(gid);
+    bool mapped = common_verbs_gid_is_ipv4(gid);
     opal_net_if_t found = {.addr_count = 1, .addr[0] = {.family = mapped ? AF_INET : AF_INET6, .prefix = mapped ? 32 : 128}};
     memcpy(found.addr[0].bytes, mapped ? gid + 12 : gid, mapped ? 4 : 16);
     for (size_t i = 0; i < g->if_count; i++) {
@@ -109,7 +109,7 @@ static bool is_wanted(const common_verbs_gids_t *g, const uint8_t gid[16])
 static uint8_t subnet_bits(const common_verbs_gids_t *g, const uint8_t gid[16])
 {
     opal_net_if_t nif = interface_of(g, gid);
-    return (uint8_t) (nif.name[0] == 0 ? 0 : nif.addr[0].prefix + (is_mapped(gid) ? MAPPED_BITS : 0));
+    return (uint8_t) (nif.name[0] == 0 ? 0 : nif.addr[0].prefix + (common_verbs_gid_is_ipv4(gid) ? MAPPED_BITS : 0));
 }
 
 /* RoCE v2 over IPv4, over routed IPv6, over link-local IPv6; then RoCE v1. */
@@ -119,7 +119,7 @@ static int gid_rank(const struct ibv_gid_entry *e)
     if (e->gid_type != IBV_GID_TYPE_ROCE_V2) {
         return 1;
     }
-    return is_mapped(e->gid.raw) ? 4 : link_local ? 2 : 3;
+    return common_verbs_gid_is_ipv4(e->gid.raw) ? 4 : link_local ? 2 : 3;
 }
 
 /* ---- The choice ---- */
