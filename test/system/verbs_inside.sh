@@ -16,17 +16,18 @@ port 1 up
 tap_ok "and up again" sh -c 'for n in $(seq 100); do
     grep -q ACTIVE /sys/class/infiniband/rxe1/ports/1/state && exit; sleep 0.1; done; exit 1'
 
-kit() { # COMPONENT TEST PARAMETERS...: its conformance, over one device
+kit() { # COMPONENT TEST PARAMETERS...: its conformance; process 1 is at the other end of the wire
     component=$1 name=$2
     shift 2
-    "$top_builddir/ompi/hawser-btl-conform" --param "btl_${component}_if_include=rxe0" \
+    "$top_builddir/ompi/hawser-btl-conform" --param "btl_${component}_if_include=rxe0" --param "1:btl_${component}_if_include=rxe1" \
         --param "btl_${component}_peer_timeout=10000" "$@" --test "$name" \
         "$top_builddir/ompi/mca/btl/$component/.libs/mca_btl_$component.so"
 }
 kit_uct() { # TRANSPORT TEST OPTIONS...
     transport=$1 name=$2
     shift 2
-    "$top_builddir/ompi/hawser-btl-conform" --param "btl_uct_transports=$transport/rxe0:1" "$@" --test "$name" \
+    "$top_builddir/ompi/hawser-btl-conform" --param "btl_uct_transports=$transport/rxe0:1" \
+        --param "1:btl_uct_transports=$transport/rxe1:1" "$@" --test "$name" \
         "$top_builddir/ompi/mca/btl/uct/.libs/mca_btl_uct.so"
 }
 probe() { # ARGUMENTS OF MPIRUN...: over one host; what it says in $tap_dir/said

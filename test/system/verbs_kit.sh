@@ -1,7 +1,7 @@
 #!/bin/sh
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # The whole conformance kit over RDMA devices, in the verbs lab: openib, ud, and rc_verbs and ud_verbs of UCX; each for processes of one
-# thread and of several. verbs.sh has the rules that say most.
+# thread and of several. Process 1 is at the other end of the wire. verbs.sh has the rules that say most.
 #
 #   VERBS_KIT_LINKS  of openib, ud, rc_verbs, ud_verbs
 #   VERBS_KIT_WAYS   of single, threads
@@ -23,8 +23,11 @@ over() { # LINK OPTIONS...
     link=$1
     shift
     case $link in
-    openib | ud) kit "$link" "$@" --param "btl_${link}_if_include=rxe0" --param "btl_${link}_peer_timeout=10000" ;;
-    *) kit uct "$@" --param "btl_uct_transports=$link/rxe0:1" ;;
+    openib | ud)
+        kit "$link" "$@" --param "btl_${link}_if_include=rxe0" --param "1:btl_${link}_if_include=rxe1" \
+            --param "btl_${link}_peer_timeout=10000"
+        ;;
+    *) kit uct "$@" --param "btl_uct_transports=$link/rxe0:1" --param "1:btl_uct_transports=$link/rxe1:1" ;;
     esac
 }
 has_passed() {

@@ -521,7 +521,7 @@ static void usage(FILE *to)
             "  --test NAME        run this one only\n"
             "  --skip NAME=WHY    leave this one out, and say why\n"
             "  --module NAME      use this of the plug-in's modules (default: its first)\n"
-            "  --param N=V        set the parameter N\n"
+            "  --param [R:]N=V    set the parameter N; with R, in process R only\n"
             "  --component FILE   another plug-in, which the one tested may stand over\n"
             "  --processes N      of the tests among many (default 4)\n"
             "  --seed N           of everything random (default 1)\n"

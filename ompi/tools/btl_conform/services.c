@@ -57,12 +57,23 @@ uint64_t conform_now(void)
 
 /* ---- Parameters ---- */
 
+/* [RANK:]NAME=VALUE: what is for this process? NULL: it is for another one. */
+static const char *param_of_mine(const char *text)
+{
+    char *end;
+    long rank = strtol(text, &end, 10);
+    if (end == text || *end != ':') {
+        return text;
+    }
+    return rank == self.rank ? end + 1 : NULL;
+}
+
 static const char *param_value(const char *name)
 {
     size_t len = strlen(name);
     for (int i = conform_options.param_count - 1; i >= 0; i--) {
-        const char *p = conform_options.params[i];
-        if (strncmp(p, name, len) == 0 && p[len] == '=') {
+        const char *p = param_of_mine(conform_options.params[i]);
+        if (p && strncmp(p, name, len) == 0 && p[len] == '=') {
             return p + len + 1;
         }
     }
