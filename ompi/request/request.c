@@ -72,6 +72,15 @@ int ompi_request_retire(ompi_request_t **handle, MPI_Status *status)
     return error;
 }
 
+void ompi_request_completed(ompi_request_t *request, int32_t before)
+{
+    if (before & OMPI_REQUEST_WATCHED) {
+        request->on_complete(request, request->on_complete_context);
+    } else if (before & OMPI_REQUEST_FREED) {
+        request->ops->free(request);
+    }
+}
+
 int ompi_request_wait(ompi_request_t **request, MPI_Status *status)
 {
     if (ompi_request_is_live(*request) && !ompi_request_is_complete(*request)) {

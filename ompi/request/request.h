@@ -10,6 +10,7 @@
 #define OMPI_REQUEST_REQUEST_H
 
 #include <stdatomic.h>
+#include <string.h>
 #include "ompi/include/ompi/handles.h"
 #include "opal/class/list.h"
 #include "opal/runtime/progress.h"
@@ -56,16 +57,17 @@ struct ompi_request_t {
 extern ompi_request_t ompi_request_send_done;
 extern ompi_request_t ompi_request_recv_proc_null; /* completed receive from MPI_PROC_NULL */
 
-/* ---- MPI_Status: MPI_internal[0..1] hold the bytes received (64 bits), [2] the cancelled flag. ---- */
+/* ---- MPI_Status: MPI_internal[0..1] hold the bytes received (64 bits, as in memory), [2] the cancelled flag. ---- */
 
 static inline void ompi_status_set_bytes(MPI_Status *status, uint64_t bytes)
 {
-    status->MPI_internal[0] = (int) (uint32_t) bytes;
-    status->MPI_internal[1] = (int) (uint32_t) (bytes >> 32);
+    memcpy(&status->MPI_internal[0], &bytes, sizeof(bytes));
 }
 static inline uint64_t ompi_status_bytes(const MPI_Status *status)
 {
-    return (uint32_t) status->MPI_internal[0] | (uint64_t) (uint32_t) status->MPI_internal[1] << 32;
+    uint64_t bytes;
+    memcpy(&bytes, &status->MPI_internal[0], sizeof(bytes));
+    return bytes;
 }
 static inline void ompi_status_set_cancelled(MPI_Status *status, bool cancelled)
 {
@@ -119,6 +121,9 @@ static inline int32_t ompi_request_mark(ompi_request_t *request, int32_t bit)
     return old;
 }
 
+/* A request that was marked complete has a watcher, or is nobody's any more. */
+void ompi_request_completed(ompi_request_t *request, int32_t before);
+
 /* Status is set; say that it is done. Tells the watcher; frees the request if the user has freed it. After this the request
  * may be gone. */
 static inline void ompi_request_complete(ompi_request_t *request)
@@ -128,10 +133,8 @@ static inline void ompi_request_complete(ompi_request_t *request)
         return;
     }
     int32_t before = ompi_request_mark(request, OMPI_REQUEST_COMPLETE);
-    if (OPAL_UNLIKELY(before & OMPI_REQUEST_WATCHED)) {
-        request->on_complete(request, request->on_complete_context);
-    } else if (OPAL_UNLIKELY(before & OMPI_REQUEST_FREED)) {
-        request->ops->free(request);
+    if (OPAL_UNLIKELY(before & (OMPI_REQUEST_WATCHED | OMPI_REQUEST_FREED))) {
+        ompi_request_completed(request, before);
     }
 }
 

@@ -67,8 +67,9 @@ extern "C" {
 
 #define MCA_BTL_CONTRACT_MAJOR 1
 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
- * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups */
-#define MCA_BTL_CONTRACT_MINOR 9
+ * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
+ * 10: upcalls->arrive_brief */
+#define MCA_BTL_CONTRACT_MINOR 10
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -194,6 +195,9 @@ typedef struct mca_btl_upcalls {
     void (*state)(void *peer, mca_btl_endpoint_t *endpoint, mca_btl_state_t state, const char *why);
     /* A peer not yet added made contact: its cookie, or NULL to refuse. */
     void *(*incoming)(mca_btl_module_t *module, mca_btl_name_t name);
+    /* Since 1.10; NULL: not wanted. May be asked before arrive(), with a fragment of MCA_BTL_STANDING_MAX bytes at most, which
+     * stands there (8-byte aligned) during the call only. True: that was its arrival. False: nothing has happened, arrive() is owed. */
+    bool (*arrive_brief)(void *peer, const void *data, size_t len);
 } mca_btl_upcalls_t;
 
 /* ---- Services ---- */

@@ -121,6 +121,65 @@ void test_place(void)
             (unsigned long long)place_asked);
 }
 
+/* ---- arrive_brief ---- */
+
+static uint64_t brief_asked, brief_taken;
+static unsigned char brief_owed[MCA_BTL_STANDING_MAX]; /* what was not taken, and is to come by arrive() */
+static size_t brief_owed_len;
+
+static bool brief_here(void *cookie, const void *data, size_t len)
+{
+    conform_peer_t *peer = cookie;
+    REQUIRE(len <= MCA_BTL_STANDING_MAX, "arrive_brief() with %zu bytes", len);
+    REQUIRE(brief_owed_len == 0, "arrive_brief() said no, and arrive() did not follow");
+    brief_asked++;
+    if (conform_random(2)) {
+        memcpy(brief_owed, data, len);
+        brief_owed_len = len;
+        return false;
+    }
+    mca_btl_arrival_t arrival = {.data = data, .len = len, .module = conform_module,
+                                 .endpoint = peer->endpoint[conform_module_index]};
+    conform_upcalls.arrive(cookie, &arrival);
+    brief_taken++;
+    return true;
+}
+
+static void brief_arrive(void *cookie, mca_btl_arrival_t *arrival)
+{
+    if (brief_owed_len > 0) {
+        REQUIRE(arrival->len == brief_owed_len && memcmp(arrival->data, brief_owed, brief_owed_len) == 0,
+                "arrive() after arrive_brief(): another fragment");
+        brief_owed_len = 0;
+    }
+    conform_upcalls.arrive(cookie, arrival);
+}
+
+void test_brief(void)
+{
+    enum { COUNT = 6000, PART = 500, LEN_MAX = 2 * MCA_BTL_STANDING_MAX };
+    static mca_btl_upcalls_t upcalls;
+    conform_link_start();
+    upcalls = conform_upcalls;
+    upcalls.arrive = brief_arrive;
+    upcalls.arrive_brief = brief_here;
+    conform_module->upcalls = &upcalls;
+    conform_peer_t *peer = conform_add(test_other());
+    for (int i = 0; i < COUNT; i++) {
+        conform_send(peer, WAY_SHORT, 0, conform_random(LEN_MAX));
+        if (i % PART == PART - 1) {
+            conform_progress_barrier(); /* a link may begin to ask some time after it was given the upcalls */
+        }
+    }
+    test_finish(peer, COUNT);
+    REQUIRE(brief_owed_len == 0, "arrive_brief() said no, and arrive() did not follow");
+    if (brief_asked == 0) {
+        conform_skip("the link does not ask arrive_brief()");
+    }
+    REQUIRE(brief_taken > 0 && brief_taken < brief_asked, "%llu taken of %llu", (unsigned long long)brief_taken,
+            (unsigned long long)brief_asked);
+}
+
 /* ---- Back-pressure ---- */
 
 /* Resident pages of this process, shared ones included, in KiB. */

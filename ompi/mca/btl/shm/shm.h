@@ -224,6 +224,8 @@ typedef struct shm_share {
     uint32_t theirs;                /* chunks that the sender took */
 } shm_share_t;
 
+typedef bool (*shm_brief_fn_t)(void *peer, const void *data, size_t len);
+
 /* The reader's side of a pair; compact, as all of these are gone through in each poll. */
 typedef struct shm_rx {
     const unsigned char *line;
@@ -249,6 +251,7 @@ struct shm_module {
     shm_share_t shares[SHM_JOBS];
     _Atomic uint32_t shares_waiting;
 
+    shm_brief_fn_t brief;        /* the user's arrive_brief(), or one that takes nothing */
     uint32_t tell_lines;         /* read without telling the writer, at most */
     uint32_t look_every;         /* so many polls at what is rare */
     uint32_t polls;              /* until the next such look */
@@ -339,6 +342,8 @@ bool mca_btl_shm_chunk_returned(const shm_module_t *m, uint32_t chunk);
 
 /* ---- shm_poll.c ---- */
 int mca_btl_shm_poll(void *context);
+/* Their arrive_brief(), or a function that takes nothing. */
+shm_brief_fn_t mca_btl_shm_brief(const mca_btl_upcalls_t *up);
 void mca_btl_shm_arm(void *context);
 void mca_btl_shm_disarm(void *context);
 int mca_btl_shm_keep(mca_btl_arrival_t *arrival);

@@ -192,6 +192,7 @@ static int shm_init(const mca_btl_services_t *services, mca_btl_module_t ***modu
     }
     m->services = services;
     m->layout = mca_btl_shm_layout(job->local_size);
+    m->brief = mca_btl_shm_brief(NULL);
     m->tell_lines = shm_tell_lines(m->layout.ring_lines);
     m->segment.fd = m->door = -1;
     m->look_every = services->oversubscribed ? SHM_CROWDED_INTERVAL : SHM_SLOW_INTERVAL;

@@ -159,20 +159,42 @@ static OPAL_ALWAYS_INLINE uint32_t shm_line_length(uint64_t word)
     return (uint32_t)(word >> 32) - ((uint32_t)SHM_KIND_DATA << 24);
 }
 
+/* A message of one line that its user wants as any other. */
+static OPAL_NOINLINE void shm_arrive_line(shm_module_t *m, const shm_rx_t *rx)
+{
+    mca_btl_arrival_t arrival = {.data = rx->line + SHM_WORD, .len = shm_line_length(shm_load_word(rx->line)),
+                                 .module = &m->super, .endpoint = rx->endpoint};
+    m->super.upcalls->arrive(rx->endpoint->cookie, &arrival);
+}
+
+static bool shm_takes_nothing(void *peer, const void *data, size_t len)
+{
+    (void)peer;
+    (void)data;
+    (void)len;
+    return false;
+}
+
+shm_brief_fn_t mca_btl_shm_brief(const mca_btl_upcalls_t *up)
+{
+    bool has = up && up->struct_size > offsetof(mca_btl_upcalls_t, arrive_brief) && up->arrive_brief;
+    return has ? up->arrive_brief : shm_takes_nothing;
+}
+
 /* Hand up what stands in a ring; the number of messages. */
 static int shm_drain(shm_module_t *m, shm_rx_t *rx)
 {
-    mca_btl_endpoint_t *ep = rx->endpoint;
     int count = 0;
     uint64_t word;
-    if (OPAL_UNLIKELY(!ep->cookie) && !mca_btl_shm_revive(ep)) {
+    if (OPAL_UNLIKELY(!rx->endpoint->cookie) && !mca_btl_shm_revive(rx->endpoint)) {
         return 0;
     }
     while (count < SHM_DRAIN && (uint32_t)(word = shm_load_word(rx->line)) == rx->number) {
         uint32_t len = shm_line_length(word);
         if (OPAL_LIKELY(len <= SHM_LINE - SHM_WORD)) {
-            mca_btl_arrival_t arrival = {.data = rx->line + SHM_WORD, .len = len, .module = &m->super, .endpoint = ep};
-            m->super.upcalls->arrive(ep->cookie, &arrival);
+            if (!m->brief(rx->endpoint->cookie, rx->line + SHM_WORD, len)) {
+                shm_arrive_line(m, rx);
+            }
             shm_advance(m, rx, 1, false);
         } else if (!shm_take_other(m, rx, word)) {
             break;
@@ -183,8 +205,8 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
         }
     }
     rx->quiet = 0;
-    atomic_store_explicit(&ep->turns, atomic_load_explicit(&ep->turns, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
+    _Atomic uint32_t *turns = &rx->endpoint->turns;
+    atomic_store_explicit(turns, atomic_load_explicit(turns, memory_order_relaxed) + 1, memory_order_relaxed);
     return count;
 }
 
@@ -284,6 +306,7 @@ static int shm_call_waiting(shm_module_t *m)
 static OPAL_COLD int shm_look_around(shm_module_t *m)
 {
     m->polls = m->look_every;
+    m->brief = mca_btl_shm_brief(m->super.upcalls);
     mca_btl_shm_find_announced(m);
     if (m->segment.path[0] != '\0'
         && atomic_load_explicit(&m->header->attached, memory_order_relaxed) >= m->layout.local_size - 1) {

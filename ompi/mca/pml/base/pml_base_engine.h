@@ -269,12 +269,17 @@ static void engine_send_doubt(mca_pml_peer_t *peer)
     }
 }
 
+/* With so much consumed while it arrived, has the peer not heard for long? */
+static inline bool engine_tell_due(const mca_pml_peer_t *peer, uint32_t consumed)
+{
+    uint32_t told = atomic_load_explicit(&peer->consumed_told, memory_order_relaxed);
+    return consumed + atomic_load_explicit(&peer->consumed_late, memory_order_relaxed) - told >= peer->tell;
+}
+
 /* Tell the peer of memory that became free, if it has not heard for long. */
 static void engine_return_credit(mca_pml_peer_t *peer)
 {
-    uint32_t consumed = engine_all_consumed(peer);
-    uint32_t told = atomic_load_explicit(&peer->consumed_told, memory_order_relaxed);
-    if (OPAL_LIKELY(consumed - told < peer->tell)) {
+    if (OPAL_LIKELY(!engine_tell_due(peer, atomic_load_explicit(&peer->consumed, memory_order_relaxed)))) {
         return;
     }
     mca_pml_hdr_common_t hdr;

@@ -522,6 +522,7 @@ static const mca_btl_upcalls_t engine_upcalls = {
     .returned = engine_on_returned,
     .state = engine_state,
     .incoming = engine_incoming,
+    .arrive_brief = POLICY_ROOM > 0 || POLICY_VERIFIES ? NULL : engine_arrive_brief,
 };
 
 /* ---- Draining ---- */

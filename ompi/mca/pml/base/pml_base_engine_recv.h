@@ -1041,6 +1041,56 @@ static void engine_arrive(void *cookie, mca_btl_arrival_t *arrival)
                     len - sizeof(hdr->match));
 }
 
+/*
+ * Small messages as they mostly are: a known sender's next, for the oldest receive of the pair that was asked for last. All
+ * that could be otherwise is looked at before anything changes, and left to engine_arrive(); so nothing is kept across a call.
+ */
+
+/* The receive for such a message; NULL: it is to be looked for. */
+static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_awaits(const mca_pml_comm_peer_t *cp, const mca_pml_hdr_match_t *hdr)
+{
+    uint64_t from;
+    memcpy(&from, &hdr->context, sizeof(from));
+    if (cp->from != from || cp->recv_seq != le32toh(hdr->seq) || !opal_list_is_empty(&cp->parked)) {
+        return NULL;
+    }
+    const mca_pml_match_t *match = &cp->comm->match;
+    const mca_pml_key_t *key = match->last;
+    if (match->wild_posted > 0 || key->src != (int32_t) le32toh(hdr->src) ||
+        key->tag != (int32_t) le32toh((uint32_t) hdr->tag) || opal_list_is_empty(&key->posted)) {
+        return NULL;
+    }
+    return OPAL_CONTAINER_OF(key->posted.head.next, mca_pml_recv_t, posted.item);
+}
+
+/* Upcall: a small fragment stands there. With threads there are locks to be held: not here. */
+static bool engine_arrive_brief(void *cookie, const void *data, size_t len)
+{
+    mca_pml_peer_t *peer = cookie;
+    const mca_pml_hdr_match_t *hdr = data;
+    const size_t payload = len - sizeof(*hdr); /* huge if there is less */
+    if (payload > OPAL_COPY_SHORT || hdr->common.type != MCA_PML_HDR_MATCH || hdr->common.arch != ENGINE_ARCH ||
+        opal_progress_threads) {
+        return false;
+    }
+    engine_take_credit(peer, &hdr->common); /* to do that again does no harm */
+    mca_pml_comm_peer_t *cp = atomic_load_explicit(&peer->last, memory_order_relaxed);
+    mca_pml_recv_t *recv = engine_awaits(cp, hdr);
+    uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed) + engine_cost(payload);
+    if (!recv || !recv->ptr || payload > recv->capacity || engine_tell_due(peer, consumed)) {
+        return false;
+    }
+    atomic_store_explicit(&peer->consumed, consumed, memory_order_relaxed);
+    cp->recv_seq++;
+    mca_pml_match_unpost(&cp->comm->match, &recv->posted, false);
+    recv->is_posted = false;
+    opal_copy_short(recv->ptr, hdr + 1, payload);
+    ompi_status_set(&recv->super.status, (int) le32toh(hdr->src), (int32_t) le32toh((uint32_t) hdr->tag), payload);
+    recv->super.status.MPI_ERROR = MPI_SUCCESS;
+    engine_recv_done(recv);
+    return true;
+}
+
 /* ---- Posting ---- */
 
 /* Where the data goes, if it comes from a machine like ours. */

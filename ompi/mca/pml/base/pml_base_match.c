@@ -13,9 +13,11 @@ static uint32_t hash_pair(int32_t src, int32_t tag)
     return (uint32_t) (h >> 32) + ((uint32_t) tag & 63);
 }
 
+mca_pml_key_t mca_pml_match_no_key = {.src = -1, .tag = -1}; /* no rank, and no wildcard */
+
 int mca_pml_match_init(mca_pml_match_t *match)
 {
-    *match = (mca_pml_match_t){.bucket_mask = FIRST_BUCKETS - 1};
+    *match = (mca_pml_match_t){.bucket_mask = FIRST_BUCKETS - 1, .last = &mca_pml_match_no_key};
     opal_list_init(&match->messages);
     match->buckets = calloc(FIRST_BUCKETS, sizeof(*match->buckets));
     return match->buckets ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
@@ -52,7 +54,7 @@ static bool is_unused(const mca_pml_key_t *key)
 /* Drop the keys that hold nothing: programs that never use a tag twice would fill the table. */
 static void sweep(mca_pml_match_t *match)
 {
-    match->last = NULL;
+    match->last = &mca_pml_match_no_key;
     for (uint32_t i = 0; i <= match->bucket_mask; i++) {
         mca_pml_key_t **at = &match->buckets[i];
         while (*at) {
@@ -118,7 +120,7 @@ static mca_pml_key_t *key_of(mca_pml_match_t *match, int32_t src, int32_t tag)
 mca_pml_key_t *mca_pml_match_key_slow(mca_pml_match_t *match, int32_t src, int32_t tag)
 {
     mca_pml_key_t *key = key_of(match, src, tag);
-    match->last = key;
+    match->last = key ? key : &mca_pml_match_no_key;
     return key;
 }
 

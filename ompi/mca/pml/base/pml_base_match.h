@@ -58,7 +58,7 @@ typedef struct mca_pml_unexpected {
 typedef struct mca_pml_match {
     mca_pml_key_t **buckets;      /* bucket_mask + 1 of them */
     uint32_t bucket_mask, key_count;
-    mca_pml_key_t *last;          /* the key found last */
+    mca_pml_key_t *last;          /* the key found last, or mca_pml_match_no_key */
     uint64_t next_age;
     uint32_t wild_posted;         /* posted receives with a wildcard */
     bool wild;                    /* wildcard indexes of messages are kept */
@@ -66,6 +66,8 @@ typedef struct mca_pml_match {
     opal_list_t messages;         /* all unexpected ones, oldest first */
     size_t message_count;
 } mca_pml_match_t;
+
+extern mca_pml_key_t mca_pml_match_no_key; /* of no pair, with nothing */
 
 int mca_pml_match_init(mca_pml_match_t *match);
 void mca_pml_match_fini(mca_pml_match_t *match);
@@ -91,7 +93,7 @@ void mca_pml_match_remove_unexpected(mca_pml_match_t *match, mca_pml_unexpected_
 static inline mca_pml_key_t *mca_pml_match_key(mca_pml_match_t *match, int32_t src, int32_t tag)
 {
     mca_pml_key_t *key = match->last;
-    if (OPAL_LIKELY(key && key->src == src && key->tag == tag)) {
+    if (OPAL_LIKELY(key->src == src && key->tag == tag)) {
         return key;
     }
     return mca_pml_match_key_slow(match, src, tag);
@@ -141,7 +143,7 @@ static inline mca_pml_posted_t *mca_pml_match_find_posted(mca_pml_match_t *match
         return mca_pml_match_posted_wild(match, src, tag);
     }
     mca_pml_key_t *key = match->last;
-    if (OPAL_UNLIKELY(!key || key->src != src || key->tag != tag)) {
+    if (OPAL_UNLIKELY(key->src != src || key->tag != tag)) {
         key = mca_pml_match_key_find(match, src, tag);
         if (!key) {
             return NULL;
