@@ -110,10 +110,10 @@ static inline bool ompi_request_is_complete(const ompi_request_t *request)
     return atomic_load_explicit(&request->complete, memory_order_acquire) & OMPI_REQUEST_COMPLETE;
 }
 
-/* Set a bit of `complete`; returns the bits that were set before. */
-static inline int32_t ompi_request_mark(ompi_request_t *request, int32_t bit)
+/* Set a bit of `complete`; returns the bits that were set before. `threads`: opal_progress_threads. */
+static inline int32_t ompi_request_mark_if(ompi_request_t *request, int32_t bit, bool threads)
 {
-    if (OPAL_UNLIKELY(opal_progress_threads)) {
+    if (OPAL_UNLIKELY(threads)) {
         return atomic_fetch_or_explicit(&request->complete, bit, memory_order_acq_rel);
     }
     int32_t old = atomic_load_explicit(&request->complete, memory_order_relaxed);
@@ -121,21 +121,31 @@ static inline int32_t ompi_request_mark(ompi_request_t *request, int32_t bit)
     return old;
 }
 
+static inline int32_t ompi_request_mark(ompi_request_t *request, int32_t bit)
+{
+    return ompi_request_mark_if(request, bit, opal_progress_threads);
+}
+
 /* A request that was marked complete has a watcher, or is nobody's any more. */
 void ompi_request_completed(ompi_request_t *request, int32_t before);
 
 /* Status is set; say that it is done. Tells the watcher; frees the request if the user has freed it. After this the request
- * may be gone. */
-static inline void ompi_request_complete(ompi_request_t *request)
+ * may be gone. `threads`: opal_progress_threads. */
+static inline void ompi_request_complete_if(ompi_request_t *request, bool threads)
 {
     if (request->blocking) {
         atomic_store_explicit(&request->complete, OMPI_REQUEST_COMPLETE, memory_order_release);
         return;
     }
-    int32_t before = ompi_request_mark(request, OMPI_REQUEST_COMPLETE);
+    int32_t before = ompi_request_mark_if(request, OMPI_REQUEST_COMPLETE, threads);
     if (OPAL_UNLIKELY(before & (OMPI_REQUEST_WATCHED | OMPI_REQUEST_FREED))) {
         ompi_request_completed(request, before);
     }
+}
+
+static inline void ompi_request_complete(ompi_request_t *request)
+{
+    ompi_request_complete_if(request, opal_progress_threads);
 }
 
 /*

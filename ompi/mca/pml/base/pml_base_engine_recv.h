@@ -1046,49 +1046,72 @@ static void engine_arrive(void *cookie, mca_btl_arrival_t *arrival)
  * that could be otherwise is looked at before anything changes, and left to engine_arrive(); so nothing is kept across a call.
  */
 
-/* The receive for such a message; NULL: it is to be looked for. */
-static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_awaits(const mca_pml_comm_peer_t *cp, const mca_pml_hdr_match_t *hdr)
+/* The receive that takes such a message, out of matching, and the message counted as consumed; NULL: it is to be looked for.
+ * Under the communicator's lock. */
+static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_awaited(mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp,
+                                                         const mca_pml_hdr_match_t *hdr, size_t payload)
 {
-    uint64_t from;
-    memcpy(&from, &hdr->context, sizeof(from));
-    if (cp->from != from || cp->recv_seq != le32toh(hdr->seq) || !opal_list_is_empty(&cp->parked)) {
-        return NULL;
-    }
     const mca_pml_match_t *match = &cp->comm->match;
     const mca_pml_key_t *key = match->last;
-    if (match->wild_posted > 0 || key->src != (int32_t) le32toh(hdr->src) ||
-        key->tag != (int32_t) le32toh((uint32_t) hdr->tag) || opal_list_is_empty(&key->posted)) {
+    if (cp->recv_seq != le32toh(hdr->seq) || !opal_list_is_empty(&cp->parked) || match->wild_posted > 0 ||
+        key->src != (int32_t) le32toh(hdr->src) || key->tag != (int32_t) le32toh((uint32_t) hdr->tag) ||
+        opal_list_is_empty(&key->posted)) {
         return NULL;
     }
-    return OPAL_CONTAINER_OF(key->posted.head.next, mca_pml_recv_t, posted.item);
+    mca_pml_recv_t *recv = OPAL_CONTAINER_OF(key->posted.head.next, mca_pml_recv_t, posted.item);
+    uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed) + engine_cost(payload);
+    if (!recv->ptr || payload > recv->capacity || engine_tell_due(peer, consumed)) {
+        return NULL;
+    }
+    atomic_store_explicit(&peer->consumed, consumed, memory_order_relaxed);
+    cp->recv_seq++;
+    opal_list_remove(&recv->posted.item);
+    recv->is_posted = false;
+    return recv;
 }
 
-/* Upcall: a small fragment stands there. With threads there are locks to be held: not here. */
-static bool engine_arrive_brief(void *cookie, const void *data, size_t len)
+static OPAL_ALWAYS_INLINE bool engine_take_brief(mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr, size_t len, bool threads)
 {
-    mca_pml_peer_t *peer = cookie;
-    const mca_pml_hdr_match_t *hdr = data;
     const size_t payload = len - sizeof(*hdr); /* huge if there is less */
-    if (payload > OPAL_COPY_SHORT || hdr->common.type != MCA_PML_HDR_MATCH || hdr->common.arch != ENGINE_ARCH ||
-        opal_progress_threads) {
+    if (payload > OPAL_COPY_SHORT || hdr->common.type != MCA_PML_HDR_MATCH || hdr->common.arch != ENGINE_ARCH) {
         return false;
     }
     engine_take_credit(peer, &hdr->common); /* to do that again does no harm */
     mca_pml_comm_peer_t *cp = atomic_load_explicit(&peer->last, memory_order_relaxed);
-    mca_pml_recv_t *recv = engine_awaits(cp, hdr);
-    uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed) + engine_cost(payload);
-    if (!recv || !recv->ptr || payload > recv->capacity || engine_tell_due(peer, consumed)) {
+    uint64_t from;
+    memcpy(&from, &hdr->context, sizeof(from));
+    if (cp->from != from) {
         return false;
     }
-    atomic_store_explicit(&peer->consumed, consumed, memory_order_relaxed);
-    cp->recv_seq++;
-    mca_pml_match_unpost(&cp->comm->match, &recv->posted, false);
-    recv->is_posted = false;
+    if (threads) {
+        mca_pml_comm_lock(cp->comm);
+    }
+    mca_pml_recv_t *recv = engine_awaited(peer, cp, hdr, payload);
+    if (threads) {
+        mca_pml_comm_unlock(cp->comm);
+    }
+    if (!recv) {
+        return false;
+    }
     opal_copy_short(recv->ptr, hdr + 1, payload);
     ompi_status_set(&recv->super.status, (int) le32toh(hdr->src), (int32_t) le32toh((uint32_t) hdr->tag), payload);
     recv->super.status.MPI_ERROR = MPI_SUCCESS;
-    engine_recv_done(recv);
+    ompi_request_complete_if(&recv->super, threads);
     return true;
+}
+
+static OPAL_NOINLINE bool engine_take_brief_threads(mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr, size_t len)
+{
+    return engine_take_brief(peer, hdr, len, true);
+}
+
+/* Upcall: a small fragment stands there. */
+static bool engine_arrive_brief(void *cookie, const void *data, size_t len)
+{
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        return engine_take_brief_threads(cookie, data, len);
+    }
+    return engine_take_brief(cookie, data, len, false);
 }
 
 /* ---- Posting ---- */
