@@ -1185,7 +1185,7 @@ static OPAL_COLD void engine_recv_refuse(mca_pml_recv_t *recv)
 }
 
 /* Take the oldest message for the receive, or post it. */
-static inline void engine_recv_begin(mca_pml_recv_t *recv)
+static OPAL_NOINLINE void engine_recv_begin_any(mca_pml_recv_t *recv)
 {
     mca_pml_comm_t *pc = recv->super.comm->pml;
     mca_pml_comm_lock(pc);
@@ -1200,7 +1200,7 @@ static inline void engine_recv_begin(mca_pml_recv_t *recv)
     mca_pml_unexpected_t *found = mca_pml_match_find_unexpected(key);
     if (OPAL_LIKELY(!found)) {
         recv->is_posted = true;
-        mca_pml_match_post(&pc->match, key, &recv->posted);
+        mca_pml_match_post(&pc->match, key, &recv->posted, mca_pml_match_is_wild(recv->src, recv->tag));
     } else {
         mca_pml_match_remove_unexpected(&pc->match, found);
     }
@@ -1212,6 +1212,21 @@ static inline void engine_recv_begin(mca_pml_recv_t *recv)
     } else if (OPAL_UNLIKELY(atomic_load_explicit(&mca_pml_base_any_failed, memory_order_acquire))) {
         engine_recv_refuse(recv);
     }
+}
+
+/* As mostly: it is for the pair that was asked for last, from which nothing waits. */
+static inline void engine_recv_begin(mca_pml_recv_t *recv)
+{
+    mca_pml_match_t *match = &recv->super.comm->pml->match;
+    mca_pml_key_t *key = match->last;
+    if (OPAL_UNLIKELY(opal_progress_threads || key->src != recv->src || key->tag != recv->tag ||
+                      mca_pml_match_is_wild(recv->src, recv->tag) || !opal_list_is_empty(&key->unexpected) ||
+                      atomic_load_explicit(&mca_pml_base_any_failed, memory_order_relaxed))) {
+        engine_recv_begin_any(recv);
+        return;
+    }
+    recv->is_posted = true;
+    mca_pml_match_post(match, key, &recv->posted, false);
 }
 
 static int engine_recv_cancel(ompi_request_t *request)

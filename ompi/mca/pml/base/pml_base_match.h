@@ -122,10 +122,11 @@ static inline mca_pml_unexpected_t *mca_pml_match_find_unexpected(const mca_pml_
     return OPAL_CONTAINER_OF(first - index, mca_pml_unexpected_t, links);
 }
 
-static inline void mca_pml_match_post(mca_pml_match_t *match, mca_pml_key_t *key, mca_pml_posted_t *posted)
+/* `wild`: the key has a wildcard. */
+static inline void mca_pml_match_post(mca_pml_match_t *match, mca_pml_key_t *key, mca_pml_posted_t *posted, bool wild)
 {
     posted->age = match->next_age++;
-    match->wild_posted += mca_pml_match_is_wild(key->src, key->tag);
+    match->wild_posted += wild;
     opal_list_append(&key->posted, &posted->item);
 }
 

@@ -107,7 +107,7 @@ static int step_post(mca_pml_match_t *match, int index, int32_t src, int32_t tag
         e->src = src;
         e->tag = tag;
         posts[post_count++] = index;
-        mca_pml_match_post(match, key, &e->posted);
+        mca_pml_match_post(match, key, &e->posted, mca_pml_match_is_wild(key->src, key->tag));
     }
     return got == want;
 }
