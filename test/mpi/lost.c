@@ -268,6 +268,7 @@ static void collective(void)
     }
     MPI_CHECK(MPI_Barrier(inter) == MPI_ERR_OTHER);
     MPI_CHECK(MPI_Intercomm_merge(inter, 0, &merged) == MPI_ERR_OTHER);
+    wait_until_told(); /* all the above can be known from others, while word of the death is still on its way here */
     go_on();
     MPI_Finalize();
 }
