@@ -471,8 +471,9 @@ static void *incoming(mca_btl_module_t *module, mca_btl_name_t name)
     return name >> 32 == world.job.self >> 32 && rank < WORLD_PEERS_MAX ? &world.peer[rank] : NULL;
 }
 
-static const mca_btl_upcalls_t upcalls = {sizeof(upcalls), arrive,   place, place_cancel,
-                                          writable,        returned, state, incoming};
+static const mca_btl_upcalls_t upcalls = {.struct_size = sizeof(upcalls), .arrive = arrive, .place = place,
+                                          .place_cancel = place_cancel, .writable = writable, .returned = returned,
+                                          .state = state, .incoming = incoming};
 
 static void desc_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status)
 {

@@ -186,8 +186,9 @@ static void *incoming_fn(mca_btl_module_t *module, mca_btl_name_t name)
     return name == job.self + PEER ? &incoming : NULL;
 }
 
-static const mca_btl_upcalls_t upcalls = {sizeof(upcalls), arrive, place, place_cancel, writable,
-                                          returned, state, incoming_fn};
+static const mca_btl_upcalls_t upcalls = {.struct_size = sizeof(upcalls), .arrive = arrive, .place = place,
+                                          .place_cancel = place_cancel, .writable = writable, .returned = returned,
+                                          .state = state, .incoming = incoming_fn};
 
 /* ---- The peer that this test plays ---- */
 
