@@ -1214,12 +1214,17 @@ static OPAL_NOINLINE void engine_recv_begin_any(mca_pml_recv_t *recv)
     }
 }
 
-/* As mostly: it is for the pair that was asked for last, from which nothing waits. */
+/* As mostly: it is for the pair that was asked for last, from which nothing waits. With threads that is only to be looked at under the
+ * communicator's lock. */
 static inline void engine_recv_begin(mca_pml_recv_t *recv)
 {
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        engine_recv_begin_any(recv);
+        return;
+    }
     mca_pml_match_t *match = &recv->super.comm->pml->match;
     mca_pml_key_t *key = match->last;
-    if (OPAL_UNLIKELY(opal_progress_threads || key->src != recv->src || key->tag != recv->tag ||
+    if (OPAL_UNLIKELY(key->src != recv->src || key->tag != recv->tag ||
                       mca_pml_match_is_wild(recv->src, recv->tag) || !opal_list_is_empty(&key->unexpected) ||
                       atomic_load_explicit(&mca_pml_base_any_failed, memory_order_relaxed))) {
         engine_recv_begin_any(recv);
