@@ -14,6 +14,7 @@
 #include "ompi/include/ompi/handles.h"
 #include "opal/class/list.h"
 #include "opal/runtime/progress.h"
+#include "opal/util/alone.h"
 
 #pragma GCC visibility push(default) /* components use these */
 
@@ -113,11 +114,15 @@ static inline bool ompi_request_is_complete(const ompi_request_t *request)
 /* Set a bit of `complete`; returns the bits that were set before. `threads`: opal_progress_threads. */
 static inline int32_t ompi_request_mark_if(ompi_request_t *request, int32_t bit, bool threads)
 {
-    if (OPAL_UNLIKELY(threads)) {
+    bool alone = false;
+    if (OPAL_UNLIKELY(threads) && !(alone = opal_alone_enter())) {
         return atomic_fetch_or_explicit(&request->complete, bit, memory_order_acq_rel);
     }
     int32_t old = atomic_load_explicit(&request->complete, memory_order_relaxed);
     atomic_store_explicit(&request->complete, old | bit, memory_order_release);
+    if (alone) {
+        opal_alone_leave();
+    }
     return old;
 }
 
@@ -129,23 +134,29 @@ static inline int32_t ompi_request_mark(ompi_request_t *request, int32_t bit)
 /* A request that was marked complete has a watcher, or is nobody's any more. */
 void ompi_request_completed(ompi_request_t *request, int32_t before);
 
-/* Status is set; say that it is done. Tells the watcher; frees the request if the user has freed it. After this the request
- * may be gone. `threads`: opal_progress_threads. */
-static inline void ompi_request_complete_if(ompi_request_t *request, bool threads)
+/* The two halves of ompi_request_complete(). After the first the request may be gone, unless what it returns says that somebody
+ * is to be told by the second. `threads`: as above. */
+static inline int32_t ompi_request_finish_if(ompi_request_t *request, bool threads)
 {
     if (request->blocking) {
         atomic_store_explicit(&request->complete, OMPI_REQUEST_COMPLETE, memory_order_release);
-        return;
+        return 0;
     }
-    int32_t before = ompi_request_mark_if(request, OMPI_REQUEST_COMPLETE, threads);
+    return ompi_request_mark_if(request, OMPI_REQUEST_COMPLETE, threads);
+}
+
+static inline void ompi_request_tell(ompi_request_t *request, int32_t before)
+{
     if (OPAL_UNLIKELY(before & (OMPI_REQUEST_WATCHED | OMPI_REQUEST_FREED))) {
         ompi_request_completed(request, before);
     }
 }
 
+/* Status is set; say that it is done. Tells the watcher; frees the request if the user has freed it. After this the request
+ * may be gone. */
 static inline void ompi_request_complete(ompi_request_t *request)
 {
-    ompi_request_complete_if(request, opal_progress_threads);
+    ompi_request_tell(request, ompi_request_finish_if(request, opal_progress_threads));
 }
 
 /*

@@ -13,6 +13,7 @@
 #include "ompi/info/info.h"
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/pml.h"
+#include "ompi/mpi/c/state.h"
 #include "ompi/op/op.h"
 #include "ompi/proc/proc.h"
 #include "ompi/request/request.h"
@@ -24,12 +25,13 @@
 #include "opal/runtime/progress.h"
 #include "opal/util/output.h"
 
-_Atomic int32_t ompi_instance_count;
+_Atomic int32_t ompi_door = OMPI_DOOR_CLOSED;
 int ompi_thread_level = MPI_THREAD_SINGLE;
 
 /* Held while the library goes up or down: others that want in wait. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool up;
+static int instances;
 
 /* The runtime starts behind the progress engine and ends before it: libpmix's thread may ring its
  * doorbell until then. How many processes share the processors is known only afterwards. */
@@ -134,10 +136,35 @@ static void stop_below(size_t stage)
     }
 }
 
+/* A process whose threads may all call MPI mostly has one that does. With a thread of our own that makes progress there are two. */
+static void let_be_alone(void)
+{
+    if (opal_progress_threads && !opal_progress_has_thread()) {
+        opal_alone_begin();
+    }
+}
+
+static int32_t door_unchecked(void)
+{
+    return ompi_mpi_param_check ? 0 : OMPI_DOOR_UNCHECKED;
+}
+
+ompi_enter_t ompi_enter_other(void)
+{
+    int32_t alone = OMPI_DOOR_ALONE | door_unchecked();
+    if (!ompi_runtime_active()) {
+        return OMPI_ENTER_NOT;
+    }
+    opal_alone_end();
+    atomic_compare_exchange_strong(&ompi_door, &alone, OMPI_DOOR_OPEN | door_unchecked());
+    return ompi_mpi_param_check ? OMPI_ENTER_CHECK : OMPI_ENTER_PASS;
+}
+
 /* With the lock held. */
 static void take_down(void)
 {
     up = false;
+    opal_alone_end();
     stop_below(STAGES);
 }
 
@@ -146,7 +173,7 @@ static void take_down(void)
 static void at_exit(void)
 {
     pthread_mutex_lock(&lock);
-    if (up && atomic_load(&ompi_instance_count) == 0) {
+    if (up && instances == 0) {
         take_down();
     }
     pthread_mutex_unlock(&lock);
@@ -164,15 +191,20 @@ static int bring_up(int thread_level)
     }
     registered = registered || atexit(at_exit) == 0;
     up = true;
+    let_be_alone();
     return MPI_SUCCESS;
 }
 
 int ompi_instance_acquire(int thread_level)
 {
     pthread_mutex_lock(&lock);
+    if (up && !opal_alone_is_self()) {
+        opal_alone_end();
+    }
     int rc = up ? MPI_SUCCESS : bring_up(thread_level);
     if (rc == MPI_SUCCESS) {
-        atomic_fetch_add(&ompi_instance_count, 1);
+        instances++;
+        atomic_store(&ompi_door, (opal_alone_is_self() ? OMPI_DOOR_ALONE : OMPI_DOOR_OPEN) | door_unchecked());
     }
     pthread_mutex_unlock(&lock);
     return rc;
@@ -181,7 +213,10 @@ int ompi_instance_acquire(int thread_level)
 int ompi_instance_release(void)
 {
     pthread_mutex_lock(&lock);
-    bool last = atomic_fetch_sub(&ompi_instance_count, 1) == 1;
+    bool last = --instances == 0;
+    if (last) {
+        atomic_store(&ompi_door, OMPI_DOOR_CLOSED);
+    }
     bool world_was = atomic_load(&ompi_world_state) >= OMPI_WORLD_ENDING;
     if (last && world_was) {
         take_down();

@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "opal/include/opal/declspec.h"
+#include "opal/util/alone.h"
 
 #pragma GCC visibility push(default) /* components use these */
 
@@ -23,16 +25,45 @@ typedef enum {
 } ompi_world_state_t;
 
 extern _Atomic int32_t ompi_world_state;
-/* Live instances; in MPI_Finalize the world counts until its attributes are deleted and traffic is
- * drained. */
-extern __attribute__((visibility("hidden"))) _Atomic int32_t ompi_instance_count; /* each shell looks */
+/* Whether the library may be entered; each shell looks. In MPI_Finalize it may until the world's attributes are deleted and
+ * traffic is drained. */
+enum {
+    OMPI_DOOR_CLOSED = 0,    /* no instance lives */
+    OMPI_DOOR_ALONE = 1,     /* by one thread; the first other one ends that, see opal/util/alone.h */
+    OMPI_DOOR_OPEN = 2,
+    OMPI_DOOR_UNCHECKED = 4, /* a bit: arguments need not be looked at, see mpi_param_check */
+};
+extern __attribute__((visibility("hidden"))) _Atomic int32_t ompi_door;
 /* MPI_THREAD_* of the library: the highest that any instance asked for. */
 extern int ompi_thread_level;
 
-/* May MPI routines be called that need an initialised library? One load. */
+/* May MPI routines be called that need an initialised library? */
 static inline bool ompi_runtime_active(void)
 {
-    return atomic_load_explicit(&ompi_instance_count, memory_order_relaxed) > 0;
+    return atomic_load_explicit(&ompi_door, memory_order_relaxed) != OMPI_DOOR_CLOSED;
+}
+
+typedef enum {
+    OMPI_ENTER_NOT, /* MPI is not initialised */
+    OMPI_ENTER_PASS,
+    OMPI_ENTER_CHECK, /* look at the arguments */
+} ompi_enter_t;
+
+/* What ompi_enter() does for a thread that is not alone, or comes when the library is not up. */
+OPAL_COLD ompi_enter_t ompi_enter_other(void);
+
+/* Of a thread that comes from the user's program and may go on to use the library's objects. It holds no lock of ours. */
+static inline ompi_enter_t ompi_enter(void)
+{
+    int32_t door = atomic_load_explicit(&ompi_door, memory_order_acquire);
+    if (OPAL_LIKELY(door == OMPI_DOOR_OPEN || (door == OMPI_DOOR_ALONE && opal_alone_is_self()))) {
+        return OMPI_ENTER_CHECK;
+    }
+    if (door == (OMPI_DOOR_OPEN | OMPI_DOOR_UNCHECKED) ||
+        (door == (OMPI_DOOR_ALONE | OMPI_DOOR_UNCHECKED) && opal_alone_is_self())) {
+        return OMPI_ENTER_PASS;
+    }
+    return ompi_enter_other();
 }
 
 /* Bring the library up if it isn't, and count. Returns an MPI error class; what went wrong has been

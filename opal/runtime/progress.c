@@ -22,6 +22,7 @@
 
 #include "opal/mca/base/var.h"
 #include "opal/runtime/door.h"
+#include "opal/util/alone.h"
 #include "opal/util/lock.h"
 
 enum { POLLERS_MAX = 64, CLOCK_ROUNDS = 64, WAITER_SPINS = 2000 };
@@ -230,10 +231,22 @@ static inline void tell(const _Atomic int *whom)
     }
 }
 
+static inline bool own_among_threads(void)
+{
+    if (atomic_load_explicit(&owned, memory_order_relaxed)) {
+        return false;
+    }
+    if (opal_alone_enter()) {
+        atomic_store_explicit(&owned, true, memory_order_relaxed);
+        opal_alone_leave();
+        return true;
+    }
+    return !atomic_exchange_explicit(&owned, true, memory_order_acquire);
+}
+
 static inline bool own(void)
 {
-    return !opal_progress_threads || (!atomic_load_explicit(&owned, memory_order_relaxed) &&
-                                      !atomic_exchange_explicit(&owned, true, memory_order_acquire));
+    return !opal_progress_threads || own_among_threads();
 }
 
 static inline void disown(void)
@@ -643,6 +656,11 @@ int opal_progress_thread_start(void)
     atomic_store(&helper_stop, false);
     helper_runs = pthread_create(&helper, NULL, helper_main, NULL) == 0;
     return helper_runs ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
+}
+
+bool opal_progress_has_thread(void)
+{
+    return helper_runs;
 }
 
 void opal_progress_thread_stop(void)

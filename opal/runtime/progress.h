@@ -43,6 +43,7 @@ OPAL_DECLSPEC void opal_progress_finalize(void);
  * up, and stopped before any is taken down. */
 OPAL_DECLSPEC int opal_progress_thread_start(void);
 OPAL_DECLSPEC void opal_progress_thread_stop(void);
+OPAL_DECLSPEC bool opal_progress_has_thread(void);
 /* Processes outnumber processors (known only after the runtime was asked). */
 OPAL_DECLSPEC void opal_progress_set_oversubscribed(bool oversubscribed);
 OPAL_DECLSPEC bool opal_progress_is_oversubscribed(void);

@@ -11,26 +11,39 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "opal/runtime/progress.h"
+#include "opal/util/alone.h"
+
+/* Add to the count, which becomes what is returned. `threads`: others may do so at the same time. */
+static inline int32_t opal_refs_add_if(_Atomic int32_t *refs, int32_t more, bool threads)
+{
+    if (OPAL_UNLIKELY(threads)) {
+        return atomic_fetch_add_explicit(refs, more, memory_order_acq_rel) + more;
+    }
+    int32_t now = atomic_load_explicit(refs, memory_order_relaxed) + more;
+    atomic_store_explicit(refs, now, memory_order_relaxed);
+    return now;
+}
+
+static inline int32_t opal_refs_add(_Atomic int32_t *refs, int32_t more)
+{
+    bool alone = OPAL_UNLIKELY(opal_progress_threads) && opal_alone_enter();
+    int32_t now = opal_refs_add_if(refs, more, opal_progress_threads && !alone);
+    if (alone) {
+        opal_alone_leave();
+    }
+    return now;
+}
 
 /* The caller holds a reference already. */
 static inline void opal_refs_take(_Atomic int32_t *refs)
 {
-    if (OPAL_UNLIKELY(opal_progress_threads)) {
-        atomic_fetch_add_explicit(refs, 1, memory_order_relaxed);
-    } else {
-        atomic_store_explicit(refs, atomic_load_explicit(refs, memory_order_relaxed) + 1, memory_order_relaxed);
-    }
+    (void) opal_refs_add(refs, 1);
 }
 
 /* True: that was the last one, and what others did with theirs is seen. */
 static inline bool opal_refs_drop(_Atomic int32_t *refs)
 {
-    if (OPAL_UNLIKELY(opal_progress_threads)) {
-        return atomic_fetch_sub_explicit(refs, 1, memory_order_acq_rel) == 1;
-    }
-    int32_t left = atomic_load_explicit(refs, memory_order_relaxed) - 1;
-    atomic_store_explicit(refs, left, memory_order_relaxed);
-    return left == 0;
+    return opal_refs_add(refs, -1) == 0;
 }
 
 #endif

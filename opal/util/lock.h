@@ -3,8 +3,8 @@
  * A lock for a few instructions' work on the way of every message, in line. Taking it while nobody else wants it is one atomic
  * operation, leaving it a store: who finds it held polls for a moment, then says that it waits, has all threads of the process
  * pass a memory barrier (membarrier), looks once more, and sleeps in the kernel. Either that look sees the lock free, or who
- * leaves it sees that somebody waits. Not recursive; whoever took it leaves it; memory of zeros is a lock that is free, and
- * nothing is to be done at its end.
+ * leaves it sees that somebody waits. A thread that is alone in the library (opal/util/alone.h) does not even take it. Not
+ * recursive; whoever took it leaves it; memory of zeros is a lock that is free, and nothing is to be done at its end.
  */
 #ifndef OPAL_UTIL_LOCK_H
 #define OPAL_UTIL_LOCK_H
@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "opal/include/opal/declspec.h"
+#include "opal/util/alone.h"
 
 typedef struct opal_lock {
     _Atomic int32_t held;
@@ -31,6 +32,9 @@ OPAL_DECLSPEC void opal_lock_wake(opal_lock_t *lock);
 static inline void opal_lock(opal_lock_t *lock)
 {
     int32_t held = 0;
+    if (opal_alone_enter()) {
+        return;
+    }
     if (OPAL_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->held, &held, 1, memory_order_acquire,
                                                                memory_order_relaxed))) {
         opal_lock_wait(lock);
@@ -39,6 +43,10 @@ static inline void opal_lock(opal_lock_t *lock)
 
 static inline void opal_unlock(opal_lock_t *lock)
 {
+    if (atomic_load_explicit(&lock->held, memory_order_relaxed) == 0) { /* the holder is alone */
+        opal_alone_leave();
+        return;
+    }
     if (OPAL_LIKELY(opal_lock_asymmetric)) {
         atomic_store_explicit(&lock->held, 0, memory_order_release);
         atomic_signal_fence(memory_order_seq_cst); /* the barrier is the processor's; this one is the compiler's */

@@ -2,6 +2,7 @@
 /* What several threads of a process may do at once (MPI_THREAD_MULTIPLE); made for ThreadSanitizer. All messages and collectives
  * mixed are in coll.c. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -390,6 +391,60 @@ static void tools(void)
     MPI_T_finalize();
 }
 
+/* ---- A second thread comes to MPI while the first is in the midst of it ---- */
+
+enum { WINDOW = 16, WINDOWS = 400, LEN_MAX = 5000 };
+
+static _Atomic int windows_done; /* the main thread's */
+
+static void exchange_window(MPI_Comm comm, int w)
+{
+    static const int counts[] = {0, 1, 2, 1, 8, 1, 2, LEN_MAX};
+    static _Thread_local int in[WINDOW][LEN_MAX], out[WINDOW][LEN_MAX];
+    MPI_Request requests[2 * WINDOW];
+    int size, left, right;
+    MPI_Comm_size(comm, &size);
+    right = (rank + 1) % size;
+    left = (rank + size - 1) % size;
+    for (int i = 0; i < WINDOW; i++) {
+        int n = counts[(w + i) % 8];
+        MPI_Irecv(in[i], n, MPI_INT, left, i % 3, comm, &requests[i]);
+        stamp(out[i], (size_t) n, rank, w * WINDOW + i);
+        MPI_Isend(out[i], n, MPI_INT, right, i % 3, comm, &requests[WINDOW + i]);
+    }
+    MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < WINDOW; i++) {
+        MPI_CHECK(is_stamped(in[i], (size_t) counts[(w + i) % 8], left, w * WINDOW + i));
+    }
+}
+
+/* Another moment in each process. */
+static void *join_in(void *comm)
+{
+    while (atomic_load(&windows_done) < 50 + 37 * rank) {
+    }
+    for (int w = 0; w < WINDOWS; w++) {
+        exchange_window((MPI_Comm) comm, w);
+    }
+    return NULL;
+}
+
+static void joined(void)
+{
+    pthread_t thread;
+    MPI_Comm other;
+    start();
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    MPI_CHECK(pthread_create(&thread, NULL, join_in, other) == 0);
+    for (int w = 0; w < WINDOWS; w++) {
+        exchange_window(MPI_COMM_WORLD, w);
+        atomic_store(&windows_done, w + 1);
+    }
+    pthread_join(thread, NULL);
+    MPI_Comm_free(&other);
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
     {.name = "to-self", .np = 1, .fn = to_self},
     {.name = "wildcards", .np = 2, .fn = wildcards},
@@ -397,6 +452,7 @@ static const mpi_test_t tests[] = {
     {.name = "requests", .np = 2, .fn = requests},
     {.name = "objects", .np = 2, .fn = objects},
     {.name = "tools", .np = 2, .fn = tools},
+    {.name = "joined", .np = 3, .fn = joined},
 };
 
 int main(int argc, char **argv)

@@ -68,8 +68,8 @@ extern "C" {
 #define MCA_BTL_CONTRACT_MAJOR 1
 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
  * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
- * 10: upcalls->arrive_brief */
-#define MCA_BTL_CONTRACT_MINOR 10
+ * 10: upcalls->arrive_brief; 11: standing with threads */
+#define MCA_BTL_CONTRACT_MINOR 11
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -275,8 +275,7 @@ typedef struct mca_btl_services {
 /* See mca_btl_module_ops_t.standing. */
 typedef struct mca_btl_standing {
     void *ptr;
-    size_t len;                /* bytes that may be written, MCA_BTL_STANDING_MAX at most; 0: none now, use the other ways.
-                                * Always 0 if services->threads */
+    size_t len;                /* bytes that may be written, MCA_BTL_STANDING_MAX at most; 0: none now, use the other ways */
 } mca_btl_standing_t;
 
 typedef struct mca_btl_peer {
@@ -346,7 +345,9 @@ typedef struct mca_btl_module_ops {
     void (*fail)(mca_btl_endpoint_t *endpoint, const char *why);
 
     /* The two below, since 1.7, may be NULL. Room for one small fragment that stands ready; always the same answer for an endpoint. The
-     * BTL keeps it up to date between calls, for it to be looked at without one. NULL: this endpoint never has any. */
+     * BTL keeps it up to date between calls, for it to be looked at without one. NULL: this endpoint never has any. With
+     * services->threads it is looked at, written and published only while no other thread is in the library (since 1.11; a BTL of
+     * an earlier minor must not have any then). */
     const mca_btl_standing_t *(*standing)(mca_btl_endpoint_t *endpoint);
     /* Send the first `len` bytes of it, at least 1, which the user has written there after the last call on the endpoint. They are
      * confirmed at once. Returns MCA_SUCCESS, always. */

@@ -41,6 +41,7 @@ class Shell:
         self.collective = COLLECTIVE.match(routine.name)
         self.lines = []
         self.checked = set()
+        self.checking = "ompi_mpi_param_check"
 
     # -- what the parameters are to the shell --
 
@@ -139,7 +140,7 @@ class Shell:
         error handler's object is kept for afterwards."""
         if not conditions:
             return
-        self.add("if (OPAL_LIKELY(ompi_mpi_param_check)) {")
+        self.add(f"if (OPAL_LIKELY({self.checking})) {{")
         for condition, error, p in conditions:
             self.add(f"if (OPAL_UNLIKELY({condition})) {{", 2)
             self.add(self.failure(target, self.complaint(error, p)), 3)
@@ -153,8 +154,6 @@ class Shell:
 
     def complaint(self, error, p):
         """The error class, with the argument noted for the error handler's message."""
-        if p is None:
-            return error
         if p.kind == "BUFFER":
             return f"ompi_shell_bad_address({error}, \"{p.name}\", {p.name})"
         if bodies.is_handle(self.routine, p) and not p.type.endswith("*"):
@@ -163,19 +162,24 @@ class Shell:
             return f"ompi_shell_bad_pointer({error}, \"{p.name}\", {p.name})"
         return f"ompi_shell_bad_value({error}, \"{p.name}\", {p.name})"
 
-    def liveness(self):
-        """The check that the library is initialised, where the routine needs that."""
-        if checks.ANY_TIME.match(self.routine.name):
-            return []
-        return [("!ompi_runtime_active()", "OMPI_SHELL_INACTIVE", None)]
+    def enter(self, target):
+        """Once, where the routine needs that the library is initialised."""
+        if checks.ANY_TIME.match(self.routine.name) or "entry" in self.checked:
+            return
+        self.checked.add("entry")
+        self.checking = "enter == OMPI_ENTER_CHECK"
+        self.add("const ompi_enter_t enter = ompi_enter();")
+        self.add("if (OPAL_UNLIKELY(enter == OMPI_ENTER_NOT)) {")
+        self.add(self.failure(target, "OMPI_SHELL_INACTIVE"), 2)
+        self.add("}")
 
     def early_checks(self):
         """What must hold before handles can be read: INOUT pointers are there."""
         found = [(f"{p.name} == NULL", checks.ERROR_OF[p.kind], p)
                  for p in self.handles("in", "inout") if p.type.endswith("*")]
         if found:
-            self.guard(self.liveness() + found, ("NULL", "NONE"))
-            self.checked.add("liveness")
+            self.enter(("NULL", "NONE"))
+            self.guard(found, ("NULL", "NONE"))
 
     def conversions(self):
         """Handles to objects; those that are read only where they are significant come last."""
@@ -203,16 +207,17 @@ class Shell:
         conditions = {local: text for local, text in conditions.items() if local in needed}
         if any(self.comm in text for text in conditions.values() if self.comm):
             comm = next(p for p in self.parameters if p.name + "_" == self.comm)
-            self.guard(self.liveness() + [(*checks.not_a("COMMUNICATOR", self.comm), comm)],
-                       ("NULL", "COMM"))
-            self.checked |= {"liveness", self.comm}
+            self.enter(("NULL", "COMM"))
+            self.guard([(*checks.not_a("COMMUNICATOR", self.comm), comm)], ("NULL", "COMM"))
+            self.checked.add(self.comm)
         for local, text in conditions.items():
             self.add(f"const bool {local} = {text};")
 
     def late_checks(self):
         """Checks of arguments, those of the object that the error handler hangs on first."""
         target = self.error_object()
-        found = [] if "liveness" in self.checked else self.liveness()
+        self.enter(target)
+        found = []
         for p in sorted(self.parameters, key=lambda p: p.name + "_" != target[0]):
             check = None if p.name + "_" in self.checked else self.check(p)
             if check:

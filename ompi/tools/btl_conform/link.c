@@ -454,14 +454,14 @@ static int send_room(mca_btl_endpoint_t *ep, const conform_header_t *h)
 static bool send_standing(mca_btl_endpoint_t *ep, const conform_header_t *h)
 {
     const mca_btl_module_ops_t *ops = conform_module->ops;
-    bool may = conform_module->component->contract_minor >= 7 && ops->standing && ops->publish;
+    bool may = conform_module->component->contract_minor >= 7 && ops->standing && ops->publish &&
+               !conform_options.threads; /* with threads it is for one that is alone */
     const mca_btl_standing_t *room = may ? ops->standing(ep) : NULL;
     if (!room || room->len < sizeof(*h) + h->len) {
         return false;
     }
     REQUIRE(room->len <= MCA_BTL_STANDING_MAX && room->ptr && (uintptr_t)room->ptr % 8 == 0, "%zu bytes stand ready at %p",
             room->len, room->ptr);
-    REQUIRE(!conform_options.threads, "room stands ready for several threads at once");
     memcpy(room->ptr, h, sizeof(*h));
     conform_fill((unsigned char *)room->ptr + sizeof(*h), h->len, h->seed);
     int rc = ops->publish(ep, sizeof(*h) + h->len);

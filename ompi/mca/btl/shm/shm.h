@@ -157,10 +157,9 @@ typedef struct shm_module shm_module_t;
 
 /* Conditions that take a send off its shortest path. */
 enum {
-    SHM_SPECIAL_THREADS = 1u << 0,
-    SHM_SPECIAL_FENCE = 1u << 1,    /* fence between publishing and looking whether the reader sleeps */
-    SHM_SPECIAL_NEW = 1u << 2,      /* the ring has not been announced yet */
-    SHM_SPECIAL_DOWN = 1u << 3,
+    SHM_SPECIAL_FENCE = 1u << 0,    /* fence between publishing and looking whether the reader sleeps */
+    SHM_SPECIAL_NEW = 1u << 1,      /* the ring has not been announced yet */
+    SHM_SPECIAL_DOWN = 1u << 2,
 };
 
 static_assert(MCA_BTL_STANDING_MAX == SHM_LINE - SHM_WORD, "a line's");
@@ -176,6 +175,7 @@ struct mca_btl_endpoint {
     uint32_t room;                      /* lines that can be written from there on in one piece */
     uint32_t clean;                     /* lines from there on in which no old bytes pass for a word */
     uint32_t messages;                  /* written since the last look at turns */
+    bool locked;                        /* with threads: only publish() may use what stands ready without the lock */
 
     /* The rest. */
     SHM_ALIGNED shm_module_t *module;

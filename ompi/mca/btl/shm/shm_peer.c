@@ -63,9 +63,7 @@ static int shm_open_way(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shme
     uint32_t others = ep->layout.local_size > 1 ? ep->layout.local_size - 1 : 1;
     ep->keep_quota = ep->layout.chunk_count / 2 / others;
     ep->special = SHM_SPECIAL_NEW;
-    if (services->threads) {
-        ep->special |= SHM_SPECIAL_THREADS;
-    }
+    ep->locked = services->threads;
     if (!services->asymmetric_fence || ep->header->fence) {
         ep->special |= SHM_SPECIAL_FENCE;
     }

@@ -130,13 +130,13 @@ static OPAL_ALWAYS_INLINE void shm_wake_reader(mca_btl_endpoint_t *ep)
 
 /*
  * Around all use of the writer's side but mca_btl_shm_publish(): between the threads that send to a peer, and between that
- * short way and all others. Inside, `room`, `clean` and `messages` are valid, and no line stands ready.
+ * short way, which a thread goes only while it is alone, and all others. Inside, `room`, `clean` and `messages` are valid, and no
+ * line stands ready.
  */
 static inline void shm_lock(mca_btl_endpoint_t *ep)
 {
-    if (ep->module->services->threads) { /* nothing ever stands ready */
+    if (ep->locked) {
         opal_lock(&ep->lock);
-        return;
     }
     uint32_t published = ep->number - ep->settled; /* the short way, a line each */
     ep->room -= published;
@@ -147,16 +147,15 @@ static inline void shm_lock(mca_btl_endpoint_t *ep)
 
 static inline void shm_unlock(mca_btl_endpoint_t *ep)
 {
-    if (ep->module->services->threads) {
-        opal_unlock(&ep->lock);
-        return;
-    }
     uint32_t lines = ep->clean <= 1 ? 0 : ep->room < ep->clean - 1 ? ep->room : ep->clean - 1;
     bool ready = lines > 0 && !atomic_load_explicit(&ep->special, memory_order_relaxed);
     ep->settled = ep->number;
     ep->standing_end = ep->number + lines;
     ep->standing.ptr = ep->line + SHM_WORD;
     ep->standing.len = ready ? MCA_BTL_STANDING_MAX : 0;
+    if (ep->locked) {
+        opal_unlock(&ep->lock);
+    }
 }
 
 /* After publishing something that a sleeper should see. */

@@ -115,7 +115,7 @@ const mca_btl_standing_t *mca_btl_shm_standing(mca_btl_endpoint_t *ep)
 int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
                            const void *payload, size_t len)
 {
-    if (OPAL_UNLIKELY(header_len != SHM_USUAL_HEADER || SHM_USUAL_HEADER + len > ep->standing.len)) {
+    if (OPAL_UNLIKELY(header_len != SHM_USUAL_HEADER || ep->locked || SHM_USUAL_HEADER + len > ep->standing.len)) {
         return shm_send_short_any(ep, header, header_len, payload, len);
     }
     shm_copy_line(ep->line + SHM_WORD, header, SHM_USUAL_HEADER, payload, len);

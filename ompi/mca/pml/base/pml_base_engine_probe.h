@@ -160,7 +160,7 @@ static int engine_imrecv(void *buf, size_t count, ompi_datatype_t *type, ompi_me
         *request = &ompi_request_recv_proc_null;
         return MPI_SUCCESS;
     }
-    mca_pml_recv_t *recv = engine_recv_new(buf, count, type, MPI_ANY_SOURCE, MPI_ANY_TAG, message->comm);
+    mca_pml_recv_t *recv = engine_recv_new(buf, count, type, MPI_ANY_SOURCE, MPI_ANY_TAG, message->comm, opal_progress_threads);
     if (!recv) {
         return MPI_ERR_NO_MEM;
     }

@@ -12,9 +12,18 @@
 static void engine_recv_free(ompi_request_t *request)
 {
     mca_pml_recv_t *recv = (mca_pml_recv_t *) request;
+    ompi_communicator_t *comm = request->comm;
     ompi_datatype_release(recv->type);
-    ompi_comm_release(recv->super.comm);
-    mca_pml_base_recv_free(recv);
+    bool alone = OPAL_UNLIKELY(opal_progress_threads) && opal_alone_enter();
+    bool threads = opal_progress_threads && !alone;
+    bool last = opal_refs_add_if(&comm->refs, -1, threads) == 0;
+    mca_pml_base_recv_free(recv, threads);
+    if (alone) {
+        opal_alone_leave();
+    }
+    if (OPAL_UNLIKELY(last)) {
+        ompi_comm_end(comm);
+    }
 }
 
 static int engine_recv_cancel(ompi_request_t *request);
@@ -1070,18 +1079,20 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_awaited(mca_pml_peer_t *peer, m
     return recv;
 }
 
-static OPAL_ALWAYS_INLINE bool engine_take_brief(mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr, size_t len, bool threads)
+/* The receive that such a message has completed; NULL: look closer. *before: whom to tell, see ompi_request_finish_if(). */
+static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_take_brief(mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr, size_t len,
+                                                            bool threads, int32_t *before)
 {
     const size_t payload = len - sizeof(*hdr); /* huge if there is less */
     if (payload > OPAL_COPY_SHORT || hdr->common.type != MCA_PML_HDR_MATCH || hdr->common.arch != ENGINE_ARCH) {
-        return false;
+        return NULL;
     }
     engine_take_credit(peer, &hdr->common); /* to do that again does no harm */
     mca_pml_comm_peer_t *cp = atomic_load_explicit(&peer->last, memory_order_relaxed);
     uint64_t from;
     memcpy(&from, &hdr->context, sizeof(from));
     if (cp->from != from) {
-        return false;
+        return NULL;
     }
     if (threads) {
         mca_pml_comm_lock(cp->comm);
@@ -1091,18 +1102,29 @@ static OPAL_ALWAYS_INLINE bool engine_take_brief(mca_pml_peer_t *peer, const mca
         mca_pml_comm_unlock(cp->comm);
     }
     if (!recv) {
-        return false;
+        return NULL;
     }
     opal_copy_short(recv->ptr, hdr + 1, payload);
     ompi_status_set(&recv->super.status, (int) le32toh(hdr->src), (int32_t) le32toh((uint32_t) hdr->tag), payload);
     recv->super.status.MPI_ERROR = MPI_SUCCESS;
-    ompi_request_complete_if(&recv->super, threads);
-    return true;
+    *before = ompi_request_finish_if(&recv->super, threads);
+    return recv;
 }
 
 static OPAL_NOINLINE bool engine_take_brief_threads(mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr, size_t len)
 {
-    return engine_take_brief(peer, hdr, len, true);
+    int32_t before;
+    mca_pml_recv_t *recv;
+    if (OPAL_LIKELY(opal_alone_enter())) {
+        recv = engine_take_brief(peer, hdr, len, false, &before);
+        opal_alone_leave();
+    } else {
+        recv = engine_take_brief(peer, hdr, len, true, &before);
+    }
+    if (recv) {
+        ompi_request_tell(&recv->super, before);
+    }
+    return recv != NULL;
 }
 
 /* Upcall: a small fragment stands there. */
@@ -1111,7 +1133,13 @@ static bool engine_arrive_brief(void *cookie, const void *data, size_t len)
     if (OPAL_UNLIKELY(opal_progress_threads)) {
         return engine_take_brief_threads(cookie, data, len);
     }
-    return engine_take_brief(cookie, data, len, false);
+    int32_t before;
+    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, false, &before);
+    if (!recv) {
+        return false;
+    }
+    ompi_request_tell(&recv->super, before);
+    return true;
 }
 
 /* ---- Posting ---- */
@@ -1214,24 +1242,40 @@ static OPAL_NOINLINE void engine_recv_begin_any(mca_pml_recv_t *recv)
     }
 }
 
-/* As mostly: it is for the pair that was asked for last, from which nothing waits. With threads that is only to be looked at under the
- * communicator's lock. */
-static inline void engine_recv_begin(mca_pml_recv_t *recv)
+/* As mostly: it is for the pair that was asked for last, from which nothing waits. With threads that is only to be looked at where
+ * one is alone. False: do it the other way. */
+static inline bool engine_recv_post_usual(mca_pml_recv_t *recv)
 {
-    if (OPAL_UNLIKELY(opal_progress_threads)) {
-        engine_recv_begin_any(recv);
-        return;
-    }
     mca_pml_match_t *match = &recv->super.comm->pml->match;
     mca_pml_key_t *key = match->last;
     if (OPAL_UNLIKELY(key->src != recv->src || key->tag != recv->tag ||
                       mca_pml_match_is_wild(recv->src, recv->tag) || !opal_list_is_empty(&key->unexpected) ||
                       atomic_load_explicit(&mca_pml_base_any_failed, memory_order_relaxed))) {
-        engine_recv_begin_any(recv);
-        return;
+        return false;
     }
     recv->is_posted = true;
     mca_pml_match_post(match, key, &recv->posted, false);
+    return true;
+}
+
+static OPAL_NOINLINE void engine_recv_begin_threads(mca_pml_recv_t *recv)
+{
+    bool alone = opal_alone_enter(), posted = alone && engine_recv_post_usual(recv);
+    if (alone) {
+        opal_alone_leave();
+    }
+    if (!posted) {
+        engine_recv_begin_any(recv);
+    }
+}
+
+static inline void engine_recv_begin(mca_pml_recv_t *recv)
+{
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        engine_recv_begin_threads(recv);
+    } else if (OPAL_UNLIKELY(!engine_recv_post_usual(recv))) {
+        engine_recv_begin_any(recv);
+    }
 }
 
 static int engine_recv_cancel(ompi_request_t *request)
@@ -1275,14 +1319,15 @@ static int engine_recv_start(ompi_request_t *request)
     return MPI_SUCCESS;
 }
 
-static mca_pml_recv_t *engine_recv_new(void *buf, size_t count, ompi_datatype_t *type, int src, int tag,
-                                       ompi_communicator_t *comm)
+/* `threads`: others may be in the library at the same time. */
+static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_recv_new(void *buf, size_t count, ompi_datatype_t *type, int src, int tag,
+                                                          ompi_communicator_t *comm, bool threads)
 {
-    mca_pml_recv_t *recv = mca_pml_base_recv_alloc();
+    mca_pml_recv_t *recv = mca_pml_base_recv_alloc(threads);
     if (OPAL_LIKELY(recv != NULL)) {
         engine_recv_init(recv, buf, count, type, src, tag, comm);
         ompi_datatype_retain(type);
-        ompi_comm_retain(comm);
+        opal_refs_add_if(&comm->refs, 1, threads);
     }
     return recv;
 }
@@ -1294,19 +1339,47 @@ static int engine_irecv(void *buf, size_t count, ompi_datatype_t *type, int src,
         *request = &ompi_request_recv_proc_null;
         return MPI_SUCCESS;
     }
-    mca_pml_recv_t *recv = engine_recv_new(buf, count, type, src, tag, comm);
+    mca_pml_recv_t *recv = engine_recv_new(buf, count, type, src, tag, comm, false);
     if (OPAL_UNLIKELY(!recv)) {
         return MPI_ERR_NO_MEM;
     }
     *request = &recv->super;
-    engine_recv_begin(recv);
+    if (OPAL_UNLIKELY(!engine_recv_post_usual(recv))) {
+        engine_recv_begin_any(recv);
+    }
+    return MPI_SUCCESS;
+}
+
+static int engine_irecv_threads(void *buf, size_t count, ompi_datatype_t *type, int src, int tag, ompi_communicator_t *comm,
+                                ompi_request_t **request)
+{
+    mca_pml_recv_t *recv;
+    bool posted = false;
+    if (OPAL_UNLIKELY(src == MPI_PROC_NULL)) {
+        *request = &ompi_request_recv_proc_null;
+        return MPI_SUCCESS;
+    }
+    if (OPAL_LIKELY(opal_alone_enter())) {
+        recv = engine_recv_new(buf, count, type, src, tag, comm, false);
+        posted = recv && engine_recv_post_usual(recv);
+        opal_alone_leave();
+    } else {
+        recv = engine_recv_new(buf, count, type, src, tag, comm, true);
+    }
+    if (OPAL_UNLIKELY(!recv)) {
+        return MPI_ERR_NO_MEM;
+    }
+    *request = &recv->super;
+    if (!posted) {
+        engine_recv_begin_any(recv);
+    }
     return MPI_SUCCESS;
 }
 
 static int engine_recv_init_persistent(void *buf, size_t count, ompi_datatype_t *type, int src, int tag,
                                        ompi_communicator_t *comm, ompi_request_t **request)
 {
-    mca_pml_recv_t *recv = engine_recv_new(buf, count, type, src, tag, comm);
+    mca_pml_recv_t *recv = engine_recv_new(buf, count, type, src, tag, comm, opal_progress_threads);
     if (!recv) {
         return MPI_ERR_NO_MEM;
     }

@@ -154,7 +154,8 @@ static bool engine_try_eager(mca_pml_comm_peer_t *cp, const void *buf, size_t co
 /*
  * The path of nearly all small messages: straight into the room that stands ready in the peer's only link, if there is such a
  * link and nothing waits. What has to be looked at is decided when it changes, by mca_pml_peer_redirect() and the link;
- * nothing can fail behind that. The link that is to publish *len bytes, or NULL.
+ * nothing can fail behind that. The link that is to publish *len bytes, or NULL. With threads only where one is alone, until the
+ * message is published.
  */
 static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator_t *comm, const void *buf, size_t count,
                                                                ompi_datatype_t *type, int dst, int tag, size_t *len)
@@ -184,7 +185,7 @@ static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator
     return link;
 }
 
-/* The same by send_short, for links and policies without such room, and threads. The caller holds the peer's lock. */
+/* The same by send_short, for links and policies without such room, and where a thread is not alone. The caller holds the peer's lock. */
 static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, const void *buf,
                                                     size_t count, ompi_datatype_t *type, int tag)
 {
@@ -1294,6 +1295,32 @@ static OPAL_NOINLINE int engine_isend_slow(const void *buf, size_t count, ompi_d
     return MPI_SUCCESS;
 }
 
+/* A small message of a thread that is alone in the library, if all is as it mostly is. */
+static OPAL_ALWAYS_INLINE bool engine_send_alone(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                                                 ompi_communicator_t *comm)
+{
+    size_t len;
+    if (!POLICY_STANDING || !opal_alone_enter()) {
+        return false;
+    }
+    mca_pml_link_t *link = engine_fill_standing(comm, buf, count, type, dst, tag, &len);
+    if (OPAL_LIKELY(link != NULL)) {
+        link->publish(link->endpoint, len);
+    }
+    opal_alone_leave();
+    return link != NULL;
+}
+
+static int engine_isend_threads(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
+                                ompi_communicator_t *comm, ompi_request_t **request)
+{
+    if (OPAL_LIKELY(mode < MCA_PML_SYNCHRONOUS && engine_send_alone(buf, count, type, dst, tag, comm))) {
+        *request = &ompi_request_send_done;
+        return MPI_SUCCESS;
+    }
+    return engine_isend_slow(buf, count, type, dst, tag, mode, comm, request);
+}
+
 static int engine_isend(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
                         ompi_communicator_t *comm, ompi_request_t **request)
 {
@@ -1328,6 +1355,13 @@ static OPAL_NOINLINE int engine_send_slow(const void *buf, size_t count, ompi_da
                                           ompi_communicator_t *comm)
 {
     return engine_send_mode(buf, count, type, dst, tag, MCA_PML_STANDARD, comm);
+}
+
+static int engine_send_threads(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                               ompi_communicator_t *comm)
+{
+    return OPAL_LIKELY(engine_send_alone(buf, count, type, dst, tag, comm))
+               ? MPI_SUCCESS : engine_send_slow(buf, count, type, dst, tag, comm);
 }
 
 /* MCA_SUCCESS and MPI_SUCCESS are the same. */

@@ -463,8 +463,9 @@ static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *car
             link->module = module;
             link->send_short = module->ops->send_short;
             link->next_store = next_store_of(module, link->endpoint);
-            link->standing = standing_of(module, link->endpoint);
-            link->publish = link->standing != &mca_pml_base_no_standing ? module->ops->publish : NULL;
+            link->room = standing_of(module, link->endpoint);
+            link->standing = opal_progress_threads ? &mca_pml_base_no_standing : link->room;
+            link->publish = link->room != &mca_pml_base_no_standing ? module->ops->publish : NULL;
             link->up = true;
             mca_pml_base_trace_link(link);
             opal_list_init(&link->flight);

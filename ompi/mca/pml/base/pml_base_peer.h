@@ -43,8 +43,9 @@ typedef enum {
 typedef struct mca_pml_link {
     mca_btl_endpoint_t *endpoint;
     int (*send_short)(mca_btl_endpoint_t *, const void *, size_t, const void *, size_t); /* module->ops->send_short */
-    int (*publish)(mca_btl_endpoint_t *, size_t); /* module->ops->publish; NULL without `standing` */
-    const mca_btl_standing_t *standing; /* see module->ops->standing; never NULL: one that has no room */
+    int (*publish)(mca_btl_endpoint_t *, size_t); /* module->ops->publish; NULL without `room` */
+    const mca_btl_standing_t *room; /* see module->ops->standing, for a thread that is alone; never NULL: one that has no room */
+    const mca_btl_standing_t *standing; /* the same for whoever holds the peer's lock: with threads one that has no room */
     const void *const *next_store; /* the next short message's first line, see module->ops->next_store; never NULL */
     mca_btl_module_t *module;
     bool up;
@@ -80,7 +81,7 @@ typedef struct mca_pml_peer {
     mca_pml_link_t *direct;       /* the only link of the latency list, if a small message may be given to it with
                                    * nothing else to look at: READY, nobody waits; else NULL. Under the lock */
     size_t direct_max;            /* header and payload of such a message */
-    const mca_btl_standing_t *standing; /* direct's, or one that has no room */
+    const mca_btl_standing_t *standing; /* direct's room, or one that has none; for a thread that is alone */
     struct mca_pml_comm_peer *_Atomic last; /* whom its last message was from: most are from the same; never NULL */
     uint32_t window;              /* pml_base_eager_window */
     uint32_t tell;                /* ... and how much of it may be free here and the peer not know */
@@ -165,9 +166,7 @@ static inline void mca_pml_peer_redirect(mca_pml_peer_t *peer)
     bool direct = !peer->pending_any && peer->latency_count == 1 &&
                   atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_READY;
     peer->direct = direct ? peer->latency[0] : NULL;
-    if (!opal_progress_threads) { /* else there is never any, and others read this without the lock */
-        peer->standing = direct ? peer->latency[0]->standing : &mca_pml_base_no_standing;
-    }
+    peer->standing = direct ? peer->latency[0]->room : &mca_pml_base_no_standing;
     peer->direct_max = peer->short_max < peer->eager_max ? peer->short_max : peer->eager_max;
 }
 

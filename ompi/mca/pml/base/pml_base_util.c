@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "opal/class/free_list.h"
+#include "opal/util/lock.h"
 #include "opal/util/output.h"
 
 static opal_list_t orphans = OPAL_LIST_INIT(orphans);
@@ -23,47 +24,41 @@ enum {
 };
 
 typedef struct cache {
-    pthread_mutex_t lock;
+    opal_lock_t lock;
     opal_free_list_t list;
     size_t size;
     uint32_t returned;
 } cache_t;
 
-static cache_t sends = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = sizeof(mca_pml_send_t)};
-static cache_t recvs = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = sizeof(mca_pml_recv_t)};
-static cache_t messages = {.lock = PTHREAD_MUTEX_INITIALIZER, .size = sizeof(mca_pml_message_t) + MESSAGE_ROOM};
+static cache_t sends = {.size = sizeof(mca_pml_send_t)};
+static cache_t recvs = {.size = sizeof(mca_pml_recv_t)};
+static cache_t messages = {.size = sizeof(mca_pml_message_t) + MESSAGE_ROOM};
 static cache_t *const caches[] = {&sends, &recvs, &messages};
 
-static inline void cache_lock(cache_t *cache)
+static OPAL_ALWAYS_INLINE void *cache_get(cache_t *cache, bool threads)
 {
-    if (OPAL_UNLIKELY(opal_progress_threads)) {
-        pthread_mutex_lock(&cache->lock);
+    if (threads) {
+        opal_lock(&cache->lock);
     }
-}
-
-static inline void cache_unlock(cache_t *cache)
-{
-    if (OPAL_UNLIKELY(opal_progress_threads)) {
-        pthread_mutex_unlock(&cache->lock);
-    }
-}
-
-static inline void *cache_get(cache_t *cache)
-{
-    cache_lock(cache);
     void *object = opal_free_list_get(&cache->list);
-    cache_unlock(cache);
+    if (threads) {
+        opal_unlock(&cache->lock);
+    }
     return object;
 }
 
-static inline void cache_put(cache_t *cache, void *object)
+static OPAL_ALWAYS_INLINE void cache_put(cache_t *cache, void *object, bool threads)
 {
-    cache_lock(cache);
+    if (threads) {
+        opal_lock(&cache->lock);
+    }
     opal_free_list_put(&cache->list, object);
     if (OPAL_UNLIKELY(++cache->returned % CACHE_TICK == 0)) {
         opal_free_list_tick(&cache->list);
     }
-    cache_unlock(cache);
+    if (threads) {
+        opal_unlock(&cache->lock);
+    }
 }
 
 int mca_pml_base_util_init(void)
@@ -77,28 +72,28 @@ int mca_pml_base_util_init(void)
 
 mca_pml_send_t *mca_pml_base_send_alloc(void)
 {
-    return cache_get(&sends);
+    return cache_get(&sends, opal_progress_threads);
 }
 
 void mca_pml_base_send_free(mca_pml_send_t *send)
 {
-    cache_put(&sends, send);
+    cache_put(&sends, send, opal_progress_threads);
 }
 
-mca_pml_recv_t *mca_pml_base_recv_alloc(void)
+mca_pml_recv_t *mca_pml_base_recv_alloc(bool threads)
 {
-    return cache_get(&recvs);
+    return cache_get(&recvs, threads);
 }
 
-void mca_pml_base_recv_free(mca_pml_recv_t *recv)
+void mca_pml_base_recv_free(mca_pml_recv_t *recv, bool threads)
 {
-    cache_put(&recvs, recv);
+    cache_put(&recvs, recv, threads);
 }
 
 mca_pml_message_t *mca_pml_base_message_alloc(size_t room)
 {
     bool cached = room <= MESSAGE_ROOM;
-    mca_pml_message_t *message = cached ? cache_get(&messages) : NULL;
+    mca_pml_message_t *message = cached ? cache_get(&messages, opal_progress_threads) : NULL;
     if (!cached && posix_memalign((void **) &message, CACHE_LINE, sizeof(*message) + room) != 0) {
         return NULL;
     }
@@ -112,7 +107,7 @@ mca_pml_message_t *mca_pml_base_message_alloc(size_t room)
 void mca_pml_base_message_free(mca_pml_message_t *message)
 {
     if (message->cached) {
-        cache_put(&messages, message);
+        cache_put(&messages, message, opal_progress_threads);
     } else {
         free(message);
     }

@@ -13,11 +13,11 @@ void mca_pml_base_out_of_memory(const char *what) __attribute__((noreturn, cold)
 /* Tell the user, once per peer, that no link leads there and why. */
 void mca_pml_base_report_unreachable(mca_pml_peer_t *peer);
 
-/* Requests and messages from caches; NULL: out of memory. Not zeroed but for super. */
+/* Requests and messages from caches; NULL: out of memory. Not zeroed but for super. `threads`: others may be at the same cache. */
 mca_pml_send_t *mca_pml_base_send_alloc(void);
 void mca_pml_base_send_free(mca_pml_send_t *send);
-mca_pml_recv_t *mca_pml_base_recv_alloc(void);
-void mca_pml_base_recv_free(mca_pml_recv_t *recv);
+mca_pml_recv_t *mca_pml_base_recv_alloc(bool threads);
+void mca_pml_base_recv_free(mca_pml_recv_t *recv, bool threads);
 /* A message with room for so many bytes of header and payload. */
 mca_pml_message_t *mca_pml_base_message_alloc(size_t room);
 void mca_pml_base_message_free(mca_pml_message_t *message);
