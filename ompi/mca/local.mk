@@ -17,7 +17,7 @@ libmpi_abi_la_SOURCES += mca/coll/base/coll_base.c mpi/coll/coll.c \
     mca/pml/base/pml_base_util.h mca/pml/base/pml_base_util.c mca/pml/base/pml_base_bsend.h \
     mca/pml/base/pml_base_bsend.c \
     mca/pml/base/pml_base_open.c mca/pml/base/pml_base_pvars.c mca/pml/base/pml_base_events.h mca/pml/base/pml_base_events.c \
-    mca/pml/base/pml_base_engine.h mca/pml/base/pml_base_engine_send.h mca/pml/base/pml_base_engine_recv.h \
+    mca/pml/base/pml_base_engine.h mca/pml/base/pml_base_engine_send.h mca/pml/base/pml_base_engine_recv.h mca/pml/base/pml_base_engine_self.h \
     mca/pml/base/pml_base_engine_cancel.h \
     mca/pml/base/pml_base_engine_fetch.h \
     mca/pml/base/pml_base_engine_probe.h mca/pml/base/pml_base_engine_life.h

@@ -115,13 +115,13 @@ static inline bool ompi_request_is_complete(const ompi_request_t *request)
 static inline int32_t ompi_request_mark_if(ompi_request_t *request, int32_t bit, bool threads)
 {
     bool alone = false;
-    if (OPAL_UNLIKELY(threads) && !(alone = opal_alone_enter())) {
+    if (OPAL_UNLIKELY(threads) && !(alone = opal_alone_nest())) {
         return atomic_fetch_or_explicit(&request->complete, bit, memory_order_acq_rel);
     }
     int32_t old = atomic_load_explicit(&request->complete, memory_order_relaxed);
     atomic_store_explicit(&request->complete, old | bit, memory_order_release);
     if (alone) {
-        opal_alone_leave();
+        opal_alone_unnest();
     }
     return old;
 }

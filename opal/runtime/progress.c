@@ -236,9 +236,9 @@ static inline bool own_among_threads(void)
     if (atomic_load_explicit(&owned, memory_order_relaxed)) {
         return false;
     }
-    if (opal_alone_enter()) {
+    if (opal_alone_nest()) {
         atomic_store_explicit(&owned, true, memory_order_relaxed);
-        opal_alone_leave();
+        opal_alone_unnest();
         return true;
     }
     return !atomic_exchange_explicit(&owned, true, memory_order_acquire);
@@ -269,13 +269,12 @@ static void stop_listening(void)
     atomic_fetch_sub(&listeners, 1);
 }
 
-static inline int owner_round(void)
+/* Something was done that other threads may wait for. */
+static inline void tell_waiters(void)
 {
-    int done = round_once();
-    if (OPAL_UNLIKELY(opal_progress_threads) && done) {
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
         tell(&waiters);
     }
-    return done;
 }
 
 int opal_progress(void)
@@ -283,7 +282,10 @@ int opal_progress(void)
     if (!own()) {
         return 0;
     }
-    int done = owner_round();
+    int done = round_once();
+    if (done) {
+        tell_waiters();
+    }
     disown();
     return done;
 }
@@ -323,7 +325,8 @@ static OPAL_ALWAYS_INLINE void owner_wait(bool (*check)(void *), void *context)
     int64_t yields = 0;
     uint64_t since = 0;
     while (!check(context)) {
-        if (owner_round()) {
+        if (round_once()) {
+            tell_waiters();
             fruitless = 0;
             yields = 0;
             since = 0;
@@ -444,6 +447,16 @@ void opal_progress_wake(void)
         uint64_t one = 1;
         ssize_t ignored = write(doorbell_fd, &one, sizeof(one)); /* EAGAIN: it rings already */
         (void) ignored;
+    }
+}
+
+void opal_progress_completed(void)
+{
+    tell_waiters();
+    if (opal_progress_threads) {
+        if (OPAL_UNLIKELY(atomic_load_explicit(&sleeping, memory_order_relaxed))) {
+            opal_progress_wake();
+        }
     }
 }
 

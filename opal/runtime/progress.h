@@ -75,6 +75,8 @@ OPAL_DECLSPEC uint64_t opal_now_ns(void);
 OPAL_DECLSPEC void opal_progress_wake(void);
 /* Run fn(context) in the owner's next round; any thread. For callbacks of libpmix. */
 OPAL_DECLSPEC int opal_progress_defer(opal_timer_fn_t fn, void *context);
+/* What others may wait for was completed outside of progress; it was stored before. */
+OPAL_DECLSPEC void opal_progress_completed(void);
 /* Run fn(context) while no poller and no callback is at work: now, if that is sure, else as opal_progress_defer() does. */
 OPAL_DECLSPEC int opal_progress_between_rounds(opal_timer_fn_t fn, void *context);
 

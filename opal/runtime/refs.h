@@ -26,10 +26,10 @@ static inline int32_t opal_refs_add_if(_Atomic int32_t *refs, int32_t more, bool
 
 static inline int32_t opal_refs_add(_Atomic int32_t *refs, int32_t more)
 {
-    bool alone = OPAL_UNLIKELY(opal_progress_threads) && opal_alone_enter();
+    bool alone = OPAL_UNLIKELY(opal_progress_threads) && opal_alone_nest();
     int32_t now = opal_refs_add_if(refs, more, opal_progress_threads && !alone);
     if (alone) {
-        opal_alone_leave();
+        opal_alone_unnest();
     }
     return now;
 }

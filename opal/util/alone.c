@@ -25,7 +25,8 @@ void opal_alone_end(void)
     if (atomic_load(&opal_alone.thread)) {
         atomic_store(&opal_alone.thread, NULL);
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-        while (atomic_load_explicit(&opal_alone.inside, memory_order_acquire) > 0) { /* a few instructions, once */
+        while (atomic_load_explicit(&opal_alone.inside, memory_order_acquire) > 0 ||
+               atomic_load_explicit(&opal_alone.nested, memory_order_acquire) > 0) { /* a few instructions, once */
             sched_yield();
         }
     }

@@ -9,7 +9,8 @@
  * waits until the other is in no section. From then on enter() says no, and everybody takes locks.
  *
  * Within a section the thread may take locks; it must neither wait for what another thread does in MPI nor run the user's code.
- * Sections may be nested.
+ * There are two kinds: that of enter() and leave(), for the way of each message, is never within another of its kind; those of
+ * nest() and unnest() may be anywhere.
  */
 #ifndef OPAL_UTIL_ALONE_H
 #define OPAL_UTIL_ALONE_H
@@ -21,7 +22,8 @@
 
 typedef struct opal_alone {
     void *_Atomic thread;      /* the one that is alone; NULL: none is */
-    _Atomic int32_t inside;    /* how many sections it is in; only it writes */
+    _Atomic int32_t inside;    /* is it in a section? Only it writes, and the next one */
+    _Atomic int32_t nested;    /* in how many of those that may be nested */
 } opal_alone_t;
 
 OPAL_DECLSPEC extern opal_alone_t opal_alone;
@@ -50,27 +52,43 @@ static inline bool opal_alone_is_self(void)
     return atomic_load_explicit(&opal_alone.thread, memory_order_relaxed) == opal_alone_self();
 }
 
-/* True: the calling thread is in a section, until opal_alone_leave(). */
-static inline bool opal_alone_enter(void)
+/* For the two below: say by `count` that a section begins. False: it does not. */
+static inline bool opal_alone_begin_section(_Atomic int32_t *count, int32_t before)
 {
     void *self = opal_alone_self();
     if (atomic_load_explicit(&opal_alone.thread, memory_order_relaxed) != self) {
         return false;
     }
-    int32_t inside = atomic_load_explicit(&opal_alone.inside, memory_order_relaxed);
-    atomic_store_explicit(&opal_alone.inside, inside + 1, memory_order_relaxed);
+    atomic_store_explicit(count, before + 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst); /* the processor's barrier is that of whoever ends this; this one is the compiler's */
     if (OPAL_LIKELY(atomic_load_explicit(&opal_alone.thread, memory_order_acquire) == self)) {
         return true;
     }
-    atomic_store_explicit(&opal_alone.inside, inside, memory_order_release);
+    atomic_store_explicit(count, before, memory_order_release);
     return false;
+}
+
+/* True: the calling thread is in a section, until opal_alone_leave(). */
+static inline bool opal_alone_enter(void)
+{
+    return opal_alone_begin_section(&opal_alone.inside, 0);
 }
 
 static inline void opal_alone_leave(void)
 {
-    int32_t inside = atomic_load_explicit(&opal_alone.inside, memory_order_relaxed);
-    atomic_store_explicit(&opal_alone.inside, inside - 1, memory_order_release);
+    atomic_store_explicit(&opal_alone.inside, 0, memory_order_release);
+}
+
+/* The same, until opal_alone_unnest(). */
+static inline bool opal_alone_nest(void)
+{
+    return opal_alone_begin_section(&opal_alone.nested, atomic_load_explicit(&opal_alone.nested, memory_order_relaxed));
+}
+
+static inline void opal_alone_unnest(void)
+{
+    int32_t nested = atomic_load_explicit(&opal_alone.nested, memory_order_relaxed);
+    atomic_store_explicit(&opal_alone.nested, nested - 1, memory_order_release);
 }
 
 #endif

@@ -32,7 +32,7 @@ OPAL_DECLSPEC void opal_lock_wake(opal_lock_t *lock);
 static inline void opal_lock(opal_lock_t *lock)
 {
     int32_t held = 0;
-    if (opal_alone_enter()) {
+    if (opal_alone_nest()) {
         return;
     }
     if (OPAL_UNLIKELY(!atomic_compare_exchange_strong_explicit(&lock->held, &held, 1, memory_order_acquire,
@@ -44,7 +44,7 @@ static inline void opal_lock(opal_lock_t *lock)
 static inline void opal_unlock(opal_lock_t *lock)
 {
     if (atomic_load_explicit(&lock->held, memory_order_relaxed) == 0) { /* the holder is alone */
-        opal_alone_leave();
+        opal_alone_unnest();
         return;
     }
     if (OPAL_LIKELY(opal_lock_asymmetric)) {

@@ -7,6 +7,8 @@
 
 #include "ompi/errhandler/errhandler.h"
 #include "opal/runtime/progress.h"
+#include "opal/util/alone.h"
+#include "opal/util/lock.h"
 
 /* Somebody who waits. Several threads may, each on a communicator of its own. */
 typedef struct waiter {
@@ -18,21 +20,22 @@ typedef struct waiter {
     bool armed; /* the segment says that we sleep */
 } waiter_t;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list, if there are threads */
+static opal_lock_t lock; /* of the list, if there are threads */
 static waiter_t *waiters;
+static _Atomic bool any; /* ... not empty; written under the lock */
 static opal_poller_t *poller;
 
 static void lock_waiters(void)
 {
     if (OPAL_UNLIKELY(opal_progress_threads)) {
-        pthread_mutex_lock(&lock);
+        opal_lock(&lock);
     }
 }
 
 static void unlock_waiters(void)
 {
     if (OPAL_UNLIKELY(opal_progress_threads)) {
-        pthread_mutex_unlock(&lock);
+        opal_unlock(&lock);
     }
 }
 
@@ -46,12 +49,12 @@ static bool is_over(void *context)
 
 /* ---- The poller ---- */
 
-/* Threads that do not own progress look when they are told that something was done. */
+/* For threads that do not own progress, who look when they are told that something was done. Who owns it looks by himself. */
 static int poll_waiters(void *context)
 {
     (void) context;
     int over = 0;
-    if (OPAL_LIKELY(!opal_progress_threads)) {
+    if (OPAL_LIKELY(!atomic_load_explicit(&any, memory_order_relaxed))) {
         return 0;
     }
     lock_waiters();
@@ -105,8 +108,8 @@ int coll_shm_poller_start(void)
     static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&once);
     int rc = poller ? OPAL_SUCCESS : opal_progress_poller_add(&ops, NULL, &poller);
-    if (rc == OPAL_SUCCESS && !opal_progress_threads) {
-        opal_progress_poller_active(poller, false); /* it is there for sleeping alone */
+    if (rc == OPAL_SUCCESS) {
+        opal_progress_poller_active(poller, false); /* it is there for sleeping alone, until others wait */
     }
     pthread_mutex_unlock(&once);
     return rc;
@@ -125,8 +128,10 @@ static void enlist(waiter_t *w)
     lock_waiters();
     w->next = waiters;
     waiters = w;
+    atomic_store_explicit(&any, true, memory_order_relaxed);
     unlock_waiters();
-    if (OPAL_UNLIKELY(opal_progress_threads)) {
+    if (OPAL_UNLIKELY(opal_progress_threads) && !opal_alone_is_self()) {
+        opal_progress_poller_active(poller, true);
         opal_progress_wake(); /* the owner of progress may be asleep, or about to be, without having said so for us */
     }
 }
@@ -139,6 +144,7 @@ static void strike(waiter_t *w)
         link = &(*link)->next;
     }
     *link = w->next;
+    atomic_store_explicit(&any, waiters != NULL, memory_order_relaxed);
     disarm_one(w); /* another thread may be asleep for all of us */
     unlock_waiters();
 }

@@ -29,6 +29,7 @@
  *   POLICY_FETCH                                              may the receiver fetch a message by itself?
  *   POLICY_FETCH_PIECE                                        bytes of a piece, if they are checked
  *   POLICY_VERIFIES                                           it looks whether data is intact
+ *   POLICY_PASS_SELF                                          what comes from oneself may pass it by
  *   POLICY_LOSSY                                              can it use links that are not MCA_BTL_CAP_RELIABLE?
  *
  * pml_base_policy_plain.h has those of a policy that keeps nothing. policy_arrive() is called without the peer's lock, and
@@ -344,6 +345,7 @@ static inline mca_pml_comm_peer_t *engine_comm_peer(ompi_communicator_t *comm, i
 
 #include "ompi/mca/pml/base/pml_base_engine_send.h"
 #include "ompi/mca/pml/base/pml_base_engine_recv.h"
+#include "ompi/mca/pml/base/pml_base_engine_self.h"
 #include "ompi/mca/pml/base/pml_base_engine_probe.h"
 #include "ompi/mca/pml/base/pml_base_engine_life.h"
 

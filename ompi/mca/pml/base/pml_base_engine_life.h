@@ -513,7 +513,7 @@ static void *engine_incoming(mca_btl_module_t *module, mca_btl_name_t name)
     return proc ? mca_pml_base_peer(proc) : NULL;
 }
 
-static const mca_btl_upcalls_t engine_upcalls = {
+static mca_btl_upcalls_t engine_upcalls = {
     .struct_size = sizeof(mca_btl_upcalls_t),
     .arrive = engine_arrive,
     .place = engine_place,
@@ -522,7 +522,6 @@ static const mca_btl_upcalls_t engine_upcalls = {
     .returned = engine_on_returned,
     .state = engine_state,
     .incoming = engine_incoming,
-    .arrive_brief = POLICY_ROOM > 0 || POLICY_VERIFIES ? NULL : engine_arrive_brief,
 };
 
 /* ---- Draining ---- */
@@ -597,6 +596,9 @@ static int engine_init(const char *name, mca_pml_t *pml)
         .lost = engine_lost,
         .drain = engine_drain,
     };
+    if (POLICY_ROOM == 0 && !POLICY_VERIFIES) {
+        engine_upcalls.arrive_brief = opal_progress_threads ? engine_arrive_brief_threads : engine_arrive_brief;
+    }
     mca_pml_base_peer_ready = engine_peer_ready;
     mca_pml_base_queues = engine_queues;
     mca_pml_base_frag_room = sizeof(mca_pml_hdr_frag_t) + POLICY_ROOM;

@@ -150,7 +150,7 @@ static inline void engine_recv_copy_in(mca_pml_recv_t *recv, size_t offset, cons
 
 /* ---- A receive and a message have met ---- */
 
-static inline void engine_set_status(mca_pml_recv_t *recv, const mca_pml_hdr_match_t *hdr, size_t length)
+static inline void engine_set_status(mca_pml_recv_t *recv, int src, int32_t tag, size_t length)
 {
     MPI_Status *status = &recv->super.status;
     status->MPI_ERROR = MPI_SUCCESS;
@@ -158,7 +158,7 @@ static inline void engine_set_status(mca_pml_recv_t *recv, const mca_pml_hdr_mat
         length = recv->capacity;
         status->MPI_ERROR = MPI_ERR_TRUNCATE;
     }
-    ompi_status_set(status, (int) le32toh(hdr->src), (int32_t) le32toh((uint32_t) hdr->tag), length);
+    ompi_status_set(status, src, tag, length);
 }
 
 /* The sender's numbers look otherwise than ours: offsets, lengths and the capacity are those of its form. */
@@ -234,7 +234,7 @@ static inline void engine_meet(mca_pml_recv_t *recv, const mca_pml_peer_t *peer,
     if (OPAL_UNLIKELY(foreign)) {
         engine_recv_convert(recv, peer, le16toh(hdr->common.arch));
     }
-    engine_set_status(recv, hdr, length);
+    engine_set_status(recv, (int) le32toh(hdr->src), (int32_t) le32toh((uint32_t) hdr->tag), length);
     if (OPAL_UNLIKELY(foreign)) {
         engine_status_convert(recv, length, le16toh(hdr->common.arch));
     }
@@ -1111,35 +1111,39 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_take_brief(mca_pml_peer_t *peer
     return recv;
 }
 
-static OPAL_NOINLINE bool engine_take_brief_threads(mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr, size_t len)
+static inline bool engine_brief_taken(mca_pml_recv_t *recv, int32_t before)
 {
-    int32_t before;
-    mca_pml_recv_t *recv;
-    if (OPAL_LIKELY(opal_alone_enter())) {
-        recv = engine_take_brief(peer, hdr, len, false, &before);
-        opal_alone_leave();
-    } else {
-        recv = engine_take_brief(peer, hdr, len, true, &before);
-    }
-    if (recv) {
-        ompi_request_tell(&recv->super, before);
-    }
-    return recv != NULL;
-}
-
-/* Upcall: a small fragment stands there. */
-static bool engine_arrive_brief(void *cookie, const void *data, size_t len)
-{
-    if (OPAL_UNLIKELY(opal_progress_threads)) {
-        return engine_take_brief_threads(cookie, data, len);
-    }
-    int32_t before;
-    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, false, &before);
     if (!recv) {
         return false;
     }
     ompi_request_tell(&recv->super, before);
     return true;
+}
+
+/* Upcall: a small fragment stands there. Without threads, and with them. */
+static bool engine_arrive_brief(void *cookie, const void *data, size_t len)
+{
+    int32_t before;
+    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, false, &before);
+    return engine_brief_taken(recv, before);
+}
+
+static OPAL_NOINLINE bool engine_arrive_brief_among(void *cookie, const void *data, size_t len)
+{
+    int32_t before;
+    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, true, &before);
+    return engine_brief_taken(recv, before);
+}
+
+static bool engine_arrive_brief_threads(void *cookie, const void *data, size_t len)
+{
+    if (OPAL_UNLIKELY(!opal_alone_enter())) {
+        return engine_arrive_brief_among(cookie, data, len);
+    }
+    int32_t before;
+    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, false, &before);
+    opal_alone_leave();
+    return engine_brief_taken(recv, before);
 }
 
 /* ---- Posting ---- */
@@ -1350,27 +1354,36 @@ static int engine_irecv(void *buf, size_t count, ompi_datatype_t *type, int src,
     return MPI_SUCCESS;
 }
 
-static int engine_irecv_threads(void *buf, size_t count, ompi_datatype_t *type, int src, int tag, ompi_communicator_t *comm,
-                                ompi_request_t **request)
+static OPAL_NOINLINE int engine_irecv_among(void *buf, size_t count, ompi_datatype_t *type, int src, int tag,
+                                            ompi_communicator_t *comm, ompi_request_t **request)
 {
-    mca_pml_recv_t *recv;
-    bool posted = false;
     if (OPAL_UNLIKELY(src == MPI_PROC_NULL)) {
         *request = &ompi_request_recv_proc_null;
         return MPI_SUCCESS;
     }
-    if (OPAL_LIKELY(opal_alone_enter())) {
-        recv = engine_recv_new(buf, count, type, src, tag, comm, false);
-        posted = recv && engine_recv_post_usual(recv);
-        opal_alone_leave();
-    } else {
-        recv = engine_recv_new(buf, count, type, src, tag, comm, true);
-    }
+    mca_pml_recv_t *recv = engine_recv_new(buf, count, type, src, tag, comm, true);
     if (OPAL_UNLIKELY(!recv)) {
         return MPI_ERR_NO_MEM;
     }
     *request = &recv->super;
-    if (!posted) {
+    engine_recv_begin_any(recv);
+    return MPI_SUCCESS;
+}
+
+static int engine_irecv_threads(void *buf, size_t count, ompi_datatype_t *type, int src, int tag, ompi_communicator_t *comm,
+                                ompi_request_t **request)
+{
+    if (OPAL_UNLIKELY(src == MPI_PROC_NULL || !opal_alone_enter())) {
+        return engine_irecv_among(buf, count, type, src, tag, comm, request);
+    }
+    mca_pml_recv_t *recv = engine_recv_new(buf, count, type, src, tag, comm, false);
+    bool posted = recv && engine_recv_post_usual(recv);
+    opal_alone_leave();
+    if (OPAL_UNLIKELY(!recv)) {
+        return MPI_ERR_NO_MEM;
+    }
+    *request = &recv->super;
+    if (OPAL_UNLIKELY(!posted)) {
         engine_recv_begin_any(recv);
     }
     return MPI_SUCCESS;

@@ -76,6 +76,17 @@ static void engine_fill_first(mca_pml_peer_t *peer, mca_pml_hdr_match_t *hdr, ui
 
 /* ---- Small messages, at once ---- */
 
+static inline uint32_t engine_send_seq(const mca_pml_comm_peer_t *cp)
+{
+    return atomic_load_explicit(&cp->send_seq, memory_order_relaxed);
+}
+
+/* A message has its number. The caller holds the peer's lock. */
+static inline void engine_next_seq(mca_pml_comm_peer_t *cp)
+{
+    atomic_store_explicit(&cp->send_seq, engine_send_seq(cp) + 1, memory_order_relaxed);
+}
+
 /* Pack a message with a MATCH header into room that the link lends. */
 static int engine_reserve_match(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_hdr_match_t *hdr,
                                 const void *ptr, const opal_convertor_t *conv, size_t bytes)
@@ -112,7 +123,7 @@ static inline bool engine_eager_locked(mca_pml_comm_peer_t *cp, const void *ptr,
         return false;
     }
     mca_pml_hdr_match_t hdr;
-    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, cp->send_seq);
+    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
     int rc;
     engine_charge(peer, cost);
     if (OPAL_LIKELY((ptr || bytes == 0) && sizeof(hdr) + bytes + POLICY_ROOM <= engine_short_max(peer, cp, link))) {
@@ -125,7 +136,7 @@ static inline bool engine_eager_locked(mca_pml_comm_peer_t *cp, const void *ptr,
         link->blocked |= rc == MCA_ERR_AGAIN;
         return false;
     }
-    cp->send_seq++;
+    engine_next_seq(cp);
     engine_count(link, sizeof(hdr) + bytes);
     return true;
 }
@@ -179,7 +190,8 @@ static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator
     mca_pml_link_t *link = peer->direct;
     atomic_store_explicit(&peer->sent, sent, memory_order_relaxed);
     engine_count(link, *len);
-    engine_fill_match(peer, hdr, MCA_PML_HDR_MATCH, cp, tag, cp->send_seq++);
+    engine_fill_match(peer, hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
+    engine_next_seq(cp);
     static_assert(MCA_BTL_STANDING_MAX - sizeof(*hdr) <= OPAL_COPY_SHORT, "no loop, no call");
     opal_copy_short(hdr + 1, (const char *) buf + type->opal.true_lb, bytes);
     return link;
@@ -201,13 +213,13 @@ static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pm
     }
     const void *ptr = (const char *) buf + type->opal.true_lb;
     mca_pml_hdr_match_t hdr;
-    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, cp->send_seq);
+    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
     engine_charge(peer, cost);
     if (OPAL_UNLIKELY(policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes) != MCA_SUCCESS)) {
         engine_charge(peer, -cost);
         return false;
     }
-    cp->send_seq++;
+    engine_next_seq(cp);
     engine_count(link, sizeof(hdr) + bytes);
     return true;
 }
@@ -462,7 +474,8 @@ static void engine_send_begin(mca_pml_send_t *send)
     if (state == MCA_PML_PEER_FAILED) {
         failed = true;
     } else {
-        send->seq = send->cp->send_seq++;
+        send->seq = engine_send_seq(send->cp);
+        engine_next_seq(send->cp);
         if (state == MCA_PML_PEER_READY && !peer->pending_any &&
             engine_send_first(peer, send, &eager) == MCA_SUCCESS) {
             done = eager;
@@ -1256,11 +1269,14 @@ static OPAL_ALWAYS_INLINE bool engine_send_direct(const void *buf, size_t count,
     return OPAL_LIKELY(cp && mode < MCA_PML_SYNCHRONOUS) && engine_try_direct(cp, buf, count, type, tag);
 }
 
+static bool engine_send_to_self(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
+                                ompi_communicator_t *comm);
+
 static OPAL_NOINLINE int engine_isend_slow(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
                                            mca_pml_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
 {
     int rc;
-    if (dst == MPI_PROC_NULL ||
+    if (dst == MPI_PROC_NULL || engine_send_to_self(buf, count, type, dst, tag, mode, comm) ||
         (POLICY_STANDING && engine_send_direct(buf, count, type, dst, tag, mode, comm))) {
         *request = &ompi_request_send_done;
         return MPI_SUCCESS;

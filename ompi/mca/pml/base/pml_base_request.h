@@ -17,7 +17,7 @@ typedef struct mca_pml_comm_peer {
     uint64_t origin;             /* the words `context` and `src` of MATCH headers to it, in wire order */
     uint64_t from;               /* the same of those that come from it */
     struct mca_pml_comm *comm;
-    uint32_t send_seq;           /* of the next message; under the peer's lock */
+    _Atomic uint32_t send_seq;   /* of the next message; written under the peer's lock */
     uint32_t recv_seq;           /* expected next; under the communicator's lock */
     opal_list_t parked;          /* mca_pml_message_t that came too early, by sequence number */
     mca_pml_bind_t *bind;        /* which links its messages may use; NULL: any. Under the peer's lock */

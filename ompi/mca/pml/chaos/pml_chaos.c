@@ -190,7 +190,7 @@ static bool policy_is_idle(void)
     return idle;
 }
 
-enum { POLICY_STANDING = 0 };
+enum { POLICY_STANDING = 0, POLICY_PASS_SELF = 0 };
 #include "ompi/mca/pml/base/pml_base_engine.h"
 
 /* ---- What is held comes due ---- */

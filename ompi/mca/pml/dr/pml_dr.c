@@ -25,7 +25,7 @@
 /* ---- The policy, as the engine calls it ---- */
 
 enum { POLICY_ROOM = sizeof(dr_prefix_t), POLICY_IN_PLACE = 1, POLICY_FETCH = 1, POLICY_FETCH_PIECE = 256 << 10,
-       POLICY_LOSSY = 1, POLICY_VERIFIES = 1, POLICY_STANDING = 0 };
+       POLICY_LOSSY = 1, POLICY_VERIFIES = 1, POLICY_STANDING = 0, POLICY_PASS_SELF = 0 };
 
 static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len,
                                const void *data, size_t len);

@@ -2,7 +2,7 @@
 /* teg: the fast policy. Fragments go straight to links and are believed as the links deliver them. */
 #include "ompi/mca/pml/base/pml_base_policy_plain.h"
 
-enum { POLICY_STANDING = 1 };
+enum { POLICY_STANDING = 1, POLICY_PASS_SELF = 1 };
 
 static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len,
                                const void *data, size_t len)

@@ -16,13 +16,25 @@ static pthread_barrier_t start;
 
 static void turn(void)
 {
-    opal_lock(&lock);
+    bool alone = opal_alone_enter();
+    if (!alone) {
+        opal_lock(&lock);
+    }
     unequal += one != two;
     one++;
     opal_lock_t inner = {0};
-    opal_lock(&inner); /* sections may be nested */
+    opal_lock(&inner);
     two++;
     opal_unlock(&inner);
+    if (alone) {
+        opal_alone_leave();
+    } else {
+        opal_unlock(&lock);
+    }
+    opal_lock(&lock);
+    unequal += one != two;
+    one++;
+    two++;
     opal_unlock(&lock);
 }
 
@@ -39,17 +51,18 @@ static void test_one_thread(void)
     TAP_OK(!opal_alone_enter(), "at first nobody is alone");
     opal_alone_begin();
     TAP_OK(opal_alone_is_self() && opal_alone_enter(), "then the thread that began is");
-    TAP_OK(opal_alone_enter() && atomic_load(&opal_alone.inside) == 2, "and may enter twice");
-    opal_alone_leave();
+    TAP_OK(opal_alone_nest() && opal_alone_nest() && atomic_load(&opal_alone.nested) == 2, "and may nest sections");
+    opal_alone_unnest();
+    opal_alone_unnest();
     opal_alone_leave();
     TAP_REQUIRE(pthread_create(&thread, NULL, enter_elsewhere, &elsewhere) == 0, "thread");
     pthread_join(thread, NULL);
     TAP_OK(!elsewhere && opal_alone_is_self(), "another one is not, and does not end it by asking");
     opal_lock(&lock);
-    TAP_OK(atomic_load(&lock.held) == 0 && atomic_load(&opal_alone.inside) == 1, "a lock is a section then");
+    TAP_OK(atomic_load(&lock.held) == 0 && atomic_load(&opal_alone.nested) == 1, "a lock is a section then");
     opal_unlock(&lock);
     opal_alone_end();
-    TAP_OK(!opal_alone_enter() && atomic_load(&opal_alone.inside) == 0, "after the end nobody is");
+    TAP_OK(!opal_alone_enter() && !opal_alone_nest() && atomic_load(&opal_alone.inside) == 0, "after the end nobody is");
     opal_lock(&lock);
     TAP_OK(atomic_load(&lock.held) == 1, "and the lock is one again");
     opal_unlock(&lock);
@@ -92,7 +105,7 @@ static void test_others_come(void)
             pthread_join(thread[t], NULL);
         }
         pthread_barrier_destroy(&start);
-        right = right && one == (OTHERS + 1) * (long) TURNS && two == one && !opal_alone_is_self();
+        right = right && one == (OTHERS + 1) * 2L * TURNS && two == one && !opal_alone_is_self();
     }
     TAP_OK(unequal == 0, "others who come find nothing half done");
     TAP_OK(right, "and nobody's turn is lost");
