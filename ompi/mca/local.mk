@@ -14,10 +14,10 @@ libmpi_abi_la_SOURCES += mca/coll/base/coll_base.c mpi/coll/coll.c \
     mca/pml/base/pml_base_ranges.h mca/pml/base/pml_base_ranges.c mca/pml/base/pml_base_request.h \
     mca/pml/base/pml_base_policy_plain.h mca/pml/base/pml_base_sched.h mca/pml/base/pml_base_sched.c \
     mca/pml/base/pml_base_report.h mca/pml/base/pml_base_report.c mca/pml/base/pml_base_trace.c \
-    mca/pml/base/pml_base_util.h mca/pml/base/pml_base_util.c mca/pml/base/pml_base_bsend.h \
-    mca/pml/base/pml_base_bsend.c \
+    mca/pml/base/pml_base_cache.h mca/pml/base/pml_base_cache.c mca/pml/base/pml_base_util.h mca/pml/base/pml_base_util.c \
+    mca/pml/base/pml_base_bsend.h mca/pml/base/pml_base_bsend.c \
     mca/pml/base/pml_base_open.c mca/pml/base/pml_base_pvars.c mca/pml/base/pml_base_events.h mca/pml/base/pml_base_events.c \
-    mca/pml/base/pml_base_engine.h mca/pml/base/pml_base_engine_send.h mca/pml/base/pml_base_engine_recv.h mca/pml/base/pml_base_engine_self.h \
-    mca/pml/base/pml_base_engine_cancel.h \
+    mca/pml/base/pml_base_engine.h mca/pml/base/pml_base_engine_send.h mca/pml/base/pml_base_engine_recv.h \
+    mca/pml/base/pml_base_engine_self.h mca/pml/base/pml_base_engine_cancel.h \
     mca/pml/base/pml_base_engine_fetch.h \
     mca/pml/base/pml_base_engine_probe.h mca/pml/base/pml_base_engine_life.h

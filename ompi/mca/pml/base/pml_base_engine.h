@@ -37,6 +37,8 @@
  * engine_returned(), as a link that failed does.
  *
  * Locks, taken only with threads, never two at once: a communicator's (matching, receive order), a peer's (what is to be sent to it).
+ * Functions for threads (..._threads) go the way without locks while the thread is alone (opal/util/alone.h); those that end in
+ * ..._among go the other one.
  */
 #ifndef MCA_PML_BASE_ENGINE_H
 #define MCA_PML_BASE_ENGINE_H
@@ -45,6 +47,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
+#include "ompi/mca/pml/base/pml_base_cache.h"
 #include "ompi/mca/pml/base/pml_base_events.h"
 #include "ompi/mca/pml/base/pml_base_request.h"
 #include "ompi/mca/pml/base/pml_base_report.h"

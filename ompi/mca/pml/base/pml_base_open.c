@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* The PML framework: opens the components and selects one. */
+#include "ompi/mca/pml/base/pml_base_cache.h"
 #include "ompi/mca/pml/base/pml_base_peer.h"
 #include "ompi/mca/pml/base/pml_base_util.h"
 #include "ompi/mca/pml/pml.h"
@@ -28,7 +29,7 @@ int mca_pml_base_open(void)
 {
     ompi_handle_init(&ompi_message_no_proc.base, OMPI_HANDLE_MESSAGE);
     ompi_handle_register_predefined(MPI_MESSAGE_NO_PROC, &ompi_message_no_proc.base);
-    int rc = mca_pml_base_util_init();
+    int rc = mca_pml_base_cache_init();
     if (rc != OPAL_SUCCESS) {
         return rc;
     }

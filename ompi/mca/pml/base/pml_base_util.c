@@ -1,117 +1,17 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Caches of the engine's objects, messages without a communicator, fatal reports. */
+/* Messages without a communicator, fatal reports. */
 #include <inttypes.h>
+#include "ompi/mca/pml/base/pml_base_cache.h"
 #include "ompi/mca/pml/base/pml_base_util.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "opal/class/free_list.h"
-#include "opal/util/lock.h"
 #include "opal/util/output.h"
 
 static opal_list_t orphans = OPAL_LIST_INIT(orphans);
 static pthread_mutex_t orphans_lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* ---- Caches ---- */
-
-enum {
-    CACHE_LINE = 64,
-    CACHE_CHUNK = 16,     /* objects got from the system at once */
-    CACHE_TICK = 4096,    /* objects given back between looks at the surplus: time passes with use */
-    MESSAGE_ROOM = 128,   /* header and payload of a cached message */
-};
-
-typedef struct cache {
-    opal_lock_t lock;
-    opal_free_list_t list;
-    size_t size;
-    uint32_t returned;
-} cache_t;
-
-static cache_t sends = {.size = sizeof(mca_pml_send_t)};
-static cache_t recvs = {.size = sizeof(mca_pml_recv_t)};
-static cache_t messages = {.size = sizeof(mca_pml_message_t) + MESSAGE_ROOM};
-static cache_t *const caches[] = {&sends, &recvs, &messages};
-
-static OPAL_ALWAYS_INLINE void *cache_get(cache_t *cache, bool threads)
-{
-    if (threads) {
-        opal_lock(&cache->lock);
-    }
-    void *object = opal_free_list_get(&cache->list);
-    if (threads) {
-        opal_unlock(&cache->lock);
-    }
-    return object;
-}
-
-static OPAL_ALWAYS_INLINE void cache_put(cache_t *cache, void *object, bool threads)
-{
-    if (threads) {
-        opal_lock(&cache->lock);
-    }
-    opal_free_list_put(&cache->list, object);
-    if (OPAL_UNLIKELY(++cache->returned % CACHE_TICK == 0)) {
-        opal_free_list_tick(&cache->list);
-    }
-    if (threads) {
-        opal_unlock(&cache->lock);
-    }
-}
-
-int mca_pml_base_util_init(void)
-{
-    int rc = OPAL_SUCCESS;
-    for (size_t i = 0; rc == OPAL_SUCCESS && i < sizeof(caches) / sizeof(caches[0]); i++) {
-        rc = opal_free_list_init(&caches[i]->list, caches[i]->size, CACHE_LINE, CACHE_CHUNK, 0, NULL);
-    }
-    return rc;
-}
-
-mca_pml_send_t *mca_pml_base_send_alloc(void)
-{
-    return cache_get(&sends, opal_progress_threads);
-}
-
-void mca_pml_base_send_free(mca_pml_send_t *send)
-{
-    cache_put(&sends, send, opal_progress_threads);
-}
-
-mca_pml_recv_t *mca_pml_base_recv_alloc(bool threads)
-{
-    return cache_get(&recvs, threads);
-}
-
-void mca_pml_base_recv_free(mca_pml_recv_t *recv, bool threads)
-{
-    cache_put(&recvs, recv, threads);
-}
-
-mca_pml_message_t *mca_pml_base_message_alloc(size_t room)
-{
-    bool cached = room <= MESSAGE_ROOM;
-    mca_pml_message_t *message = cached ? cache_get(&messages, opal_progress_threads) : NULL;
-    if (!cached && posix_memalign((void **) &message, CACHE_LINE, sizeof(*message) + room) != 0) {
-        return NULL;
-    }
-    if (message) {
-        message->cached = cached;
-        message->kept = false;
-    }
-    return message;
-}
-
-void mca_pml_base_message_free(mca_pml_message_t *message)
-{
-    if (message->cached) {
-        cache_put(&messages, message, opal_progress_threads);
-    } else {
-        free(message);
-    }
-}
 
 void mca_pml_base_util_fini(void)
 {
@@ -119,9 +19,7 @@ void mca_pml_base_util_fini(void)
     while ((i = opal_list_pop(&orphans))) { /* their communicator was freed: late repeats */
         mca_pml_base_message_free(OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link));
     }
-    for (size_t c = 0; c < sizeof(caches) / sizeof(caches[0]); c++) {
-        opal_free_list_fini(&caches[c]->list);
-    }
+    mca_pml_base_cache_fini();
     mca_pml_base_bsend_fini();
 }
 

@@ -13,15 +13,6 @@ void mca_pml_base_out_of_memory(const char *what) __attribute__((noreturn, cold)
 /* Tell the user, once per peer, that no link leads there and why. */
 void mca_pml_base_report_unreachable(mca_pml_peer_t *peer);
 
-/* Requests and messages from caches; NULL: out of memory. Not zeroed but for super. `threads`: others may be at the same cache. */
-mca_pml_send_t *mca_pml_base_send_alloc(void);
-void mca_pml_base_send_free(mca_pml_send_t *send);
-mca_pml_recv_t *mca_pml_base_recv_alloc(bool threads);
-void mca_pml_base_recv_free(mca_pml_recv_t *recv, bool threads);
-/* A message with room for so many bytes of header and payload. */
-mca_pml_message_t *mca_pml_base_message_alloc(size_t room);
-void mca_pml_base_message_free(mca_pml_message_t *message);
-
 /* What is promised of the wildcards used on a communicator, and of the order of its messages, has changed. */
 void mca_pml_base_comm_promises(ompi_communicator_t *comm);
 
@@ -31,9 +22,7 @@ void *mca_pml_base_bsend_alloc(ompi_communicator_t *comm, size_t len);
 void mca_pml_base_bsend_free(void *room);
 
 void mca_pml_base_bsend_fini(void);
-/* Set up the caches. */
-int mca_pml_base_util_init(void);
-/* Free the caches; nothing is in use any more. */
+/* Let go of what is left; nothing is in use any more. */
 void mca_pml_base_util_fini(void);
 
 /* Messages for communicators that are not there yet. Takes ownership. */
