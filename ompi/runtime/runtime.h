@@ -44,16 +44,17 @@ static inline bool ompi_runtime_active(void)
 }
 
 typedef enum {
-    OMPI_ENTER_NOT, /* MPI is not initialised */
+    OMPI_ENTER_NOT,   /* MPI is not initialised */
+    OMPI_ENTER_OTHER, /* ompi_enter_other() is to be called */
     OMPI_ENTER_PASS,
     OMPI_ENTER_CHECK, /* look at the arguments */
 } ompi_enter_t;
 
-/* What ompi_enter() does for a thread that is not alone, or comes when the library is not up. */
+/* For a thread that is not alone, or comes when the library is not up. Never OMPI_ENTER_OTHER. */
 OPAL_COLD ompi_enter_t ompi_enter_other(void);
 
-/* Of a thread that comes from the user's program and may go on to use the library's objects. It holds no lock of ours. */
-static inline ompi_enter_t ompi_enter(void)
+/* May a thread that comes from the user's program go on to use the library's objects? It holds no lock of ours. */
+static inline ompi_enter_t ompi_enter_usual(void)
 {
     int32_t door = atomic_load_explicit(&ompi_door, memory_order_acquire);
     if (OPAL_LIKELY(door == OMPI_DOOR_OPEN || (door == OMPI_DOOR_ALONE && opal_alone_is_self()))) {
@@ -63,7 +64,13 @@ static inline ompi_enter_t ompi_enter(void)
         (door == (OMPI_DOOR_ALONE | OMPI_DOOR_UNCHECKED) && opal_alone_is_self())) {
         return OMPI_ENTER_PASS;
     }
-    return ompi_enter_other();
+    return OMPI_ENTER_OTHER;
+}
+
+static inline ompi_enter_t ompi_enter(void)
+{
+    ompi_enter_t enter = ompi_enter_usual();
+    return OPAL_LIKELY(enter != OMPI_ENTER_OTHER) ? enter : ompi_enter_other();
 }
 
 /* Bring the library up if it isn't, and count. Returns an MPI error class; what went wrong has been

@@ -10,12 +10,14 @@
 
 enum { OPAL_COPY_SHORT = 32 };
 
-/* Up to OPAL_COPY_SHORT bytes, by two overlapping moves. */
+/* Up to OPAL_COPY_SHORT bytes, by two overlapping moves; a word, the most usual, by one. */
 static OPAL_ALWAYS_INLINE void opal_copy_short(void *to, const void *from, size_t len)
 {
     unsigned char *t = (unsigned char *) to;
     const unsigned char *f = (const unsigned char *) from;
-    if (len >= 16) {
+    if (len == 8) {
+        memcpy(t, f, 8);
+    } else if (len >= 16) {
         memcpy(t, f, 16);
         memcpy(t + len - 16, f + len - 16, 16);
     } else if (len >= 8) {

@@ -5,7 +5,6 @@
 faults="--mca btl_chaos_loss 10000 --mca btl_chaos_damage 10000 --mca btl_chaos_duplicate 10000 --mca btl_chaos_reorder 50000"
 combinations <<LIST
 to_self --mca btl shm,self
-to_self --mca btl self
 to_self --mca pml chaos --mca btl shm,self
 to_self --mca pml dr --mca btl shm,self
 p2p --mca btl shm,self

@@ -49,6 +49,8 @@ typedef struct mca_pml {
     void (*del_comm)(ompi_communicator_t *comm);
 
     int (*send)(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, ompi_communicator_t *comm);
+    /* MPI_Send: calls the communicator's error handler itself. */
+    int (*send_user)(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, ompi_communicator_t *comm);
     int (*send_mode)(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
                      ompi_communicator_t *comm);
     int (*isend)(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,

@@ -46,7 +46,7 @@ HEADER_TOP = """\
 /* Bodies of the MPI routines: what each shell in this directory calls. Generated.
  *
  * A body gets checked arguments (see mpi_param_check), returns MPI_SUCCESS or an error class or code,
- * and leaves error handlers to the shell. Conventions:
+ * and leaves error handlers to the shell (but that of MPI_Send, which calls them itself). Conventions:
  * - A handle comes as the object behind it, NULL for a null handle where the routine allows one. For
  *   an OUT handle the body sets a pointer to the object (NULL: the null handle), for INOUT it finds
  *   the object there. Arrays of handles come as in the MPI call.

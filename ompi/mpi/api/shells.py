@@ -22,6 +22,9 @@ UNDEFINED_IF_LARGE = re.compile(r"MPI_(Get_count|Get_elements|Type_size|Type_get
 # The object whose error handler is called, in order of preference.
 ERROR_OBJECTS = ("WINDOW", "FILE", "SESSION", "COMMUNICATOR")
 
+# Bodies that call the error handler themselves, so that nothing is kept for after their call.
+RAISING = re.compile(r"MPI_Send$")
+
 # A count for each partition: not looked at by the shell.
 PARTITIONED = re.compile(r"MPI_P(send|recv)_init")
 
@@ -42,6 +45,7 @@ class Shell:
         self.lines = []
         self.checked = set()
         self.checking = "ompi_mpi_param_check"
+        self.entering = []
 
     # -- what the parameters are to the shell --
 
@@ -110,7 +114,7 @@ class Shell:
             self.add(f"return {self.call([p.name for p in self.parameters])};")
         else:
             self.checked_call()
-        self.lines += ["}", f"OMPI_SHELL_ALIAS({self.name})"]
+        self.lines = self.entering + self.lines + ["}", f"OMPI_SHELL_ALIAS({self.name})"]
         return "\n".join(self.lines) + "\n"
 
     def add(self, text, depth=1):
@@ -168,9 +172,26 @@ class Shell:
             return
         self.checked.add("entry")
         self.checking = "enter == OMPI_ENTER_CHECK"
+        if RAISING.match(self.routine.name):
+            self.enter_by_jump()
+            return
         self.add("const ompi_enter_t enter = ompi_enter();")
         self.add("if (OPAL_UNLIKELY(enter == OMPI_ENTER_NOT)) {")
         self.add(self.failure(target, "OMPI_SHELL_INACTIVE"), 2)
+        self.add("}")
+
+    def enter_by_jump(self):
+        """What is out of the ordinary at entry goes to a function with the same arguments: no register is saved for it."""
+        name = self.name.replace("MPI_", "enter_")
+        arguments = ", ".join(p.name for p in self.parameters)
+        prototype = self.routine.prototype(self.wide, "P").replace("P" + self.name, name, 1)
+        self.entering = bodies.wrap("static OPAL_COLD " + prototype).split("\n") + [
+            "{", "    if (ompi_enter_other() == OMPI_ENTER_NOT) {",
+            f"        return ompi_shell_error(NULL, OMPI_HANDLE_COMM, OMPI_SHELL_INACTIVE, \"{self.name}\");",
+            "    }", bodies.wrap(f"    return P{self.name}({arguments});"), "}"]
+        self.add("const ompi_enter_t enter = ompi_enter_usual();")
+        self.add("if (OPAL_UNLIKELY(enter == OMPI_ENTER_OTHER)) {")
+        self.add(f"return {name}({arguments});", 2)
         self.add("}")
 
     def early_checks(self):
@@ -388,6 +409,9 @@ class Shell:
 
     def finish(self, arguments):
         self.lines.append("")
+        if RAISING.match(self.routine.name):
+            self.add(f"return {self.call(arguments)};")
+            return
         self.add(f"int rc = {self.call(arguments)};")
         for p in self.handles("inout"):
             self.add(f"*{p.name} = ompi_{bodies.HANDLES[p.kind][1]}_handle({p.name}_);")

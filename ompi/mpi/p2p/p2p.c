@@ -11,7 +11,7 @@
 int ompi_mpi_send(const void *buf, MPI_Count count, ompi_datatype_t *datatype, int dest, int tag,
                   ompi_communicator_t *comm)
 {
-    return mca_pml.send(buf, (size_t) count, datatype, dest, tag, comm);
+    return mca_pml.send_user(buf, (size_t) count, datatype, dest, tag, comm);
 }
 
 int ompi_mpi_ssend(const void *buf, MPI_Count count, ompi_datatype_t *datatype, int dest, int tag,

@@ -166,7 +166,7 @@ static_assert(MCA_BTL_STANDING_MAX == SHM_LINE - SHM_WORD, "a line's");
 
 struct mca_btl_endpoint {
     /* The writer's side, hot. See shm_lock() for what is valid when. */
-    SHM_ALIGNED unsigned char *line;    /* next line to write */
+    SHM_ALIGNED unsigned char *line;    /* next line to write, under the lock */
     mca_btl_standing_t standing;        /* that line behind its word, if there is nothing else to look at */
     const _Atomic uint32_t *sleeping;   /* the peer's */
     uint32_t number;                    /* the line's */

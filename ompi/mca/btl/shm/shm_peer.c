@@ -53,6 +53,7 @@ static int shm_open_way(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shme
     ep->slot = shm_slot_at(&ep->segment, &ep->layout, me);
     ep->ring = shm_ring_at(&ep->segment, &ep->layout, me);
     ep->line = ep->ring;
+    ep->standing.ptr = ep->line + SHM_WORD;
     ep->number = ep->settled = 1;
     ep->clean = ep->capacity = ep->layout.ring_lines;
     ep->near_lines = ep->capacity < SHM_NEAR_LINES ? ep->capacity : SHM_NEAR_LINES;

@@ -128,9 +128,15 @@ static OPAL_ALWAYS_INLINE void shm_wake_reader(mca_btl_endpoint_t *ep)
     }
 }
 
+/* The next line to write, between locks: there `line` is not kept up to date. */
+static OPAL_ALWAYS_INLINE unsigned char *shm_standing_line(const mca_btl_endpoint_t *ep)
+{
+    return (unsigned char *)ep->standing.ptr - SHM_WORD;
+}
+
 /*
  * Around all use of the writer's side but mca_btl_shm_publish(): between the threads that send to a peer, and between that
- * short way, which a thread goes only while it is alone, and all others. Inside, `room`, `clean` and `messages` are valid, and no
+ * short way, which a thread goes only while it is alone, and all others. Inside, `line`, `room`, `clean` and `messages` are valid, and no
  * line stands ready.
  */
 static inline void shm_lock(mca_btl_endpoint_t *ep)
@@ -139,6 +145,7 @@ static inline void shm_lock(mca_btl_endpoint_t *ep)
         opal_lock(&ep->lock);
     }
     uint32_t published = ep->number - ep->settled; /* the short way, a line each */
+    ep->line = shm_standing_line(ep);
     ep->room -= published;
     ep->clean -= published;
     ep->messages += published;

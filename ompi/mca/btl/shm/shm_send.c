@@ -86,16 +86,16 @@ static OPAL_NOINLINE int shm_ring_door(mca_btl_endpoint_t *ep)
 /* The line that stands ready has been written. The smallest messages come this way: no call, and nothing kept in memory. */
 static OPAL_ALWAYS_INLINE int shm_publish(mca_btl_endpoint_t *ep, size_t len)
 {
-    unsigned char *line = ep->line;
+    unsigned char *line = shm_standing_line(ep);
     uint32_t number = ep->number;
     shm_store_word(line, shm_word(number, len, SHM_KIND_DATA), memory_order_release);
-    ep->line = line + SHM_LINE;
-    ep->standing.ptr = line + SHM_LINE + SHM_WORD;
+    unsigned char *next = line + SHM_LINE + SHM_WORD;
+    ep->standing.ptr = next; /* ep->line follows, see shm_lock() */
     ep->number = ++number;
     if (OPAL_UNLIKELY(number == ep->standing_end)) {
         ep->standing.len = 0;
     }
-    opal_cache_demote(line);
+    opal_cache_demote(next - SHM_LINE);
     if (OPAL_UNLIKELY(atomic_load_explicit(ep->sleeping, memory_order_relaxed))) {
         return shm_ring_door(ep);
     }
@@ -118,13 +118,13 @@ int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t he
     if (OPAL_UNLIKELY(header_len != SHM_USUAL_HEADER || ep->locked || SHM_USUAL_HEADER + len > ep->standing.len)) {
         return shm_send_short_any(ep, header, header_len, payload, len);
     }
-    shm_copy_line(ep->line + SHM_WORD, header, SHM_USUAL_HEADER, payload, len);
+    shm_copy_line(ep->standing.ptr, header, SHM_USUAL_HEADER, payload, len);
     return shm_publish(ep, SHM_USUAL_HEADER + len);
 }
 
 const void *const *mca_btl_shm_next_store(mca_btl_endpoint_t *ep)
 {
-    return (const void *const *)(const void *)&ep->line;
+    return (const void *const *)(const void *)&ep->standing.ptr; /* of that line */
 }
 
 /* ---- Lent room ---- */

@@ -47,6 +47,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
+#include "ompi/errhandler/errhandler.h"
 #include "ompi/mca/pml/base/pml_base_cache.h"
 #include "ompi/mca/pml/base/pml_base_events.h"
 #include "ompi/mca/pml/base/pml_base_request.h"
@@ -93,10 +94,10 @@ static inline uint32_t engine_all_consumed(const mca_pml_peer_t *peer)
            atomic_load_explicit(&peer->consumed_late, memory_order_relaxed);
 }
 
-/* What our headers tell of that. The caller holds the peer's lock. */
-static inline uint32_t engine_tell_consumed(mca_pml_peer_t *peer)
+/* What our headers tell of that. The caller holds the peer's lock. `threads`: opal_progress_threads. */
+static inline uint32_t engine_tell_consumed(mca_pml_peer_t *peer, bool threads)
 {
-    uint32_t consumed = engine_all_consumed(peer);
+    uint32_t consumed = threads ? engine_all_consumed(peer) : atomic_load_explicit(&peer->consumed, memory_order_relaxed);
     atomic_store_explicit(&peer->consumed_told, consumed, memory_order_relaxed);
     return consumed;
 }
@@ -113,7 +114,7 @@ enum {
 
 static inline void engine_fill_common(mca_pml_peer_t *peer, mca_pml_hdr_common_t *common, uint8_t type)
 {
-    *common = (mca_pml_hdr_common_t){.type = type, .arch = ENGINE_ARCH, .credit = htole32(engine_tell_consumed(peer))};
+    *common = (mca_pml_hdr_common_t){.type = type, .arch = ENGINE_ARCH, .credit = htole32(engine_tell_consumed(peer, true))};
 }
 
 static inline void engine_take_credit(mca_pml_peer_t *peer, const mca_pml_hdr_common_t *common)

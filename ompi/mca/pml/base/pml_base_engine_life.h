@@ -581,6 +581,7 @@ static int engine_init(const char *name, mca_pml_t *pml)
         .bind_comm = engine_bind_comm,
         .del_comm = engine_del_comm,
         .send = POLICY_STANDING && opal_progress_threads ? engine_send_threads : engine_send,
+        .send_user = POLICY_STANDING && opal_progress_threads ? engine_send_user_threads : engine_send_user,
         .send_mode = engine_send_mode,
         .isend = POLICY_STANDING && opal_progress_threads ? engine_isend_threads : engine_isend,
         .send_init = engine_send_init,

@@ -59,7 +59,7 @@ static void engine_send_done(mca_pml_send_t *send, int error)
 static inline void engine_fill_match(mca_pml_peer_t *peer, mca_pml_hdr_match_t *hdr, uint8_t type,
                                      const mca_pml_comm_peer_t *cp, int tag, uint32_t seq)
 {
-    uint32_t consumed = engine_tell_consumed(peer);
+    uint32_t consumed = engine_tell_consumed(peer, true);
     uint64_t words[3] = {htole64((uint64_t) consumed << 32 | ENGINE_ARCH_HOST << 16 | type), cp->origin,
                          htole64((uint64_t) seq << 32 | (uint32_t) tag)};
     opal_copy_words3(hdr, words);
@@ -162,6 +162,13 @@ static bool engine_try_eager(mca_pml_comm_peer_t *cp, const void *buf, size_t co
     return sent;
 }
 
+/* A relaxed load that the compiler may make part of an instruction, as it does with none that is declared atomic. Where no other thread
+ * writes it meanwhile: there is none, or this one is alone. */
+static OPAL_ALWAYS_INLINE uint32_t engine_peek(const _Atomic uint32_t *value)
+{
+    return *(const uint32_t *) (const void *) value;
+}
+
 /*
  * The path of nearly all small messages: straight into the room that stands ready in the peer's only link, if there is such a
  * link and nothing waits. What has to be looked at is decided when it changes, by mca_pml_peer_redirect() and the link;
@@ -169,29 +176,37 @@ static bool engine_try_eager(mca_pml_comm_peer_t *cp, const void *buf, size_t co
  * message is published.
  */
 static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator_t *comm, const void *buf, size_t count,
-                                                               ompi_datatype_t *type, int dst, int tag, size_t *len)
+                                                               ompi_datatype_t *type, int dst, int tag, size_t *len,
+                                                               bool threads)
 {
     mca_pml_comm_peer_t *cp =
-        OPAL_LIKELY(dst >= 0) ? atomic_load_explicit(&comm->pml->peers[dst], memory_order_acquire) : NULL;
+        OPAL_LIKELY(dst >= 0) ? atomic_load_explicit(&comm->pml->peers[(unsigned) dst], memory_order_acquire) : NULL;
     if (OPAL_UNLIKELY(!cp)) {
         return NULL;
     }
     mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
     const mca_btl_standing_t *room = peer->standing;
     size_t bytes = type->opal.size * count;
-    uint32_t sent = atomic_load_explicit(&peer->sent, memory_order_relaxed) + engine_cost(bytes);
+    uint32_t sent = engine_peek(&peer->sent) + engine_cost(bytes);
     *len = sizeof(mca_pml_hdr_match_t) + bytes;
     if (OPAL_UNLIKELY(*len > room->len || !(type->opal.flags & OPAL_DATATYPE_CONTIGUOUS) ||
-                      !engine_in_window(peer, sent))) {
+                      sent - engine_peek(&peer->credited) > peer->window)) { /* engine_in_window() */
         return NULL;
     }
     mca_pml_hdr_match_t *hdr = room->ptr;
     opal_prefetch_write(hdr);
     mca_pml_link_t *link = peer->direct;
+    uint32_t seq = engine_send_seq(cp);
     atomic_store_explicit(&peer->sent, sent, memory_order_relaxed);
     engine_count(link, *len);
-    engine_fill_match(peer, hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
-    engine_next_seq(cp);
+    hdr->common.type = MCA_PML_HDR_MATCH; /* nobody reads it here: by any stores, unlike engine_fill_match() */
+    hdr->common.flags = 0;
+    hdr->common.arch = htole16(ENGINE_ARCH_HOST);
+    hdr->common.credit = htole32(engine_tell_consumed(peer, threads));
+    memcpy(&hdr->context, &cp->origin, sizeof(cp->origin));
+    hdr->tag = (int32_t) htole32((uint32_t) tag);
+    hdr->seq = htole32(seq);
+    atomic_store_explicit(&cp->send_seq, seq + 1, memory_order_relaxed);
     static_assert(MCA_BTL_STANDING_MAX - sizeof(*hdr) <= OPAL_COPY_SHORT, "no loop, no call");
     opal_copy_short(hdr + 1, (const char *) buf + type->opal.true_lb, bytes);
     return link;
@@ -1319,7 +1334,7 @@ static OPAL_ALWAYS_INLINE bool engine_send_alone(const void *buf, size_t count, 
     if (!POLICY_STANDING || !opal_alone_enter()) {
         return false;
     }
-    mca_pml_link_t *link = engine_fill_standing(comm, buf, count, type, dst, tag, &len);
+    mca_pml_link_t *link = engine_fill_standing(comm, buf, count, type, dst, tag, &len, true);
     if (OPAL_LIKELY(link != NULL)) {
         link->publish(link->endpoint, len);
     }
@@ -1342,7 +1357,7 @@ static int engine_isend(const void *buf, size_t count, ompi_datatype_t *type, in
 {
     size_t len;
     mca_pml_link_t *link = POLICY_STANDING && OPAL_LIKELY(mode < MCA_PML_SYNCHRONOUS)
-                               ? engine_fill_standing(comm, buf, count, type, dst, tag, &len) : NULL;
+                               ? engine_fill_standing(comm, buf, count, type, dst, tag, &len, false) : NULL;
     if (OPAL_LIKELY(link != NULL)) {
         *request = &ompi_request_send_done;
         return link->publish(link->endpoint, len);
@@ -1367,10 +1382,32 @@ static int engine_send_mode(const void *buf, size_t count, ompi_datatype_t *type
     return rc != MPI_SUCCESS || request == &ompi_request_send_done ? rc : engine_send_wait(request);
 }
 
+typedef int engine_send_fn_t(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, ompi_communicator_t *comm);
+
 static OPAL_NOINLINE int engine_send_slow(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
                                           ompi_communicator_t *comm)
 {
     return engine_send_mode(buf, count, type, dst, tag, MCA_PML_STANDARD, comm);
+}
+
+/* A small message, if all is as it mostly is, else by `slow`; both calls are jumps. MCA_SUCCESS and MPI_SUCCESS are the same. */
+static OPAL_ALWAYS_INLINE int engine_send_or(engine_send_fn_t *slow, const void *buf, size_t count, ompi_datatype_t *type, int dst,
+                                             int tag, ompi_communicator_t *comm)
+{
+    size_t len;
+    mca_pml_link_t *link = POLICY_STANDING ? engine_fill_standing(comm, buf, count, type, dst, tag, &len, false) : NULL;
+    if (OPAL_LIKELY(link != NULL)) {
+        return link->publish(link->endpoint, len);
+    }
+    if (!POLICY_STANDING && OPAL_LIKELY(engine_send_direct(buf, count, type, dst, tag, MCA_PML_STANDARD, comm))) {
+        return MPI_SUCCESS;
+    }
+    return slow(buf, count, type, dst, tag, comm);
+}
+
+static int engine_send(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, ompi_communicator_t *comm)
+{
+    return engine_send_or(engine_send_slow, buf, count, type, dst, tag, comm);
 }
 
 static int engine_send_threads(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
@@ -1380,18 +1417,25 @@ static int engine_send_threads(const void *buf, size_t count, ompi_datatype_t *t
                ? MPI_SUCCESS : engine_send_slow(buf, count, type, dst, tag, comm);
 }
 
-/* MCA_SUCCESS and MPI_SUCCESS are the same. */
-static int engine_send(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, ompi_communicator_t *comm)
+/* The same three as the body of MPI_Send. */
+
+static OPAL_NOINLINE int engine_send_user_slow(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                                               ompi_communicator_t *comm)
 {
-    size_t len;
-    mca_pml_link_t *link = POLICY_STANDING ? engine_fill_standing(comm, buf, count, type, dst, tag, &len) : NULL;
-    if (OPAL_LIKELY(link != NULL)) {
-        return link->publish(link->endpoint, len);
-    }
-    if (!POLICY_STANDING && OPAL_LIKELY(engine_send_direct(buf, count, type, dst, tag, MCA_PML_STANDARD, comm))) {
-        return MPI_SUCCESS;
-    }
-    return engine_send_slow(buf, count, type, dst, tag, comm);
+    int rc = engine_send_slow(buf, count, type, dst, tag, comm);
+    return rc == MPI_SUCCESS ? rc : ompi_errhandler_invoke(comm, rc, "MPI_Send");
+}
+
+static int engine_send_user(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, ompi_communicator_t *comm)
+{
+    return engine_send_or(engine_send_user_slow, buf, count, type, dst, tag, comm);
+}
+
+static int engine_send_user_threads(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                                    ompi_communicator_t *comm)
+{
+    return OPAL_LIKELY(engine_send_alone(buf, count, type, dst, tag, comm))
+               ? MPI_SUCCESS : engine_send_user_slow(buf, count, type, dst, tag, comm);
 }
 
 static int engine_send_init(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
