@@ -48,6 +48,7 @@ static uint32_t rounds;
 static uint64_t last_slow_ns, last_event_ns;
 
 static bool oversubscribed, have_membarrier;
+static bool one_processor; /* is all that this process may use */
 static int64_t spin_us, yields_max, event_us, late_us;
 static bool want_thread;
 
@@ -318,9 +319,16 @@ static void sleep_once(bool (*check)(void *), void *context)
     }
 }
 
+/* Polling on would only keep away whoever it is that we wait for. */
+static inline bool is_crowded(void)
+{
+    return oversubscribed || (OPAL_UNLIKELY(one_processor) && opal_progress_threads && !opal_alone_is_self());
+}
+
 /* Poll until `check`, sleep when nothing comes. Only the owner calls. */
 static OPAL_ALWAYS_INLINE void owner_wait(bool (*check)(void *), void *context)
 {
+    const bool crowded = is_crowded();
     int fruitless = 0;
     int64_t yields = 0;
     uint64_t since = 0;
@@ -332,7 +340,7 @@ static OPAL_ALWAYS_INLINE void owner_wait(bool (*check)(void *), void *context)
             since = 0;
             continue;
         }
-        if (oversubscribed) { /* polling on would only keep away whoever it is that we wait for */
+        if (crowded) {
             if (yields++ < yields_max) {
                 sched_yield();
                 continue;
@@ -356,7 +364,8 @@ static OPAL_ALWAYS_INLINE void owner_wait(bool (*check)(void *), void *context)
 /* Somebody else owns progress: wait for it to tell us, or to leave. */
 static void other_wait(bool (*check)(void *), void *context)
 {
-    for (int i = 0; !oversubscribed && i < WAITER_SPINS; i++) {
+    const int spins = is_crowded() ? 0 : WAITER_SPINS;
+    for (int i = 0; i < spins; i++) {
         if (check(context) || !atomic_load_explicit(&owned, memory_order_relaxed)) {
             return;
         }
@@ -644,6 +653,8 @@ int opal_progress_init(bool threads, bool processes_outnumber)
     }
     opal_progress_threads = threads || want_thread;
     oversubscribed = processes_outnumber;
+    cpu_set_t processors;
+    one_processor = sched_getaffinity(0, sizeof(processors), &processors) == 0 && CPU_COUNT(&processors) == 1;
     have_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
     opal_lock_init();
     rc = opal_event_base_open(opal_progress_threads);
