@@ -429,13 +429,25 @@ static void *join_in(void *comm)
     return NULL;
 }
 
-static void joined(void)
+/* A tool's thread: it sends nothing, but looks at what the other works on. */
+static void *look_in(void *comm)
+{
+    (void) comm;
+    while (atomic_load(&windows_done) < 50 + 37 * rank) {
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        read_pvars();
+    }
+    return NULL;
+}
+
+static void exchange_beside(void *(*second)(void *))
 {
     pthread_t thread;
     MPI_Comm other;
     start();
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
-    MPI_CHECK(pthread_create(&thread, NULL, join_in, other) == 0);
+    MPI_CHECK(pthread_create(&thread, NULL, second, other) == 0);
     for (int w = 0; w < WINDOWS; w++) {
         exchange_window(MPI_COMM_WORLD, w);
         atomic_store(&windows_done, w + 1);
@@ -443,6 +455,19 @@ static void joined(void)
     pthread_join(thread, NULL);
     MPI_Comm_free(&other);
     MPI_Finalize();
+}
+
+static void joined(void)
+{
+    exchange_beside(join_in);
+}
+
+static void watched(void)
+{
+    int provided;
+    MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided);
+    exchange_beside(look_in);
+    MPI_T_finalize();
 }
 
 static const mpi_test_t tests[] = {
@@ -453,6 +478,7 @@ static const mpi_test_t tests[] = {
     {.name = "objects", .np = 2, .fn = objects},
     {.name = "tools", .np = 2, .fn = tools},
     {.name = "joined", .np = 3, .fn = joined},
+    {.name = "watched", .np = 2, .fn = watched},
 };
 
 int main(int argc, char **argv)

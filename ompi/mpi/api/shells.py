@@ -111,6 +111,8 @@ class Shell:
         if bodies.is_conversion(self.routine):
             self.conversion_of_handle()
         elif bodies.is_raw(self.routine):
+            if self.name.startswith("MPI_T_"):  # at any time; what tools look at is the library's all the same
+                self.add("(void) ompi_enter();")
             self.add(f"return {self.call([p.name for p in self.parameters])};")
         else:
             self.checked_call()
