@@ -3,7 +3,6 @@
 #include "opal/util/alone.h"
 
 #include <linux/membarrier.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>

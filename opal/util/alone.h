@@ -15,6 +15,7 @@
 #ifndef OPAL_UTIL_ALONE_H
 #define OPAL_UTIL_ALONE_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,14 +36,19 @@ OPAL_DECLSPEC void opal_alone_begin(void);
 /* Nobody is alone any more, once this returns. The calling thread is in no section. Thread-safe. */
 OPAL_DECLSPEC void opal_alone_end(void);
 
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_thread_pointer)
+#define OPAL_ALONE_THREAD_POINTER 1 /* one instruction */
+#endif
+#endif
+
 /* Something else for each thread that lives. */
 static inline void *opal_alone_self(void)
 {
-#if defined(__x86_64__) || defined(__aarch64__)
+#ifdef OPAL_ALONE_THREAD_POINTER
     return __builtin_thread_pointer();
 #else
-    static _Thread_local char self;
-    return &self;
+    return (void *) (uintptr_t) pthread_self();
 #endif
 }
 
