@@ -1,7 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests and messages from free lists. Threads that receive at the same time would fight over the list of receives: each has
- * some in a magazine of its own, filled and emptied by halves (Bonwick and Adams, "Magazines and Vmem", USENIX 2001).
+ * Requests and messages from free lists. Before that of receives stand some that are ready, for a thread that nobody disturbs.
+ * Threads that receive at the same time would fight over them: each has a magazine of its own, filled and emptied by halves
+ * (Bonwick and Adams, "Magazines and Vmem", USENIX 2001).
  */
 #include "ompi/mca/pml/base/pml_base_cache.h"
 
@@ -170,14 +171,16 @@ void mca_pml_base_send_free(mca_pml_send_t *send)
     cache_put(&sends, send);
 }
 
-mca_pml_recv_t *mca_pml_base_recv_alloc(bool threads)
+mca_pml_recvs_ready_t mca_pml_base_recvs_ready;
+
+mca_pml_recv_t *mca_pml_base_recv_get(bool threads)
 {
-    return OPAL_UNLIKELY(threads) ? get_among_threads() : opal_free_list_get(&recvs.list);
+    return threads ? get_among_threads() : opal_free_list_get(&recvs.list);
 }
 
-void mca_pml_base_recv_free(mca_pml_recv_t *recv, bool threads)
+void mca_pml_base_recv_put(mca_pml_recv_t *recv, bool threads)
 {
-    if (OPAL_UNLIKELY(threads)) {
+    if (threads) {
         put_among_threads(recv);
     } else {
         put_locked(&recvs, recv);
@@ -227,6 +230,9 @@ void mca_pml_base_cache_fini(void)
         magazine_empty(OPAL_CONTAINER_OF(i, magazine_t, item), 0);
     }
     pthread_mutex_unlock(&magazines_lock);
+    while (mca_pml_base_recvs_ready.count > 0) {
+        put_locked(&recvs, mca_pml_base_recvs_ready.recvs[--mca_pml_base_recvs_ready.count]);
+    }
     for (size_t c = 0; c < sizeof(caches) / sizeof(caches[0]); c++) {
         opal_free_list_fini(&caches[c]->list);
     }

@@ -1159,6 +1159,17 @@ static inline void engine_recv_target(mca_pml_recv_t *recv)
     }
 }
 
+/* The user's source and tag as matching has them. */
+static inline int32_t engine_match_src(int src)
+{
+    return src == MPI_ANY_SOURCE ? MCA_PML_ANY : src;
+}
+
+static inline int32_t engine_match_tag(int tag)
+{
+    return tag == MPI_ANY_TAG ? MCA_PML_ANY : tag;
+}
+
 static inline void engine_recv_init(mca_pml_recv_t *recv, void *buf, size_t count, ompi_datatype_t *type, int src,
                                     int tag, ompi_communicator_t *comm)
 {
@@ -1167,8 +1178,8 @@ static inline void engine_recv_init(mca_pml_recv_t *recv, void *buf, size_t coun
     recv->buf = buf;
     recv->count = count;
     recv->type = type;
-    recv->src = src == MPI_ANY_SOURCE ? MCA_PML_ANY : src;
-    recv->tag = tag == MPI_ANY_TAG ? MCA_PML_ANY : tag;
+    recv->src = engine_match_src(src);
+    recv->tag = engine_match_tag(tag);
     recv->is_posted = false;
     recv->peer = NULL;
     recv->id = 0;
@@ -1247,13 +1258,13 @@ static OPAL_NOINLINE void engine_recv_begin_any(mca_pml_recv_t *recv)
 }
 
 /* As mostly: it is for the pair that was asked for last, from which nothing waits. With threads that is only to be looked at where
- * one is alone. False: do it the other way. */
-static inline bool engine_recv_post_usual(mca_pml_recv_t *recv)
+ * one is alone. False: do it the other way. `src`, `tag`: the receive's, not read from it, as they may just have been written, by
+ * halves of a word that would be read whole. */
+static inline bool engine_recv_post_usual(mca_pml_recv_t *recv, int32_t src, int32_t tag)
 {
     mca_pml_match_t *match = &recv->super.comm->pml->match;
     mca_pml_key_t *key = match->last;
-    if (OPAL_UNLIKELY(key->src != recv->src || key->tag != recv->tag ||
-                      mca_pml_match_is_wild(recv->src, recv->tag) || !opal_list_is_empty(&key->unexpected) ||
+    if (OPAL_UNLIKELY(key->src != src || key->tag != tag || mca_pml_match_is_wild(src, tag) || !opal_list_is_empty(&key->unexpected) ||
                       atomic_load_explicit(&mca_pml_base_any_failed, memory_order_relaxed))) {
         return false;
     }
@@ -1264,7 +1275,7 @@ static inline bool engine_recv_post_usual(mca_pml_recv_t *recv)
 
 static OPAL_NOINLINE void engine_recv_begin_threads(mca_pml_recv_t *recv)
 {
-    bool alone = opal_alone_enter(), posted = alone && engine_recv_post_usual(recv);
+    bool alone = opal_alone_enter(), posted = alone && engine_recv_post_usual(recv, recv->src, recv->tag);
     if (alone) {
         opal_alone_leave();
     }
@@ -1273,11 +1284,11 @@ static OPAL_NOINLINE void engine_recv_begin_threads(mca_pml_recv_t *recv)
     }
 }
 
-static inline void engine_recv_begin(mca_pml_recv_t *recv)
+static inline void engine_recv_begin(mca_pml_recv_t *recv, int32_t src, int32_t tag)
 {
     if (OPAL_UNLIKELY(opal_progress_threads)) {
         engine_recv_begin_threads(recv);
-    } else if (OPAL_UNLIKELY(!engine_recv_post_usual(recv))) {
+    } else if (OPAL_UNLIKELY(!engine_recv_post_usual(recv, src, tag))) {
         engine_recv_begin_any(recv);
     }
 }
@@ -1318,7 +1329,7 @@ static int engine_recv_start(ompi_request_t *request)
     if (recv->src == MPI_PROC_NULL) {
         engine_recv_proc_null(recv);
     } else {
-        engine_recv_begin(recv);
+        engine_recv_begin(recv, recv->src, recv->tag);
     }
     return MPI_SUCCESS;
 }
@@ -1348,7 +1359,7 @@ static int engine_irecv(void *buf, size_t count, ompi_datatype_t *type, int src,
         return MPI_ERR_NO_MEM;
     }
     *request = &recv->super;
-    if (OPAL_UNLIKELY(!engine_recv_post_usual(recv))) {
+    if (OPAL_UNLIKELY(!engine_recv_post_usual(recv, engine_match_src(src), engine_match_tag(tag)))) {
         engine_recv_begin_any(recv);
     }
     return MPI_SUCCESS;
@@ -1377,7 +1388,7 @@ static int engine_irecv_threads(void *buf, size_t count, ompi_datatype_t *type, 
         return engine_irecv_among(buf, count, type, src, tag, comm, request);
     }
     mca_pml_recv_t *recv = engine_recv_new(buf, count, type, src, tag, comm, false);
-    bool posted = recv && engine_recv_post_usual(recv);
+    bool posted = recv && engine_recv_post_usual(recv, engine_match_src(src), engine_match_tag(tag));
     opal_alone_leave();
     if (OPAL_UNLIKELY(!recv)) {
         return MPI_ERR_NO_MEM;
@@ -1431,6 +1442,6 @@ static int engine_recv(void *buf, size_t count, ompi_datatype_t *type, int src, 
     }
     engine_recv_init(&recv, buf, count, type, src, tag, comm);
     recv.super.blocking = true;
-    engine_recv_begin(&recv);
+    engine_recv_begin(&recv, engine_match_src(src), engine_match_tag(tag));
     return engine_recv_finish(&recv, status);
 }
