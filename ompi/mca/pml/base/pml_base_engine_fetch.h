@@ -133,11 +133,12 @@ static int engine_fetch_get(mca_pml_fetch_t *fetch)
     size_t len = engine_fetch_piece(fetch, fetch->offset);
     fetch->desc.iov[0] = (struct iovec){fetch->recv->ptr + fetch->offset, len};
     fetch->began_ns = fetch->checked ? opal_now_ns() : 0;
-    bool keyed = !(link->module->limits.caps & MCA_BTL_CAP_SINGLE_COPY);
+    bool keyed = !(link->module->limits.caps & MCA_BTL_CAP_SINGLE_COPY), again = fetch->tries > 0; /* it may be over within get() */
     int rc = link->module->ops->get(link->endpoint, &fetch->desc, fetch->address + fetch->offset, keyed ? fetch->key : NULL);
     mca_pml_peer_lock(peer);
     if (rc >= 0) {
         engine_count(link, len);
+        link->retries += again;
     } else if (link->pace) {
         mca_pml_pace_failed(link->pace, fetch->len);
     }
