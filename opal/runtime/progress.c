@@ -462,10 +462,8 @@ void opal_progress_wake(void)
 void opal_progress_completed(void)
 {
     tell_waiters();
-    if (opal_progress_threads) {
-        if (OPAL_UNLIKELY(atomic_load_explicit(&sleeping, memory_order_relaxed))) {
-            opal_progress_wake();
-        }
+    if (opal_progress_threads && OPAL_UNLIKELY(atomic_load_explicit(&sleeping, memory_order_relaxed))) {
+        opal_progress_wake();
     }
 }
 

@@ -74,6 +74,25 @@ static void wait_in_vain(void)
     }
 }
 
+static int heard;
+
+static void hear(MPI_Comm *comm, int *code, ...)
+{
+    heard += *comm == MPI_COMM_WORLD && *code == MPI_ERR_OTHER;
+}
+
+/* MPI_Send's body calls the error handler itself: once, and its code comes back. */
+static void send_again(void)
+{
+    MPI_Errhandler handler;
+    int word = 0;
+    MPI_Comm_create_errhandler(hear, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    MPI_CHECK(MPI_Send(&word, 1, MPI_INT, VICTIM, 1, MPI_COMM_WORLD) == MPI_ERR_OTHER && heard == 1);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&handler);
+}
+
 static void ask_again(void)
 {
     int word = 0, flag;
@@ -117,6 +136,7 @@ static void outlive(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     wait_in_vain();
     ask_again();
+    send_again();
     wait_until_told();
     MPI_CHECK(losses_told == 1 && wrongly_told == 0);
     go_on();

@@ -66,6 +66,11 @@ int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error, const cha
     return ompi_errhandler_invoke(object, error, function);
 }
 
+int ompi_mpi_raise(ompi_communicator_t *comm, int error, const char *function)
+{
+    return ompi_shell_error(comm, OMPI_HANDLE_COMM, error, function);
+}
+
 int ompi_shell_bad_value(int error, const char *argument, long long value)
 {
     return ompi_error(error, "the argument %s is %lld", argument, value);

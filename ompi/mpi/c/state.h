@@ -18,4 +18,8 @@ int ompi_mpi_shell_register(void);
  * error handler is to be called. Per thread; used up by the next error. */
 void ompi_error_origin(void *object);
 
+/* For a body that calls the error handler itself: of this communicator, for an error in the MPI routine `function`. Returns what the
+ * routine is to return, if the handler returns. */
+__attribute__((visibility("default"))) int ompi_mpi_raise(ompi_communicator_t *comm, int error, const char *function);
+
 #endif /* OMPI_MPI_C_STATE_H */

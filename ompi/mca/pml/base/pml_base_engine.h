@@ -47,12 +47,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <wchar.h>
-#include "ompi/errhandler/errhandler.h"
 #include "ompi/mca/pml/base/pml_base_cache.h"
 #include "ompi/mca/pml/base/pml_base_events.h"
 #include "ompi/mca/pml/base/pml_base_request.h"
 #include "ompi/mca/pml/base/pml_base_report.h"
 #include "ompi/mca/pml/base/pml_base_util.h"
+#include "ompi/mpi/c/state.h"
 #include "opal/datatype/arch.h"
 #include "opal/util/copy.h"
 #include "opal/util/output.h"

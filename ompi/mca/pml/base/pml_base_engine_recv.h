@@ -1347,6 +1347,25 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_recv_new(void *buf, size_t coun
     return recv;
 }
 
+/* For a thread that nobody disturbs. `alone`: it is in a section, which ends here. */
+static OPAL_ALWAYS_INLINE int engine_irecv_undisturbed(void *buf, size_t count, ompi_datatype_t *type, int src, int tag,
+                                                       ompi_communicator_t *comm, ompi_request_t **request, bool alone)
+{
+    mca_pml_recv_t *recv = engine_recv_new(buf, count, type, src, tag, comm, false);
+    bool posted = recv && engine_recv_post_usual(recv, engine_match_src(src), engine_match_tag(tag));
+    if (alone) {
+        opal_alone_leave();
+    }
+    if (OPAL_UNLIKELY(!recv)) {
+        return MPI_ERR_NO_MEM;
+    }
+    *request = &recv->super;
+    if (OPAL_UNLIKELY(!posted)) {
+        engine_recv_begin_any(recv);
+    }
+    return MPI_SUCCESS;
+}
+
 static int engine_irecv(void *buf, size_t count, ompi_datatype_t *type, int src, int tag, ompi_communicator_t *comm,
                         ompi_request_t **request)
 {
@@ -1354,15 +1373,7 @@ static int engine_irecv(void *buf, size_t count, ompi_datatype_t *type, int src,
         *request = &ompi_request_recv_proc_null;
         return MPI_SUCCESS;
     }
-    mca_pml_recv_t *recv = engine_recv_new(buf, count, type, src, tag, comm, false);
-    if (OPAL_UNLIKELY(!recv)) {
-        return MPI_ERR_NO_MEM;
-    }
-    *request = &recv->super;
-    if (OPAL_UNLIKELY(!engine_recv_post_usual(recv, engine_match_src(src), engine_match_tag(tag)))) {
-        engine_recv_begin_any(recv);
-    }
-    return MPI_SUCCESS;
+    return engine_irecv_undisturbed(buf, count, type, src, tag, comm, request, false);
 }
 
 static OPAL_NOINLINE int engine_irecv_among(void *buf, size_t count, ompi_datatype_t *type, int src, int tag,
@@ -1387,17 +1398,7 @@ static int engine_irecv_threads(void *buf, size_t count, ompi_datatype_t *type, 
     if (OPAL_UNLIKELY(src == MPI_PROC_NULL || !opal_alone_enter())) {
         return engine_irecv_among(buf, count, type, src, tag, comm, request);
     }
-    mca_pml_recv_t *recv = engine_recv_new(buf, count, type, src, tag, comm, false);
-    bool posted = recv && engine_recv_post_usual(recv, engine_match_src(src), engine_match_tag(tag));
-    opal_alone_leave();
-    if (OPAL_UNLIKELY(!recv)) {
-        return MPI_ERR_NO_MEM;
-    }
-    *request = &recv->super;
-    if (OPAL_UNLIKELY(!posted)) {
-        engine_recv_begin_any(recv);
-    }
-    return MPI_SUCCESS;
+    return engine_irecv_undisturbed(buf, count, type, src, tag, comm, request, true);
 }
 
 static int engine_recv_init_persistent(void *buf, size_t count, ompi_datatype_t *type, int src, int tag,

@@ -1410,11 +1410,16 @@ static int engine_send(const void *buf, size_t count, ompi_datatype_t *type, int
     return engine_send_or(engine_send_slow, buf, count, type, dst, tag, comm);
 }
 
+static OPAL_ALWAYS_INLINE int engine_send_threads_or(engine_send_fn_t *slow, const void *buf, size_t count, ompi_datatype_t *type,
+                                                     int dst, int tag, ompi_communicator_t *comm)
+{
+    return OPAL_LIKELY(engine_send_alone(buf, count, type, dst, tag, comm)) ? MPI_SUCCESS : slow(buf, count, type, dst, tag, comm);
+}
+
 static int engine_send_threads(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
                                ompi_communicator_t *comm)
 {
-    return OPAL_LIKELY(engine_send_alone(buf, count, type, dst, tag, comm))
-               ? MPI_SUCCESS : engine_send_slow(buf, count, type, dst, tag, comm);
+    return engine_send_threads_or(engine_send_slow, buf, count, type, dst, tag, comm);
 }
 
 /* The same three as the body of MPI_Send. */
@@ -1423,7 +1428,7 @@ static OPAL_NOINLINE int engine_send_user_slow(const void *buf, size_t count, om
                                                ompi_communicator_t *comm)
 {
     int rc = engine_send_slow(buf, count, type, dst, tag, comm);
-    return rc == MPI_SUCCESS ? rc : ompi_errhandler_invoke(comm, rc, "MPI_Send");
+    return rc == MPI_SUCCESS ? rc : ompi_mpi_raise(comm, rc, "MPI_Send");
 }
 
 static int engine_send_user(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, ompi_communicator_t *comm)
@@ -1434,8 +1439,7 @@ static int engine_send_user(const void *buf, size_t count, ompi_datatype_t *type
 static int engine_send_user_threads(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
                                     ompi_communicator_t *comm)
 {
-    return OPAL_LIKELY(engine_send_alone(buf, count, type, dst, tag, comm))
-               ? MPI_SUCCESS : engine_send_user_slow(buf, count, type, dst, tag, comm);
+    return engine_send_threads_or(engine_send_user_slow, buf, count, type, dst, tag, comm);
 }
 
 static int engine_send_init(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
