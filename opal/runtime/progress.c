@@ -23,6 +23,7 @@
 #include "opal/mca/base/var.h"
 #include "opal/runtime/door.h"
 #include "opal/util/alone.h"
+#include "opal/util/copy.h"
 #include "opal/util/lock.h"
 
 enum { POLLERS_MAX = 64, CLOCK_ROUNDS = 64, WAITER_SPINS = 2000 };
@@ -655,6 +656,7 @@ int opal_progress_init(bool threads, bool processes_outnumber)
     one_processor = sched_getaffinity(0, sizeof(processors), &processors) == 0 && CPU_COUNT(&processors) == 1;
     have_membarrier = membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED) == 0;
     opal_lock_init();
+    opal_copy_init();
     rc = opal_event_base_open(opal_progress_threads);
     if (rc != OPAL_SUCCESS) {
         return rc;

@@ -3,6 +3,7 @@
 #ifndef OPAL_UTIL_COPY_H
 #define OPAL_UTIL_COPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -41,6 +42,29 @@ static OPAL_ALWAYS_INLINE void opal_copy(void *to, const void *from, size_t len)
     } else {
         memcpy(to, from, len);
     }
+}
+
+enum { OPAL_COPY_LINE = 64, OPAL_COPY_REP_MIN = 512, OPAL_COPY_REP_MAX = 3 << 10 }; /* longer ones the C library does that way itself */
+
+/* Has the processor a quick instruction for copies of hundreds of bytes? Set by opal_copy_init(). */
+OPAL_DECLSPEC extern bool opal_copy_has_rep;
+OPAL_DECLSPEC void opal_copy_init(void);
+
+/*
+ * Any number of bytes to or from memory that another processor reads, or has written: `shared`, which is one of the other two. Where that
+ * begins with a cache line, whole lines go over by the instruction for copies, which does not fetch what it overwrites. Not for what
+ * somebody waits for: the first bytes come later that way.
+ */
+static OPAL_ALWAYS_INLINE void opal_copy_between(void *to, const void *from, size_t len, const void *shared)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they see no assembly */
+    if (len >= OPAL_COPY_REP_MIN && len <= OPAL_COPY_REP_MAX && (uintptr_t) shared % OPAL_COPY_LINE == 0 && opal_copy_has_rep) {
+        __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len) : : "memory");
+        return;
+    }
+#endif
+    (void) shared;
+    opal_copy(to, from, len);
 }
 
 /*

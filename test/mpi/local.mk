@@ -37,6 +37,8 @@ mpi/grid.log: mpi/grid$(EXEEXT) mpi/huge$(EXEEXT)
 EXTRA_DIST += mpi/grid.sh
 check_PROGRAMS += mpi/to_self
 mpi_to_self_LDADD = $(ompi_lib)
+check_PROGRAMS += mpi/windows
+mpi_windows_LDADD = $(ompi_lib)
 check_PROGRAMS += mpi/threads
 mpi_threads_LDADD = $(ompi_lib) -lpthread
 check_SCRIPTS += mpi/matrix.sh mpi/matrix_threads.sh mpi/udp_loss.sh mpi/uct.sh

@@ -7,6 +7,12 @@ combinations <<LIST
 to_self --mca btl shm,self
 to_self --mca pml chaos --mca btl shm,self
 to_self --mca pml dr --mca btl shm,self
+windows --mca btl shm,self
+windows --mca btl shm,self --mca btl_shm_single_copy never --mca btl_shm_ring 16k --mca btl_shm_pool 128k
+windows --mca btl shm,self --mca opal_progress_thread 1
+windows --mca btl tcp,self
+windows --mca pml chaos --mca btl shm,self
+windows --mca pml dr --mca btl shm,self
 p2p --mca btl shm,self
 p2p --mca btl shm,self --mca btl_shm_backing file
 p2p --mca btl shm,self --mca btl_shm_single_copy never

@@ -68,8 +68,8 @@ extern "C" {
 #define MCA_BTL_CONTRACT_MAJOR 1
 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
  * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
- * 10: upcalls->arrive_brief; 11: standing with threads */
-#define MCA_BTL_CONTRACT_MINOR 11
+ * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length */
+#define MCA_BTL_CONTRACT_MINOR 12
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -195,8 +195,9 @@ typedef struct mca_btl_upcalls {
     void (*state)(void *peer, mca_btl_endpoint_t *endpoint, mca_btl_state_t state, const char *why);
     /* A peer not yet added made contact: its cookie, or NULL to refuse. */
     void *(*incoming)(mca_btl_module_t *module, mca_btl_name_t name);
-    /* Since 1.10; NULL: not wanted. May be asked before arrive(), with a fragment of MCA_BTL_STANDING_MAX bytes at most, which
-     * stands there (8-byte aligned) during the call only. True: that was its arrival. False: nothing has happened, arrive() is owed. */
+    /* Since 1.10; NULL: not wanted. May be asked before arrive(), with a fragment of any length (before 1.12 of MCA_BTL_STANDING_MAX
+     * bytes at most), which stands there (8-byte aligned) during the call only. True: that was its arrival. False: nothing has
+     * happened, arrive() is owed. */
     bool (*arrive_brief)(void *peer, const void *data, size_t len);
 } mca_btl_upcalls_t;
 
@@ -276,7 +277,14 @@ typedef struct mca_btl_services {
 typedef struct mca_btl_standing {
     void *ptr;
     size_t len;                /* bytes that may be written, MCA_BTL_STANDING_MAX at most; 0: none now, use the other ways */
+    const void *end;           /* since 1.12: of the room for publish_more(); none if it is not behind ptr */
 } mca_btl_standing_t;
+
+/* See mca_btl_module_ops_t.behind. */
+typedef struct mca_btl_behind {
+    size_t eager_limit;        /* in the place of limits.eager_limit; limits.max_frag at most */
+    size_t reserve_min;        /* fragments that send_short() would take, from this length on, are better reserved for */
+} mca_btl_behind_t;
 
 typedef struct mca_btl_peer {
     mca_btl_name_t name;
@@ -367,6 +375,13 @@ typedef struct mca_btl_module_ops {
     int (*group_send)(mca_btl_group_t *group, const void *header, size_t header_len, const void *payload, size_t len);
     /* Nothing comes any more. To be done before finalize(). */
     void (*group_leave)(mca_btl_group_t *group);
+
+    /* Since 1.12; NULL: standing rooms have no `end`. As publish() for `len` bytes from ptr, more than MCA_BTL_STANDING_MAX and not
+     * beyond `end`. The peer may be looking at the first MCA_BTL_STANDING_MAX of them: best written last. */
+    int (*publish_more)(mca_btl_endpoint_t *endpoint, size_t len);
+    /* Since 1.12; NULL: nothing. What is best while the peer still has fragments of this process before it: asked for once, after
+     * add_peer(). */
+    void (*behind)(mca_btl_endpoint_t *endpoint, mca_btl_behind_t *limits);
 } mca_btl_module_ops_t;
 
 /* The public head of a module; a BTL puts its own fields behind it. */

@@ -454,17 +454,19 @@ static int send_room(mca_btl_endpoint_t *ep, const conform_header_t *h)
 static bool send_standing(mca_btl_endpoint_t *ep, const conform_header_t *h)
 {
     const mca_btl_module_ops_t *ops = conform_module->ops;
-    bool may = conform_module->component->contract_minor >= 7 && ops->standing && ops->publish &&
-               !conform_options.threads; /* with threads it is for one that is alone */
+    const unsigned minor = conform_module->component->contract_minor;
+    bool may = minor >= 7 && ops->standing && ops->publish && !conform_options.threads; /* with threads it is for one that is alone */
     const mca_btl_standing_t *room = may ? ops->standing(ep) : NULL;
-    if (!room || room->len < sizeof(*h) + h->len) {
+    size_t len = sizeof(*h) + h->len;
+    bool more = len > MCA_BTL_STANDING_MAX && minor >= 12 && ops->publish_more;
+    if (!room || (more ? (uintptr_t)room->ptr + len > (uintptr_t)room->end : len > room->len)) {
         return false;
     }
     REQUIRE(room->len <= MCA_BTL_STANDING_MAX && room->ptr && (uintptr_t)room->ptr % 8 == 0, "%zu bytes stand ready at %p",
             room->len, room->ptr);
-    memcpy(room->ptr, h, sizeof(*h));
     conform_fill((unsigned char *)room->ptr + sizeof(*h), h->len, h->seed);
-    int rc = ops->publish(ep, sizeof(*h) + h->len);
+    memcpy(room->ptr, h, sizeof(*h));
+    int rc = more ? ops->publish_more(ep, len) : ops->publish(ep, len);
     REQUIRE(rc == MCA_SUCCESS, "publish: %d", rc);
     return true;
 }

@@ -124,13 +124,14 @@ void test_place(void)
 /* ---- arrive_brief ---- */
 
 static uint64_t brief_asked, brief_taken;
-static unsigned char brief_owed[MCA_BTL_STANDING_MAX]; /* what was not taken, and is to come by arrive() */
+static unsigned char *brief_owed; /* what was not taken, and is to come by arrive() */
 static size_t brief_owed_len;
 
 static bool brief_here(void *cookie, const void *data, size_t len)
 {
     conform_peer_t *peer = cookie;
-    REQUIRE(len <= MCA_BTL_STANDING_MAX, "arrive_brief() with %zu bytes", len);
+    REQUIRE(len > 0 && len <= conform_module->limits.max_frag && (uintptr_t)data % 8 == 0, "arrive_brief() with %zu bytes at %p", len,
+            data);
     REQUIRE(brief_owed_len == 0, "arrive_brief() said no, and arrive() did not follow");
     brief_asked++;
     if (conform_random(2)) {
@@ -157,22 +158,28 @@ static void brief_arrive(void *cookie, mca_btl_arrival_t *arrival)
 
 void test_brief(void)
 {
-    enum { COUNT = 6000, PART = 500, LEN_MAX = 2 * MCA_BTL_STANDING_MAX };
+    enum { COUNT = 6000, PART = 500, SMALL = 2 * MCA_BTL_STANDING_MAX };
     static mca_btl_upcalls_t upcalls;
     conform_link_start();
+    const size_t most = conform_max_len(WAY_SEND), lines = conform_max_len(WAY_SHORT);
+    brief_owed = malloc(conform_module->limits.max_frag);
+    REQUIRE(brief_owed, "out of memory");
     upcalls = conform_upcalls;
     upcalls.arrive = brief_arrive;
     upcalls.arrive_brief = brief_here;
     conform_module->upcalls = &upcalls;
     conform_peer_t *peer = conform_add(test_other());
     for (int i = 0; i < COUNT; i++) {
-        conform_send(peer, WAY_SHORT, 0, conform_random(LEN_MAX));
+        const size_t limits[] = {SMALL, SMALL, lines, most};
+        size_t len = conform_random(limits[conform_random(4)]);
+        conform_send(peer, len <= lines ? WAY_SHORT : WAY_RESERVE, 0, len);
         if (i % PART == PART - 1) {
             conform_progress_barrier(); /* a link may begin to ask some time after it was given the upcalls */
         }
     }
     test_finish(peer, COUNT);
     REQUIRE(brief_owed_len == 0, "arrive_brief() said no, and arrive() did not follow");
+    free(brief_owed);
     if (brief_asked == 0) {
         conform_skip("the link does not ask arrive_brief()");
     }

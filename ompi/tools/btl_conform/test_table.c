@@ -38,7 +38,7 @@ const conform_test_t conform_tests[] = {
     {"upcalls", "sending from inside the arrive upcall", 2, test_upcalls},
     {"keep", "kept arrivals stay intact until released, in any order", 2, test_keep},
     {"place", "payload put where place() says", 2, test_place},
-    {"brief", "small fragments by arrive_brief(), or, where that says no, by arrive()", 2, test_brief},
+    {"brief", "fragments by arrive_brief(), or, where that says no, by arrive()", 2, test_brief},
     {"putget", "put and get", 2, test_putget},
     {"remap", "get of and into memory that was given back and mapped anew at the same address", 2, test_remap},
     {"group", "one datagram to a group: to its members, once, to nobody else", 3, test_group},

@@ -26,6 +26,10 @@ check_PROGRAMS += unit/opal/util/keyval_test
 unit_opal_util_keyval_test_SOURCES = unit/opal/util/keyval_test.c
 unit_opal_util_keyval_test_LDADD = $(opal_lib)
 
+check_PROGRAMS += unit/opal/util/copy_test
+unit_opal_util_copy_test_SOURCES = unit/opal/util/copy_test.c
+unit_opal_util_copy_test_LDADD = $(opal_lib)
+
 check_PROGRAMS += unit/opal/util/alone_test
 unit_opal_util_alone_test_SOURCES = unit/opal/util/alone_test.c
 unit_opal_util_alone_test_LDADD = $(opal_lib) -lpthread

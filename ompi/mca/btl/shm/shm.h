@@ -54,15 +54,17 @@
 #define SHM_ALIGNED _Alignas(SHM_LINE)
 
 enum {
-    SHM_VERSION = 3,
+    SHM_VERSION = 4,
     SHM_WORD = 8,             /* bytes before a message's data */
     SHM_SHORT_MAX = 2048 + MCA_BTL_HEADER_MAX,     /* send_short takes at most: longer ones are quicker in a chunk */
     SHM_MIN_RING = 2048,
     SHM_MIN_CHUNK = 4096,
     SHM_MAX_CHUNKS = 1024,
+    SHM_LEAD = SHM_LINE - 24, /* unused bytes of a chunk: behind a header as the PML's mostly are, payload starts a line */
     SHM_DRAIN = 64,           /* messages taken from one ring before the next is looked at */
     SHM_PREFETCH_LINES = 8,
     SHM_CLEAR_AHEAD = 288,     /* lines whose words are cleared ahead of time, at most */
+    SHM_CLEAR_MESSAGES = 5,   /* messages of several lines, for which that is done at once */
     SHM_NEAR_LINES = 1024,
     SHM_TELL_LINES = 256,     /* the reader tells after so many at the latest */
     SHM_SLOW_INTERVAL = 64,   /* polls between looks at what is rare */
@@ -174,8 +176,10 @@ struct mca_btl_endpoint {
     uint32_t settled;                   /* number of the line from which the three below count */
     uint32_t room;                      /* lines that can be written from there on in one piece */
     uint32_t clean;                     /* lines from there on in which no old bytes pass for a word */
-    uint32_t messages;                  /* written since the last look at turns */
-    bool locked;                        /* with threads: only publish() may use what stands ready without the lock */
+    uint32_t bulk_max;                  /* bytes of a chunk that may be used without the lock; 0: none */
+    uint32_t messages;                  /* written since the last look at turns; less the lines of longer ones, until settled */
+    bool locked;                        /* with threads: only publish() and publish_more() may use what stands ready without the lock */
+    bool longer;                        /* some message since `settled` had several lines */
 
     /* The rest. */
     SHM_ALIGNED shm_module_t *module;
@@ -198,6 +202,7 @@ struct mca_btl_endpoint {
     atomic_bool no_cma;
     atomic_bool no_share;                     /* the peer can't write here: don't ask it to help */
     atomic_bool cma_proved;                   /* its pid is the peer here, too */
+    size_t cheap;                       /* fragments up to this are cheaper in the ring than in a chunk */
     uint32_t piece;                     /* of the long message under way; 0: none */
     uint32_t last_chunk;                /* sent to this peer */
     uint32_t watch_consumed;            /* slot->consumed when last watched */
@@ -270,7 +275,7 @@ struct shm_module {
     atomic_bool pool_ready;
     bool pool_off;
     uint32_t *chunk_free, chunk_free_count;
-    uint32_t *chunk_lent, lent_head, lent_count;
+    uint32_t *chunk_lent, lent_head, lent_count, lent_mask; /* places are numbered on and on, and masked */
     bool cma_offered;
     char reason[256];            /* why the last peer was refused */
 };
@@ -279,7 +284,7 @@ struct shm_module {
 
 typedef struct shm_params {
     int64_t backing, single_copy;
-    uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit, share_min;
+    uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit, behind_eager_limit, behind_chunk_min, share_min;
     int64_t exclusivity;
 } shm_params_t;
 extern shm_params_t mca_btl_shm_params;
@@ -319,14 +324,17 @@ int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t he
 const void *const *mca_btl_shm_next_store(mca_btl_endpoint_t *ep);
 const mca_btl_standing_t *mca_btl_shm_standing(mca_btl_endpoint_t *ep);
 int mca_btl_shm_publish(mca_btl_endpoint_t *ep, size_t len);
+int mca_btl_shm_publish_more(mca_btl_endpoint_t *ep, size_t len);
 int mca_btl_shm_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room);
 void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len);
 int mca_btl_shm_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc);
 
 /* ---- shm_ring.c ---- */
 void mca_btl_shm_ring_soil(mca_btl_endpoint_t *ep, uint32_t from, uint32_t to);
+void mca_btl_shm_ring_soil_last(mca_btl_endpoint_t *ep, uint32_t lines);
 void mca_btl_shm_ring_clear_now(mca_btl_endpoint_t *ep, uint32_t lines);
 void mca_btl_shm_ring_clear_ahead(mca_btl_endpoint_t *ep, uint32_t lines);
+void mca_btl_shm_ring_stand_anew(mca_btl_endpoint_t *ep, uint32_t lines);
 bool mca_btl_shm_ring_make_room(mca_btl_endpoint_t *ep, uint32_t lines);
 
 /* ---- shm_pool.c: this process's chunks ---- */
@@ -337,8 +345,6 @@ int mca_btl_shm_chunk_get(shm_module_t *m);
 /* Not sent after all. */
 void mca_btl_shm_chunk_unget(shm_module_t *m, uint32_t chunk);
 bool mca_btl_shm_chunk_ready(shm_module_t *m);
-/* Is the receiver of a chunk done with it? */
-bool mca_btl_shm_chunk_returned(const shm_module_t *m, uint32_t chunk);
 
 /* ---- shm_poll.c ---- */
 int mca_btl_shm_poll(void *context);
@@ -419,10 +425,21 @@ static inline shm_chunk_state_t *shm_chunk_state(const opal_shmem_segment_t *seg
     return (shm_chunk_state_t *)((unsigned char *)segment->base + layout->states) + chunk;
 }
 
+/* Is the receiver of one of this process's chunks done with it? */
+static inline bool shm_chunk_returned(const shm_module_t *m, uint32_t chunk)
+{
+    return atomic_load_explicit(&shm_chunk_state(&m->segment, &m->layout, chunk)->busy, memory_order_acquire) == 0;
+}
+
+static inline uint32_t shm_chunk_room(const shm_layout_t *layout)
+{
+    return layout->chunk_size - SHM_LEAD;
+}
+
 static inline unsigned char *shm_chunk_at(const opal_shmem_segment_t *segment,
                                           const shm_layout_t *layout, uint32_t chunk)
 {
-    return (unsigned char *)segment->base + layout->chunks + (uint64_t)chunk * layout->chunk_size;
+    return (unsigned char *)segment->base + layout->chunks + (uint64_t)chunk * layout->chunk_size + SHM_LEAD;
 }
 
 #endif

@@ -50,6 +50,14 @@ static int shm_register_params(const mca_base_services_t *services)
           .help = "Longest message sent before its receiver is known, header included",
           .def.size = (32 << 10) + MCA_BTL_HEADER_MAX, .min = 256, .max = 8 << 20},
          &mca_btl_shm_params.eager_limit},
+        {{.name = "behind_eager_limit", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
+          .help = "The same while the receiver still has messages of this process to take (btl_shm_chunk at most)",
+          .def.size = (64 << 10) + MCA_BTL_HEADER_MAX, .min = 0, .max = 8 << 20},
+         &mca_btl_shm_params.behind_eager_limit},
+        {{.name = "behind_chunk_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
+          .help = "Shortest message of a stream, header included, that goes through a fragment of the pool instead of the ring",
+          .def.size = 512, .min = 256, .max = 8 << 20},
+         &mca_btl_shm_params.behind_chunk_min},
         {{.name = "exclusivity", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_DEVELOPER,
           .help = "Preference over other links to the same peer", .def.i = 500, .min = 0, .max = 65536},
          &mca_btl_shm_params.exclusivity},
@@ -104,6 +112,13 @@ static void shm_finalize(mca_btl_module_t *module)
     free(m);
 }
 
+static void shm_behind(mca_btl_endpoint_t *ep, mca_btl_behind_t *limits)
+{
+    (void)ep;
+    limits->eager_limit = mca_btl_shm_params.behind_eager_limit;
+    limits->reserve_min = mca_btl_shm_params.behind_chunk_min;
+}
+
 static const mca_btl_module_ops_t shm_ops = {
     .add_peer = mca_btl_shm_add_peer,
     .del_peer = mca_btl_shm_del_peer,
@@ -122,13 +137,15 @@ static const mca_btl_module_ops_t shm_ops = {
     .next_store = mca_btl_shm_next_store,
     .standing = mca_btl_shm_standing,
     .publish = mca_btl_shm_publish,
+    .publish_more = mca_btl_shm_publish_more,
+    .behind = shm_behind,
 };
 
 static mca_btl_limits_t shm_limits(const shm_layout_t *l)
 {
     const shm_params_t *p = &mca_btl_shm_params;
     size_t in_ring = shm_in_ring(l);
-    size_t frag = l->chunk_count > 0 && l->chunk_size > in_ring ? l->chunk_size : in_ring;
+    size_t frag = l->chunk_count > 0 && shm_chunk_room(l) > in_ring ? shm_chunk_room(l) : in_ring;
     uint32_t copy = p->single_copy == SHM_COPY_NEVER ? 0
                     : MCA_BTL_CAP_PUT | MCA_BTL_CAP_GET | MCA_BTL_CAP_SINGLE_COPY;
     return (mca_btl_limits_t){

@@ -60,6 +60,11 @@ static int shm_open_way(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shme
     while (ep->capacity >> ep->block_shift > 64) {
         ep->block_shift++;
     }
+    size_t in_ring = shm_in_ring(&ep->layout);
+    ep->cheap = ep->layout.ring_lines * (size_t)SHM_LINE / 32 + MCA_BTL_HEADER_MAX;
+    ep->cheap = ep->cheap < SHM_SHORT_MAX ? ep->cheap : SHM_SHORT_MAX;
+    ep->cheap = ep->cheap < in_ring ? ep->cheap : in_ring;
+    ep->cheap = ep->cheap < mca_btl_shm_params.behind_chunk_min ? ep->cheap : mca_btl_shm_params.behind_chunk_min - 1;
     ep->sleeping = &ep->header->sleeping;
     uint32_t others = ep->layout.local_size > 1 ? ep->layout.local_size - 1 : 1;
     ep->keep_quota = ep->layout.chunk_count / 2 / others;

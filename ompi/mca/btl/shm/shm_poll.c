@@ -45,21 +45,39 @@ static OPAL_ALWAYS_INLINE void shm_prefetch(const unsigned char *line, uint32_t 
     }
 }
 
+static OPAL_NOINLINE void shm_arrive_from_ring(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at, uint32_t len)
+{
+    mca_btl_arrival_t arrival = {.data = at, .len = len, .module = &m->super, .endpoint = ep};
+    m->super.upcalls->arrive(ep->cookie, &arrival);
+}
+
+static inline void shm_hand_up(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at, uint32_t len)
+{
+    if (!m->brief(ep->cookie, at, len)) {
+        shm_arrive_from_ring(m, ep, at, len);
+    }
+}
+
+/* True: the chunk is not needed any more. */
+static OPAL_NOINLINE bool shm_arrive_from_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at, uint32_t len,
+                                                uint32_t chunk)
+{
+    mca_btl_arrival_t arrival = {.data = at, .len = len, .module = &m->super, .endpoint = ep, .token = {chunk + 1, SHM_NOT_KEPT}};
+    m->super.upcalls->arrive(ep->cookie, &arrival);
+    return arrival.token[1] != SHM_KEPT_IN_PLACE;
+}
+
 /* Hand up the fragment in the chunk that the message at `data` names; false: it names none. */
 static bool shm_arrive_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *data)
 {
     uint64_t what;
     memcpy(&what, data, sizeof(what));
     uint32_t chunk = (uint32_t)what, len = (uint32_t)(what >> 32);
-    if (!ep->segment.base || chunk >= ep->layout.chunk_count || len > ep->layout.chunk_size) {
+    if (!ep->segment.base || chunk >= ep->layout.chunk_count || len > shm_chunk_room(&ep->layout)) {
         return false;
     }
-    mca_btl_arrival_t arrival = {
-        .data = shm_chunk_at(&ep->segment, &ep->layout, chunk), .len = len,
-        .module = &m->super, .endpoint = ep, .token = {chunk + 1, SHM_NOT_KEPT},
-    };
-    m->super.upcalls->arrive(ep->cookie, &arrival);
-    if (arrival.token[1] != SHM_KEPT_IN_PLACE) {
+    const unsigned char *at = shm_chunk_at(&ep->segment, &ep->layout, chunk);
+    if (m->brief(ep->cookie, at, len) || shm_arrive_from_chunk(m, ep, at, len, chunk)) {
         shm_return_chunk(ep, chunk);
     }
     return true;
@@ -88,10 +106,7 @@ static uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t w
     case SHM_KIND_FAR:
         if (shm_lines_far(len) < rest) {
             shm_prefetch(line + SHM_LINE, shm_lines_far(len));
-            mca_btl_arrival_t arrival = {
-                .data = line + SHM_LINE, .len = len, .module = &m->super, .endpoint = rx->endpoint,
-            };
-            m->super.upcalls->arrive(rx->endpoint->cookie, &arrival);
+            shm_hand_up(m, rx->endpoint, line + SHM_LINE, len);
             return 1 + shm_lines_far(len);
         }
         return UINT32_MAX;
@@ -130,10 +145,7 @@ static uint32_t shm_arrive_lines(shm_module_t *m, const shm_rx_t *rx, uint32_t l
         return UINT32_MAX;
     }
     shm_prefetch(rx->line + SHM_LINE, lines - 1);
-    mca_btl_arrival_t arrival = {
-        .data = rx->line + SHM_WORD, .len = len, .module = &m->super, .endpoint = rx->endpoint,
-    };
-    m->super.upcalls->arrive(rx->endpoint->cookie, &arrival);
+    shm_hand_up(m, rx->endpoint, rx->line + SHM_WORD, len);
     return lines;
 }
 
@@ -160,11 +172,9 @@ static OPAL_ALWAYS_INLINE uint32_t shm_line_length(uint64_t word)
 }
 
 /* A message of one line that its user wants as any other. */
-static OPAL_NOINLINE void shm_arrive_line(shm_module_t *m, const shm_rx_t *rx)
+static void shm_arrive_line(shm_module_t *m, const shm_rx_t *rx)
 {
-    mca_btl_arrival_t arrival = {.data = rx->line + SHM_WORD, .len = shm_line_length(shm_load_word(rx->line)),
-                                 .module = &m->super, .endpoint = rx->endpoint};
-    m->super.upcalls->arrive(rx->endpoint->cookie, &arrival);
+    shm_arrive_from_ring(m, rx->endpoint, rx->line + SHM_WORD, shm_line_length(shm_load_word(rx->line)));
 }
 
 static bool shm_takes_nothing(void *peer, const void *data, size_t len)

@@ -17,10 +17,14 @@ int mca_btl_shm_pool_init(shm_module_t *m)
     if (m->services->threads) {
         pthread_mutex_lock(&m->lock);
     }
-    uint32_t count = m->layout.chunk_count;
+    uint32_t count = m->layout.chunk_count, places = 1;
+    while (places < count) {
+        places *= 2;
+    }
     if (!m->pool_ready && !m->pool_off) {
         m->chunk_free = malloc(count * sizeof(*m->chunk_free));
-        m->chunk_lent = malloc(count * sizeof(*m->chunk_lent));
+        m->chunk_lent = calloc(places, sizeof(*m->chunk_lent));
+        m->lent_mask = places - 1;
         if (!m->chunk_free || !m->chunk_lent) {
             m->pool_off = true;
         } else {
@@ -43,63 +47,63 @@ void mca_btl_shm_pool_free(shm_module_t *m)
     free(m->chunk_lent);
 }
 
-bool mca_btl_shm_chunk_returned(const shm_module_t *m, uint32_t chunk)
-{
-    return atomic_load_explicit(&shm_chunk_state(&m->segment, &m->layout, chunk)->busy,
-                                memory_order_acquire) == 0;
-}
-
 /* The i-th of the circle, longest lent first. */
-static uint32_t *shm_lent(shm_module_t *m, uint32_t i)
+static inline uint32_t *shm_lent(shm_module_t *m, uint32_t i)
 {
-    uint32_t at = m->lent_head + i;
-    return &m->chunk_lent[at < m->layout.chunk_count ? at : at - m->layout.chunk_count];
+    return &m->chunk_lent[(m->lent_head + i) & m->lent_mask];
 }
 
-/* Out of the circle at any place, keeping the order of those before it. */
-static uint32_t shm_take_lent(shm_module_t *m, uint32_t i)
+/* Lend a chunk that is not in the circle. */
+static inline int shm_lend(shm_module_t *m, uint32_t chunk)
 {
-    uint32_t chunk = *shm_lent(m, i);
-    for (; i > 0; i--) {
-        *shm_lent(m, i) = *shm_lent(m, i - 1);
-    }
-    m->lent_head = m->lent_head + 1 < m->layout.chunk_count ? m->lent_head + 1 : 0;
-    m->lent_count--;
-    return chunk;
+    atomic_store_explicit(&shm_chunk_state(&m->segment, &m->layout, chunk)->busy, 1, memory_order_relaxed);
+    *shm_lent(m, m->lent_count) = chunk;
+    m->lent_count++;
+    return (int)chunk;
 }
 
-static int shm_find_chunk(shm_module_t *m)
+/* Not the one lent longest ago, which the peer still has. */
+static OPAL_NOINLINE int shm_get_other(shm_module_t *m)
 {
-    if (m->lent_count > 0 && mca_btl_shm_chunk_returned(m, *shm_lent(m, 0))) {
-        return (int)shm_take_lent(m, 0);
-    }
     if (m->chunk_free_count > 0) {
-        return (int)m->chunk_free[--m->chunk_free_count];
+        return shm_lend(m, m->chunk_free[--m->chunk_free_count]);
     }
     for (uint32_t i = 1; i < m->lent_count; i++) {
-        if (mca_btl_shm_chunk_returned(m, *shm_lent(m, i))) {
-            return (int)shm_take_lent(m, i);
+        uint32_t chunk = *shm_lent(m, i);
+        if (shm_chunk_returned(m, chunk)) {
+            for (; i > 0; i--) { /* the order of those before it stays */
+                *shm_lent(m, i) = *shm_lent(m, i - 1);
+            }
+            m->lent_head++;
+            m->lent_count--;
+            return shm_lend(m, chunk);
         }
     }
     return -1;
 }
 
+static OPAL_ALWAYS_INLINE int shm_get(shm_module_t *m)
+{
+    uint32_t chunk = *shm_lent(m, 0); /* any, if none is lent */
+    if (OPAL_UNLIKELY(m->lent_count == 0 || !shm_chunk_returned(m, chunk))) {
+        return shm_get_other(m);
+    }
+    m->lent_head++;
+    m->lent_count--;
+    return shm_lend(m, chunk);
+}
+
+static OPAL_NOINLINE int shm_get_among(shm_module_t *m)
+{
+    pthread_mutex_lock(&m->lock);
+    int chunk = shm_get(m);
+    pthread_mutex_unlock(&m->lock);
+    return chunk;
+}
+
 int mca_btl_shm_chunk_get(shm_module_t *m)
 {
-    if (m->services->threads) {
-        pthread_mutex_lock(&m->lock);
-    }
-    int chunk = shm_find_chunk(m);
-    if (chunk >= 0) {
-        atomic_store_explicit(&shm_chunk_state(&m->segment, &m->layout, (uint32_t)chunk)->busy, 1,
-                              memory_order_relaxed);
-        *shm_lent(m, m->lent_count) = (uint32_t)chunk;
-        m->lent_count++;
-    }
-    if (m->services->threads) {
-        pthread_mutex_unlock(&m->lock);
-    }
-    return chunk;
+    return OPAL_UNLIKELY(m->services->threads) ? shm_get_among(m) : shm_get(m);
 }
 
 /* It stays in the circle, as one that has come back. */
@@ -116,7 +120,7 @@ bool mca_btl_shm_chunk_ready(shm_module_t *m)
         return true;
     }
     for (uint32_t i = 0; i < m->lent_count; i++) {
-        if (mca_btl_shm_chunk_returned(m, *shm_lent(m, i))) {
+        if (shm_chunk_returned(m, *shm_lent(m, i))) {
             return true;
         }
     }

@@ -35,6 +35,14 @@ void mca_btl_shm_ring_soil(mca_btl_endpoint_t *ep, uint32_t from, uint32_t to)
     }
 }
 
+/* The same of the last `lines` before ep->line, which went the short ways. */
+void mca_btl_shm_ring_soil_last(mca_btl_endpoint_t *ep, uint32_t lines)
+{
+    uint32_t at = shm_ring_at_line(ep);
+    mca_btl_shm_ring_soil(ep, at - lines, at);
+    ep->longer = false;
+}
+
 /* The line behind the next `lines`, which the message fills, is not known to be clean. */
 void mca_btl_shm_ring_clear_now(mca_btl_endpoint_t *ep, uint32_t lines)
 {
@@ -62,17 +70,30 @@ void mca_btl_shm_ring_clear_now(mca_btl_endpoint_t *ep, uint32_t lines)
     ep->clean = to - at;
 }
 
-/* After a message of several lines: clear twice as many as it had. */
-void mca_btl_shm_ring_clear_ahead(mca_btl_endpoint_t *ep, uint32_t lines)
+/* See that so many lines ahead are clean, as far as there is room. */
+static void shm_ring_clear_to(mca_btl_endpoint_t *ep, uint32_t lines)
 {
-    uint32_t at = shm_ring_at_line(ep);
-    uint32_t want = 2 * lines < SHM_CLEAR_AHEAD ? 2 * lines : SHM_CLEAR_AHEAD;
-    mca_btl_shm_ring_soil(ep, at - lines + 1, at);
+    uint32_t at = shm_ring_at_line(ep), want = lines < SHM_CLEAR_AHEAD ? lines : SHM_CLEAR_AHEAD;
     want = want < ep->room ? want : ep->room;
     if (ep->clean < want) {
         shm_ring_clear(ep, at + ep->clean, at + want);
         ep->clean = want;
     }
+}
+
+/* After a message of several lines: clear twice as many as it had. */
+void mca_btl_shm_ring_clear_ahead(mca_btl_endpoint_t *ep, uint32_t lines)
+{
+    mca_btl_shm_ring_soil(ep, shm_ring_at_line(ep) - lines + 1, shm_ring_at_line(ep));
+    shm_ring_clear_to(ep, 2 * lines);
+}
+
+/* The lines that stand ready are too few for another message like this one of several lines. */
+void mca_btl_shm_ring_stand_anew(mca_btl_endpoint_t *ep, uint32_t lines)
+{
+    shm_settle(ep);
+    shm_ring_clear_to(ep, SHM_CLEAR_MESSAGES * lines);
+    shm_stand(ep);
 }
 
 /* ---- Room ---- */

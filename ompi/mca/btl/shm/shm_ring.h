@@ -134,9 +134,22 @@ static OPAL_ALWAYS_INLINE unsigned char *shm_standing_line(const mca_btl_endpoin
     return (unsigned char *)ep->standing.ptr - SHM_WORD;
 }
 
+/* Count what went the short ways since. */
+static OPAL_ALWAYS_INLINE void shm_settle(mca_btl_endpoint_t *ep)
+{
+    uint32_t published = ep->number - ep->settled;
+    ep->line = shm_standing_line(ep);
+    ep->room -= published;
+    ep->clean -= published;
+    ep->messages += published;
+    if (ep->longer) {
+        mca_btl_shm_ring_soil_last(ep, published);
+    }
+}
+
 /*
- * Around all use of the writer's side but mca_btl_shm_publish(): between the threads that send to a peer, and between that
- * short way, which a thread goes only while it is alone, and all others. Inside, `line`, `room`, `clean` and `messages` are valid, and no
+ * Around all use of the writer's side but publish() and publish_more(): between the threads that send to a peer, and between those
+ * short ways, which a thread goes only while it is alone, and all others. Inside, `line`, `room`, `clean` and `messages` are valid, and no
  * line stands ready.
  */
 static inline void shm_lock(mca_btl_endpoint_t *ep)
@@ -144,22 +157,28 @@ static inline void shm_lock(mca_btl_endpoint_t *ep)
     if (ep->locked) {
         opal_lock(&ep->lock);
     }
-    uint32_t published = ep->number - ep->settled; /* the short way, a line each */
-    ep->line = shm_standing_line(ep);
-    ep->room -= published;
-    ep->clean -= published;
-    ep->messages += published;
+    shm_settle(ep);
     ep->standing.len = 0;
+    ep->standing.end = NULL;
+}
+
+/* What stands ready from ep->line on. */
+static OPAL_ALWAYS_INLINE void shm_stand(mca_btl_endpoint_t *ep)
+{
+    uint32_t lines = ep->clean <= 1 ? 0 : ep->room < ep->clean - 1 ? ep->room : ep->clean - 1;
+    if (OPAL_UNLIKELY(atomic_load_explicit(&ep->special, memory_order_relaxed))) {
+        lines = 0;
+    }
+    ep->settled = ep->number;
+    ep->standing_end = ep->number + lines;
+    ep->standing.ptr = ep->line + SHM_WORD;
+    ep->standing.len = lines > 0 ? MCA_BTL_STANDING_MAX : 0;
+    ep->standing.end = ep->line + (size_t)lines * SHM_LINE;
 }
 
 static inline void shm_unlock(mca_btl_endpoint_t *ep)
 {
-    uint32_t lines = ep->clean <= 1 ? 0 : ep->room < ep->clean - 1 ? ep->room : ep->clean - 1;
-    bool ready = lines > 0 && !atomic_load_explicit(&ep->special, memory_order_relaxed);
-    ep->settled = ep->number;
-    ep->standing_end = ep->number + lines;
-    ep->standing.ptr = ep->line + SHM_WORD;
-    ep->standing.len = ready ? MCA_BTL_STANDING_MAX : 0;
+    shm_stand(ep);
     if (ep->locked) {
         opal_unlock(&ep->lock);
     }

@@ -51,7 +51,7 @@ static bool shm_layout_fits(const shm_layout_t *l, uint64_t size)
     if (l->size != size || size > limit || l->local_size == 0 || l->local_size > 1u << 20
         || l->ring_lines < SHM_MIN_RING / SHM_LINE || l->ring_lines > 1u << 22
         || (l->ring_lines & (l->ring_lines - 1)) != 0
-        || l->chunk_count > SHM_MAX_CHUNKS || l->slots > limit || l->rings > limit || l->states > limit
+        || l->chunk_count > SHM_MAX_CHUNKS || (l->chunk_count > 0 && l->chunk_size < SHM_MIN_CHUNK) || l->slots > limit || l->rings > limit || l->states > limit
         || l->chunks > limit || (l->slots | l->rings | l->states | l->chunks) % SHM_LINE) {
         return false;
     }

@@ -3,8 +3,9 @@
 #include "ompi/mca/btl/shm/shm.h"
 #include "ompi/mca/btl/shm/shm_ring.h"
 
-/* What the room given out by reserve() is; kept in its token[0]. */
-enum { SHM_ROOM_RING = 0, SHM_ROOM_CHUNK = 1 };
+/* What the room given out by reserve() is; kept in its token[0]. READY: a chunk whose number goes into the line that stands
+ * ready, so that neither needed the lock. */
+enum { SHM_ROOM_RING = 0, SHM_ROOM_CHUNK = 1, SHM_ROOM_READY = 2 };
 
 /* The endpoint will hear of writable() when it has `lines` of room, and a chunk if it wants one. */
 static int shm_refuse(mca_btl_endpoint_t *ep, uint32_t lines, bool chunk)
@@ -36,17 +37,21 @@ static int shm_refuse(mca_btl_endpoint_t *ep, uint32_t lines, bool chunk)
     return MCA_ERR_AGAIN;
 }
 
-/* Under the endpoint's lock: may it be sent on? */
-static int shm_ready(mca_btl_endpoint_t *ep)
+static OPAL_COLD int shm_make_ready(mca_btl_endpoint_t *ep)
 {
     if (ep->special & SHM_SPECIAL_DOWN) {
         return MCA_ERR_UNREACHABLE;
     }
-    if (ep->special & SHM_SPECIAL_NEW) {
-        mca_btl_shm_announce(ep);
-        shm_published(ep); /* even if nothing can be sent yet: the peer has to open the way back */
-    }
+    mca_btl_shm_announce(ep);
+    shm_published(ep); /* even if nothing can be sent yet: the peer has to open the way back */
     return MCA_SUCCESS;
+}
+
+/* Under the endpoint's lock: may it be sent on? */
+static OPAL_ALWAYS_INLINE int shm_ready(mca_btl_endpoint_t *ep)
+{
+    bool other = ep->special & (SHM_SPECIAL_DOWN | SHM_SPECIAL_NEW);
+    return OPAL_UNLIKELY(other) ? shm_make_ready(ep) : MCA_SUCCESS;
 }
 
 /* What is not a short header and few bytes for one line, or meets anything out of the ordinary. */
@@ -84,11 +89,11 @@ static OPAL_NOINLINE int shm_ring_door(mca_btl_endpoint_t *ep)
 }
 
 /* The line that stands ready has been written. The smallest messages come this way: no call, and nothing kept in memory. */
-static OPAL_ALWAYS_INLINE int shm_publish(mca_btl_endpoint_t *ep, size_t len)
+static OPAL_ALWAYS_INLINE int shm_publish(mca_btl_endpoint_t *ep, size_t len, shm_kind_t kind)
 {
     unsigned char *line = shm_standing_line(ep);
     uint32_t number = ep->number;
-    shm_store_word(line, shm_word(number, len, SHM_KIND_DATA), memory_order_release);
+    shm_store_word(line, shm_word(number, len, kind), memory_order_release);
     unsigned char *next = line + SHM_LINE + SHM_WORD;
     ep->standing.ptr = next; /* ep->line follows, see shm_lock() */
     ep->number = ++number;
@@ -104,7 +109,27 @@ static OPAL_ALWAYS_INLINE int shm_publish(mca_btl_endpoint_t *ep, size_t len)
 
 int mca_btl_shm_publish(mca_btl_endpoint_t *ep, size_t len)
 {
-    return shm_publish(ep, len);
+    return shm_publish(ep, len, SHM_KIND_DATA);
+}
+
+/* As many lines that stand ready have been written. */
+int mca_btl_shm_publish_more(mca_btl_endpoint_t *ep, size_t len)
+{
+    unsigned char *line = shm_standing_line(ep);
+    uint32_t lines = shm_lines(len), number = ep->number;
+    shm_store_word(line, shm_word(number, len, SHM_KIND_DATA), memory_order_release);
+    number += lines;
+    ep->standing.ptr = line + (size_t)lines * SHM_LINE + SHM_WORD;
+    ep->number = number;
+    ep->messages -= lines - 1; /* it counts as one */
+    ep->longer = true;
+    if (OPAL_UNLIKELY(atomic_load_explicit(ep->sleeping, memory_order_relaxed))) {
+        shm_ring_door(ep);
+    }
+    if (OPAL_UNLIKELY(ep->standing_end - number < lines)) {
+        mca_btl_shm_ring_stand_anew(ep, lines);
+    }
+    return MCA_SUCCESS;
 }
 
 const mca_btl_standing_t *mca_btl_shm_standing(mca_btl_endpoint_t *ep)
@@ -119,7 +144,7 @@ int mca_btl_shm_send_short(mca_btl_endpoint_t *ep, const void *header, size_t he
         return shm_send_short_any(ep, header, header_len, payload, len);
     }
     shm_copy_line(ep->standing.ptr, header, SHM_USUAL_HEADER, payload, len);
-    return shm_publish(ep, SHM_USUAL_HEADER + len);
+    return shm_publish(ep, SHM_USUAL_HEADER + len, SHM_KIND_DATA);
 }
 
 const void *const *mca_btl_shm_next_store(mca_btl_endpoint_t *ep)
@@ -148,12 +173,12 @@ static int shm_reserve_ring(mca_btl_endpoint_t *ep, size_t len, mca_btl_room_t *
  * larger and larger ones, which cost less. While the receiver still has the last chunk it does not
  * wait, and small ones gain nothing.
  */
-static size_t shm_next_piece(mca_btl_endpoint_t *ep, size_t min, size_t want, bool waits)
+static OPAL_NOINLINE size_t shm_next_piece(mca_btl_endpoint_t *ep, size_t min, size_t want)
 {
-    uint32_t all = ep->module->layout.chunk_size, first = (uint32_t)mca_btl_shm_params.piece;
+    uint32_t all = shm_chunk_room(&ep->module->layout), first = (uint32_t)mca_btl_shm_params.piece;
     want = want < all ? want : all;
     if (ep->piece == 0) {
-        ep->piece = first < all && waits ? first : all;
+        ep->piece = first < all && shm_chunk_returned(ep->module, ep->last_chunk) ? first : all;
     }
     if (want <= ep->piece + ep->piece / 2) { /* no crumbs */
         ep->piece = 0;
@@ -164,40 +189,48 @@ static size_t shm_next_piece(mca_btl_endpoint_t *ep, size_t min, size_t want, bo
     return len;
 }
 
-static int shm_reserve_chunk(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
+/* A chunk, if one is free, and how much of the message it takes. */
+static OPAL_ALWAYS_INLINE bool shm_lend_chunk(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
 {
     shm_module_t *m = ep->module;
+    int chunk = mca_btl_shm_chunk_get(m);
+    if (OPAL_UNLIKELY(chunk < 0)) {
+        return false;
+    }
+    room->ptr = shm_chunk_at(&m->segment, &m->layout, (uint32_t)chunk);
+    if (OPAL_LIKELY(want == min)) { /* it is not to be cut, and nothing of it will follow */
+        ep->piece = 0;
+        room->len = want;
+    } else {
+        room->len = shm_next_piece(ep, min, want);
+    }
+    room->token[1] = (uint64_t)chunk;
+    ep->last_chunk = (uint32_t)chunk;
+    return true;
+}
+
+static int shm_reserve_chunk(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
+{
+    if (min > shm_chunk_room(&ep->module->layout)) {
+        return MCA_ERR_BAD_PARAM;
+    }
     if (ep->room == 0 && !mca_btl_shm_ring_make_room(ep, 1)) {
         return shm_refuse(ep, 1, false);
     }
-    bool waits = mca_btl_shm_chunk_returned(m, ep->last_chunk);
-    int chunk = mca_btl_shm_chunk_get(m);
-    if (chunk < 0) {
-        return shm_refuse(ep, 1, true);
-    }
-    room->ptr = shm_chunk_at(&m->segment, &m->layout, (uint32_t)chunk);
-    room->len = shm_next_piece(ep, min, want, waits);
     room->token[0] = SHM_ROOM_CHUNK;
-    room->token[1] = (uint64_t)chunk;
-    ep->last_chunk = (uint32_t)chunk;
-    return MCA_SUCCESS;
+    return shm_lend_chunk(ep, min, want, room) ? MCA_SUCCESS : shm_refuse(ep, 1, true);
 }
 
 /* Under the endpoint's lock. Bulk fragments go into chunks once the peer is known to reach them. */
-static int shm_reserve_room(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
+static OPAL_NOINLINE int shm_reserve_other(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
 {
-    shm_module_t *m = ep->module;
     size_t in_ring = shm_in_ring(&ep->layout);
-    size_t cheap = ep->layout.ring_lines * (size_t)SHM_LINE / 32 + MCA_BTL_HEADER_MAX;
-    cheap = cheap < SHM_SHORT_MAX ? cheap : SHM_SHORT_MAX;
-    if (want <= cheap && want <= in_ring) { /* dearer in a chunk than in the ring */
+    if (want <= ep->cheap) {
         return shm_reserve_ring(ep, want, room);
     }
     uint32_t bulk = atomic_load_explicit(&ep->slot->bulk, memory_order_acquire);
-    if (bulk == SHM_BULK_OK && mca_btl_shm_pool_init(m) == MCA_SUCCESS) {
-        if (min > m->layout.chunk_size) {
-            return MCA_ERR_BAD_PARAM;
-        }
+    if (bulk == SHM_BULK_OK && mca_btl_shm_pool_init(ep->module) == MCA_SUCCESS) {
+        ep->bulk_max = ep->locked ? 0 : shm_chunk_room(&ep->module->layout);
         return shm_reserve_chunk(ep, min, want, room);
     }
     if (min <= in_ring) {
@@ -209,23 +242,33 @@ static int shm_reserve_room(mca_btl_endpoint_t *ep, size_t min, size_t want, mca
     return shm_refuse(ep, 1, true);
 }
 
-int mca_btl_shm_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
+static OPAL_NOINLINE int shm_reserve_locked(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
 {
-    if (want < min) {
-        want = min;
-    }
     if (min > ep->module->super.limits.max_frag) {
         return MCA_ERR_BAD_PARAM;
     }
     shm_lock(ep);
     int rc = shm_ready(ep);
     if (rc == MCA_SUCCESS) {
-        rc = shm_reserve_room(ep, min, want, room);
+        rc = shm_reserve_other(ep, min, want, room);
     }
     if (rc != MCA_SUCCESS) {
         shm_unlock(ep);
     }
     return rc; /* the lock, if any, is held until commit */
+}
+
+int mca_btl_shm_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
+{
+    if (want < min) {
+        want = min;
+    }
+    bool ready = ep->standing.len > 0 && ep->bulk_max >= min && want > ep->cheap;
+    if (OPAL_LIKELY(ready && shm_lend_chunk(ep, min, want, room))) {
+        room->token[0] = SHM_ROOM_READY;
+        return MCA_SUCCESS;
+    }
+    return shm_reserve_locked(ep, min, want, room);
 }
 
 static void shm_commit_ring(mca_btl_endpoint_t *ep, uint32_t lent, size_t len)
@@ -243,22 +286,28 @@ static void shm_commit_ring(mca_btl_endpoint_t *ep, uint32_t lent, size_t len)
     }
 }
 
-static void shm_commit_chunk(mca_btl_endpoint_t *ep, uint32_t chunk, size_t len)
+/* The number of a chunk with so many bytes, to where a line's data is. */
+static OPAL_ALWAYS_INLINE void shm_name_chunk(mca_btl_endpoint_t *ep, void *to, uint32_t chunk, size_t len)
 {
     uint64_t what = (uint64_t)len << 32 | chunk;
+    /* The receiver's word that it is free again orders the next writer behind this one; so does this store, within a process:
+     * ThreadSanitizer sees no other. */
+    atomic_store_explicit(&shm_chunk_state(&ep->module->segment, &ep->module->layout, chunk)->busy, 1, memory_order_release);
+    memcpy(to, &what, sizeof(what));
+}
+
+static void shm_commit_chunk(mca_btl_endpoint_t *ep, uint32_t chunk, size_t len)
+{
     if (len == 0) {
         mca_btl_shm_chunk_unget(ep->module, chunk);
         return;
     }
-    /* The receiver's word that it is free again orders the next writer behind this one; so does this store, within a process:
-     * ThreadSanitizer sees no other. */
-    atomic_store_explicit(&shm_chunk_state(&ep->module->segment, &ep->module->layout, chunk)->busy, 1, memory_order_release);
     shm_ring_clear_next(ep, 1);
-    memcpy(ep->line + SHM_WORD, &what, sizeof(what));
-    shm_ring_publish(ep, 1, shm_word(ep->number, sizeof(what), SHM_KIND_CHUNK));
+    shm_name_chunk(ep, ep->line + SHM_WORD, chunk, len);
+    shm_ring_publish(ep, 1, shm_word(ep->number, sizeof(uint64_t), SHM_KIND_CHUNK));
 }
 
-void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len)
+static OPAL_NOINLINE void shm_commit_locked(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len)
 {
     if (room->token[0] == SHM_ROOM_RING) {
         shm_commit_ring(ep, (uint32_t)room->token[1], len);
@@ -269,6 +318,19 @@ void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len
         shm_published(ep);
     }
     shm_unlock(ep);
+}
+
+void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len)
+{
+    uint32_t chunk = (uint32_t)room->token[1];
+    if (OPAL_UNLIKELY(room->token[0] != SHM_ROOM_READY)) {
+        shm_commit_locked(ep, room, len);
+    } else if (OPAL_UNLIKELY(len == 0)) {
+        mca_btl_shm_chunk_unget(ep->module, chunk);
+    } else {
+        shm_name_chunk(ep, ep->standing.ptr, chunk, len);
+        shm_publish(ep, sizeof(uint64_t), SHM_KIND_CHUNK);
+    }
 }
 
 static void shm_gather(unsigned char *to, const mca_btl_descriptor_t *desc)

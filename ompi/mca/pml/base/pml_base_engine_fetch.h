@@ -16,9 +16,14 @@
  * Part of pml_base_engine.h.
  */
 
+static mca_pml_pace_at_t engine_pace_now(const mca_pml_peer_t *peer)
+{
+    return (mca_pml_pace_at_t){opal_now_ns(), atomic_load_explicit(&peer->consumed, memory_order_relaxed)};
+}
+
 static void engine_note_frags(const mca_pml_recv_t *recv)
 {
-    mca_pml_pace_note(recv->timed->pace, recv->expected, false, recv->started_ns, opal_now_ns());
+    mca_pml_pace_note(recv->timed->pace, recv->expected, false, recv->started, engine_pace_now(recv->peer));
 }
 
 /* Fetch, or have it sent in pieces? Where the link does not know (limits.get_try), by measurement. */
@@ -50,7 +55,7 @@ static mca_pml_link_t *engine_choose_fetch(mca_pml_recv_t *recv, mca_pml_peer_t 
     }
     if (link && !engine_prefers_fetch(link, recv->expected)) {
         recv->timed = link->pace ? link : NULL;
-        recv->started_ns = opal_now_ns();
+        recv->started = engine_pace_now(peer);
         link = NULL;
     }
     mca_pml_peer_unlock(peer);
@@ -100,9 +105,9 @@ static void engine_fetched(mca_pml_fetch_t *fetch)
     mca_pml_peer_lock(peer);
     if (fetch->link->pace) {
         if (fetch->checked) { /* other fetches go on while this one waits for sums */
-            mca_pml_pace_note_turns(fetch->link->pace, fetch->len, fetch->started_ns, opal_now_ns(), fetch->work_ns);
+            mca_pml_pace_note_turns(fetch->link->pace, fetch->len, fetch->started, engine_pace_now(peer), fetch->work_ns);
         } else {
-            mca_pml_pace_note(fetch->link->pace, fetch->len, true, fetch->started_ns, opal_now_ns());
+            mca_pml_pace_note(fetch->link->pace, fetch->len, true, fetch->started, engine_pace_now(peer));
         }
     }
     engine_send_control(peer, &fin, sizeof(fin), MCA_PML_HDR_FIN);
@@ -301,7 +306,7 @@ static bool engine_try_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const m
     *fetch = (mca_pml_fetch_t){
         .desc = {.iov_count = 1, .event = engine_fetch_event}, .recv = recv, .link = link, .sreq = hdr->rndv.sreq,
         .len = recv->expected, .address = le64toh(hdr->address), .checked = policy_checks(),
-        .started_ns = opal_now_ns()};
+        .started = engine_pace_now(peer)};
     memcpy(fetch->key, hdr->key, sizeof(fetch->key));
     if (fetch->checked || !(link->module->limits.caps & MCA_BTL_CAP_SINGLE_COPY)) {
         engine_recv_name(recv, peer, 0); /* sums come for it, and the rest if a fetch fails; or the peer is lost first */

@@ -1051,7 +1051,7 @@ static void engine_arrive(void *cookie, mca_btl_arrival_t *arrival)
 }
 
 /*
- * Small messages as they mostly are: a known sender's next, for the oldest receive of the pair that was asked for last. All
+ * Messages that come whole, as they mostly do: a known sender's next, for the oldest receive of the pair that was asked for last. All
  * that could be otherwise is looked at before anything changes, and left to engine_arrive(); so nothing is kept across a call.
  */
 
@@ -1079,12 +1079,13 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_awaited(mca_pml_peer_t *peer, m
     return recv;
 }
 
-/* The receive that such a message has completed; NULL: look closer. *before: whom to tell, see ompi_request_finish_if(). */
+/* The receive that such a message has completed; NULL: look closer. *before: whom to tell, see ompi_request_finish_if(). `more`: the
+ * payload has any length, not OPAL_COPY_SHORT at most. */
 static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_take_brief(mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr, size_t len,
-                                                            bool threads, int32_t *before)
+                                                            bool threads, bool more, int32_t *before)
 {
-    const size_t payload = len - sizeof(*hdr); /* huge if there is less */
-    if (payload > OPAL_COPY_SHORT || hdr->common.type != MCA_PML_HDR_MATCH || hdr->common.arch != ENGINE_ARCH) {
+    const size_t payload = len - sizeof(*hdr);
+    if (len < sizeof(*hdr) || hdr->common.type != MCA_PML_HDR_MATCH || hdr->common.arch != ENGINE_ARCH) {
         return NULL;
     }
     engine_take_credit(peer, &hdr->common); /* to do that again does no harm */
@@ -1104,7 +1105,11 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_take_brief(mca_pml_peer_t *peer
     if (!recv) {
         return NULL;
     }
-    opal_copy_short(recv->ptr, hdr + 1, payload);
+    if (more) {
+        opal_copy_between(recv->ptr, hdr + 1, payload, hdr + 1);
+    } else {
+        opal_copy_short(recv->ptr, hdr + 1, payload);
+    }
     ompi_status_set(&recv->super.status, (int) le32toh(hdr->src), (int32_t) le32toh((uint32_t) hdr->tag), payload);
     recv->super.status.MPI_ERROR = MPI_SUCCESS;
     *before = ompi_request_finish_if(&recv->super, threads);
@@ -1120,18 +1125,43 @@ static inline bool engine_brief_taken(mca_pml_recv_t *recv, int32_t before)
     return true;
 }
 
-/* Upcall: a small fragment stands there. Without threads, and with them. */
-static bool engine_arrive_brief(void *cookie, const void *data, size_t len)
+/* Is it longer than the small ones, or too short for a message? */
+static inline bool engine_not_brief(size_t len)
+{
+    return len - sizeof(mca_pml_hdr_match_t) > OPAL_COPY_SHORT;
+}
+
+static OPAL_NOINLINE bool engine_arrive_longer(void *cookie, const void *data, size_t len)
 {
     int32_t before;
-    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, false, &before);
+    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, false, true, &before);
+    return engine_brief_taken(recv, before);
+}
+
+/* Upcall: a fragment stands there. Without threads, and with them. */
+static bool engine_arrive_brief(void *cookie, const void *data, size_t len)
+{
+    if (OPAL_UNLIKELY(engine_not_brief(len))) {
+        return engine_arrive_longer(cookie, data, len);
+    }
+    int32_t before;
+    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, false, false, &before);
     return engine_brief_taken(recv, before);
 }
 
 static OPAL_NOINLINE bool engine_arrive_brief_among(void *cookie, const void *data, size_t len)
 {
     int32_t before;
-    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, true, &before);
+    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, true, true, &before);
+    return engine_brief_taken(recv, before);
+}
+
+/* In a section of a thread that is alone, which ends. */
+static OPAL_NOINLINE bool engine_arrive_longer_alone(void *cookie, const void *data, size_t len)
+{
+    int32_t before;
+    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, false, true, &before);
+    opal_alone_leave();
     return engine_brief_taken(recv, before);
 }
 
@@ -1140,8 +1170,11 @@ static bool engine_arrive_brief_threads(void *cookie, const void *data, size_t l
     if (OPAL_UNLIKELY(!opal_alone_enter())) {
         return engine_arrive_brief_among(cookie, data, len);
     }
+    if (OPAL_UNLIKELY(engine_not_brief(len))) {
+        return engine_arrive_longer_alone(cookie, data, len);
+    }
     int32_t before;
-    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, false, &before);
+    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, false, false, &before);
     opal_alone_leave();
     return engine_brief_taken(recv, before);
 }

@@ -45,6 +45,10 @@ static void engine_send_done(mca_pml_send_t *send, int error)
         mca_pml_base_id_free(send->id);
         send->id = 0;
     }
+    if (send->announced) {
+        send->announced = false;
+        opal_refs_add(&send->cp->peer->announced, -1);
+    }
     if (send->copy) {
         mca_pml_base_bsend_free(send->copy);
         send->copy = NULL;
@@ -85,6 +89,37 @@ static inline uint32_t engine_send_seq(const mca_pml_comm_peer_t *cp)
 static inline void engine_next_seq(mca_pml_comm_peer_t *cp)
 {
     atomic_store_explicit(&cp->send_seq, engine_send_seq(cp) + 1, memory_order_relaxed);
+}
+
+/*
+ * A peer that has fragments of this process before it need not be asked where a message is to go: until it comes to it, its receive is
+ * there, mostly, and to answer and to wait for the answer costs both more than a copy does.
+ */
+static inline bool engine_is_behind(const mca_pml_peer_t *peer)
+{
+    return peer->pending_any || atomic_load_explicit(&peer->announced, memory_order_relaxed) > 0;
+}
+
+enum { ENGINE_STREAM = 8 };
+
+/* Has the rank been sent so many messages since one came from it, as in a stream? Then who receives them is the slower one, and
+ * how soon the next one is there does not matter. With threads no is said unless one is alone. */
+static inline bool engine_in_stream(mca_pml_comm_peer_t *cp)
+{
+    bool alone = opal_progress_threads && opal_alone_enter();
+    if (opal_progress_threads && !alone) {
+        return false;
+    }
+    uint32_t sent = engine_send_seq(cp);
+    if (cp->recv_seq != cp->heard_recv) {
+        cp->heard_recv = cp->recv_seq;
+        cp->heard_send = sent;
+    }
+    bool stream = sent - cp->heard_send >= ENGINE_STREAM;
+    if (alone) {
+        opal_alone_leave();
+    }
+    return stream;
 }
 
 /* Pack a message with a MATCH header into room that the link lends. */
@@ -169,18 +204,23 @@ static OPAL_ALWAYS_INLINE uint32_t engine_peek(const _Atomic uint32_t *value)
     return *(const uint32_t *) (const void *) value;
 }
 
+/* What the communicator knows of a rank; NULL: nothing yet, or it is none. */
+static OPAL_ALWAYS_INLINE mca_pml_comm_peer_t *engine_met(ompi_communicator_t *comm, int dst)
+{
+    return OPAL_LIKELY(dst >= 0) ? atomic_load_explicit(&comm->pml->peers[(unsigned) dst], memory_order_acquire) : NULL;
+}
+
 /*
  * The path of nearly all small messages: straight into the room that stands ready in the peer's only link, if there is such a
  * link and nothing waits. What has to be looked at is decided when it changes, by mca_pml_peer_redirect() and the link;
  * nothing can fail behind that. The link that is to publish *len bytes, or NULL. With threads only where one is alone, until the
- * message is published.
+ * message is published. `more`: of those messages that do not fit one line, and go by publish_more().
  */
 static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator_t *comm, const void *buf, size_t count,
                                                                ompi_datatype_t *type, int dst, int tag, size_t *len,
-                                                               bool threads)
+                                                               bool threads, bool more)
 {
-    mca_pml_comm_peer_t *cp =
-        OPAL_LIKELY(dst >= 0) ? atomic_load_explicit(&comm->pml->peers[(unsigned) dst], memory_order_acquire) : NULL;
+    mca_pml_comm_peer_t *cp = engine_met(comm, dst);
     if (OPAL_UNLIKELY(!cp)) {
         return NULL;
     }
@@ -189,12 +229,18 @@ static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator
     size_t bytes = type->opal.size * count;
     uint32_t sent = engine_peek(&peer->sent) + engine_cost(bytes);
     *len = sizeof(mca_pml_hdr_match_t) + bytes;
-    if (OPAL_UNLIKELY(*len > room->len || !(type->opal.flags & OPAL_DATATYPE_CONTIGUOUS) ||
+    bool fits = more ? bytes > OPAL_COPY_SHORT && *len <= peer->direct_max && (uintptr_t) room->ptr + *len <= (uintptr_t) room->end
+                     : *len <= room->len;
+    if (OPAL_UNLIKELY(!fits || !(type->opal.flags & OPAL_DATATYPE_CONTIGUOUS) ||
                       sent - engine_peek(&peer->credited) > peer->window)) { /* engine_in_window() */
         return NULL;
     }
     mca_pml_hdr_match_t *hdr = room->ptr;
+    const char *data = (const char *) buf + type->opal.true_lb;
     opal_prefetch_write(hdr);
+    if (more) { /* the peer looks at the first line: it is written last */
+        opal_copy((char *) (hdr + 1) + OPAL_COPY_SHORT, data + OPAL_COPY_SHORT, bytes - OPAL_COPY_SHORT);
+    }
     mca_pml_link_t *link = peer->direct;
     uint32_t seq = engine_send_seq(cp);
     atomic_store_explicit(&peer->sent, sent, memory_order_relaxed);
@@ -207,44 +253,61 @@ static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator
     hdr->tag = (int32_t) htole32((uint32_t) tag);
     hdr->seq = htole32(seq);
     atomic_store_explicit(&cp->send_seq, seq + 1, memory_order_relaxed);
-    static_assert(MCA_BTL_STANDING_MAX - sizeof(*hdr) <= OPAL_COPY_SHORT, "no loop, no call");
-    opal_copy_short(hdr + 1, (const char *) buf + type->opal.true_lb, bytes);
+    static_assert(MCA_BTL_STANDING_MAX - sizeof(*hdr) == OPAL_COPY_SHORT, "no loop, no call");
+    opal_copy_short(hdr + 1, data, more ? OPAL_COPY_SHORT : bytes);
     return link;
 }
 
-/* The same by send_short, for links and policies without such room, and where a thread is not alone. The caller holds the peer's lock. */
+/* The same for links and policies without such room, for what is longer, and where a thread is not alone. `room`: rather reserve
+ * for it than by send_short. The caller holds the peer's lock. */
 static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, const void *buf,
-                                                    size_t count, ompi_datatype_t *type, int tag)
+                                                    size_t count, ompi_datatype_t *type, int tag, bool room)
 {
     mca_pml_link_t *link = peer->direct;
-    size_t bytes = type->opal.size * count;
+    size_t bytes = type->opal.size * count, len = sizeof(mca_pml_hdr_match_t) + bytes;
     uint32_t cost = engine_cost(bytes);
-    if (OPAL_UNLIKELY(!link || sizeof(mca_pml_hdr_match_t) + bytes + POLICY_ROOM > peer->direct_max ||
-                      !opal_datatype_is_contiguous(&type->opal, count) || !engine_has_credit(peer, cost))) {
+    if (OPAL_UNLIKELY(!link || !opal_datatype_is_contiguous(&type->opal, count) || !engine_has_credit(peer, cost))) {
+        return false;
+    }
+    if (OPAL_UNLIKELY(len + POLICY_ROOM > peer->eager_max) &&
+        (!POLICY_STANDING || len > peer->behind.eager_limit || !engine_is_behind(peer))) {
         return false;
     }
     if (OPAL_LIKELY(!opal_progress_threads)) { /* the link may change it for reasons of its own */
         opal_prefetch_write(*link->next_store);
     }
     const void *ptr = (const char *) buf + type->opal.true_lb;
-    mca_pml_hdr_match_t hdr;
-    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
     engine_charge(peer, cost);
-    if (OPAL_UNLIKELY(policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes) != MCA_SUCCESS)) {
+    int rc;
+    if (len + POLICY_ROOM <= peer->direct_max && !room) {
+        mca_pml_hdr_match_t hdr;
+        engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
+        rc = policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes);
+    } else {
+        mca_btl_room_t lent;
+        rc = policy_reserve(peer, link, len, len, &lent);
+        if (OPAL_LIKELY(rc == MCA_SUCCESS)) {
+            char *to = (char *) lent.ptr + sizeof(mca_pml_hdr_match_t);
+            opal_copy_between(to, ptr, bytes, to);
+            engine_fill_match(peer, lent.ptr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
+            policy_commit(peer, link, &lent, len);
+        }
+    }
+    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
         engine_charge(peer, -cost);
         return false;
     }
     engine_next_seq(cp);
-    engine_count(link, sizeof(hdr) + bytes);
+    engine_count(link, len);
     return true;
 }
 
 static OPAL_ALWAYS_INLINE bool engine_try_direct(mca_pml_comm_peer_t *cp, const void *buf, size_t count,
-                                                 ompi_datatype_t *type, int tag)
+                                                 ompi_datatype_t *type, int tag, bool room)
 {
     mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
     mca_pml_peer_lock(peer);
-    bool sent = engine_direct_locked(peer, cp, buf, count, type, tag);
+    bool sent = engine_direct_locked(peer, cp, buf, count, type, tag, room);
     mca_pml_peer_unlock(peer);
     return sent;
 }
@@ -342,6 +405,8 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
     if (rc == MCA_SUCCESS) {
         engine_count(link, hdr_len + len);
         send->first = (uint32_t) len;
+        opal_refs_add(&peer->announced, send->announced ? 0 : 1);
+        send->announced = true;
     } else {
         engine_unregister(send);
     }
@@ -437,8 +502,10 @@ static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
 /* Try to get a request's first fragment out over this link. *eager: it was the whole message, and is done with. */
 static int engine_send_first_over(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, bool *eager)
 {
-    *eager = send->mode != MCA_PML_SYNCHRONOUS && !send->whole &&
-             sizeof(mca_pml_hdr_match_t) + send->bytes + POLICY_ROOM <= engine_eager_max(peer, send->cp, link) &&
+    size_t len = sizeof(mca_pml_hdr_match_t) + send->bytes + POLICY_ROOM;
+    bool fits = len <= engine_eager_max(peer, send->cp, link) ||
+                (POLICY_STANDING && len <= peer->behind.eager_limit && !send->cp->bind && engine_is_behind(peer));
+    *eager = send->mode != MCA_PML_SYNCHRONOUS && !send->whole && fits &&
              engine_has_credit(peer, engine_cost(send->bytes));
     int rc;
     if (*eager) {
@@ -1247,7 +1314,7 @@ static int engine_send_detach(mca_pml_send_t *send)
 static void engine_send_reset(mca_pml_send_t *send)
 {
     send->state = MCA_PML_SEND_FIRST;
-    send->whole = false;
+    send->whole = send->announced = false;
     send->cancel = send->cancelled = false;
     send->unconfirmed = 0;
     send->offset = send->end = 0;
@@ -1279,9 +1346,8 @@ static int engine_send_start(ompi_request_t *request)
 static OPAL_ALWAYS_INLINE bool engine_send_direct(const void *buf, size_t count, ompi_datatype_t *type, int dst,
                                                   int tag, mca_pml_mode_t mode, ompi_communicator_t *comm)
 {
-    mca_pml_comm_peer_t *cp =
-        OPAL_LIKELY(dst >= 0) ? atomic_load_explicit(&comm->pml->peers[dst], memory_order_acquire) : NULL;
-    return OPAL_LIKELY(cp && mode < MCA_PML_SYNCHRONOUS) && engine_try_direct(cp, buf, count, type, tag);
+    mca_pml_comm_peer_t *cp = engine_met(comm, dst);
+    return OPAL_LIKELY(cp && mode < MCA_PML_SYNCHRONOUS) && engine_try_direct(cp, buf, count, type, tag, false);
 }
 
 static bool engine_send_to_self(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
@@ -1291,8 +1357,7 @@ static OPAL_NOINLINE int engine_isend_slow(const void *buf, size_t count, ompi_d
                                            mca_pml_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
 {
     int rc;
-    if (dst == MPI_PROC_NULL || engine_send_to_self(buf, count, type, dst, tag, mode, comm) ||
-        (POLICY_STANDING && engine_send_direct(buf, count, type, dst, tag, mode, comm))) {
+    if (dst == MPI_PROC_NULL || engine_send_to_self(buf, count, type, dst, tag, mode, comm)) {
         *request = &ompi_request_send_done;
         return MPI_SUCCESS;
     }
@@ -1326,6 +1391,47 @@ static OPAL_NOINLINE int engine_isend_slow(const void *buf, size_t count, ompi_d
     return MPI_SUCCESS;
 }
 
+/* A message of some lines of the link, if they stand ready. */
+static OPAL_ALWAYS_INLINE bool engine_send_lines(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                                                 ompi_communicator_t *comm)
+{
+    size_t len;
+    const bool alone = opal_progress_threads && opal_alone_enter();
+    if (opal_progress_threads && !alone) {
+        return false;
+    }
+    mca_pml_link_t *link = engine_fill_standing(comm, buf, count, type, dst, tag, &len, true, true);
+    if (OPAL_LIKELY(link != NULL)) {
+        link->publish_more(link->endpoint, len);
+    }
+    if (alone) {
+        opal_alone_leave();
+    }
+    return link != NULL;
+}
+
+/* A message that does not fit the line that stands ready, if all is else as it mostly is: at once and without a request. */
+static OPAL_ALWAYS_INLINE bool engine_send_longer(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                                             ompi_communicator_t *comm)
+{
+    mca_pml_comm_peer_t *cp = engine_met(comm, dst);
+    if (OPAL_UNLIKELY(!cp)) {
+        return false;
+    }
+    const mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
+    size_t len = sizeof(mca_pml_hdr_match_t) + type->opal.size * count;
+    bool room = len >= peer->behind.reserve_min && (len > peer->direct_max || engine_in_stream(cp));
+    return (!room && len <= peer->direct_max && OPAL_LIKELY(engine_send_lines(buf, count, type, dst, tag, comm))) ||
+           engine_try_direct(cp, buf, count, type, tag, room);
+}
+
+/* The same, unless it is for the process itself, see engine_send_to_self(). */
+static OPAL_ALWAYS_INLINE bool engine_send_rather(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                                      ompi_communicator_t *comm)
+{
+    return POLICY_STANDING && dst != comm->my_rank && engine_send_longer(buf, count, type, dst, tag, comm);
+}
+
 /* A small message of a thread that is alone in the library, if all is as it mostly is. */
 static OPAL_ALWAYS_INLINE bool engine_send_alone(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
                                                  ompi_communicator_t *comm)
@@ -1334,12 +1440,22 @@ static OPAL_ALWAYS_INLINE bool engine_send_alone(const void *buf, size_t count, 
     if (!POLICY_STANDING || !opal_alone_enter()) {
         return false;
     }
-    mca_pml_link_t *link = engine_fill_standing(comm, buf, count, type, dst, tag, &len, true);
+    mca_pml_link_t *link = engine_fill_standing(comm, buf, count, type, dst, tag, &len, true, false);
     if (OPAL_LIKELY(link != NULL)) {
         link->publish(link->endpoint, len);
     }
     opal_alone_leave();
     return link != NULL;
+}
+
+static OPAL_NOINLINE int engine_isend_rather(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                                             mca_pml_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
+{
+    if (OPAL_LIKELY(mode < MCA_PML_SYNCHRONOUS && engine_send_rather(buf, count, type, dst, tag, comm))) {
+        *request = &ompi_request_send_done;
+        return MPI_SUCCESS;
+    }
+    return engine_isend_slow(buf, count, type, dst, tag, mode, comm, request);
 }
 
 static int engine_isend_threads(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
@@ -1349,7 +1465,7 @@ static int engine_isend_threads(const void *buf, size_t count, ompi_datatype_t *
         *request = &ompi_request_send_done;
         return MPI_SUCCESS;
     }
-    return engine_isend_slow(buf, count, type, dst, tag, mode, comm, request);
+    return engine_isend_rather(buf, count, type, dst, tag, mode, comm, request);
 }
 
 static int engine_isend(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
@@ -1357,7 +1473,7 @@ static int engine_isend(const void *buf, size_t count, ompi_datatype_t *type, in
 {
     size_t len;
     mca_pml_link_t *link = POLICY_STANDING && OPAL_LIKELY(mode < MCA_PML_SYNCHRONOUS)
-                               ? engine_fill_standing(comm, buf, count, type, dst, tag, &len, false) : NULL;
+                               ? engine_fill_standing(comm, buf, count, type, dst, tag, &len, false, false) : NULL;
     if (OPAL_LIKELY(link != NULL)) {
         *request = &ompi_request_send_done;
         return link->publish(link->endpoint, len);
@@ -1366,7 +1482,7 @@ static int engine_isend(const void *buf, size_t count, ompi_datatype_t *type, in
         *request = &ompi_request_send_done;
         return MPI_SUCCESS;
     }
-    return engine_isend_slow(buf, count, type, dst, tag, mode, comm, request);
+    return engine_isend_rather(buf, count, type, dst, tag, mode, comm, request);
 }
 
 static OPAL_COLD int engine_send_wait(ompi_request_t *request)
@@ -1387,7 +1503,8 @@ typedef int engine_send_fn_t(const void *buf, size_t count, ompi_datatype_t *typ
 static OPAL_NOINLINE int engine_send_slow(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
                                           ompi_communicator_t *comm)
 {
-    return engine_send_mode(buf, count, type, dst, tag, MCA_PML_STANDARD, comm);
+    return engine_send_rather(buf, count, type, dst, tag, comm)
+               ? MPI_SUCCESS : engine_send_mode(buf, count, type, dst, tag, MCA_PML_STANDARD, comm);
 }
 
 /* A small message, if all is as it mostly is, else by `slow`; both calls are jumps. MCA_SUCCESS and MPI_SUCCESS are the same. */
@@ -1395,7 +1512,7 @@ static OPAL_ALWAYS_INLINE int engine_send_or(engine_send_fn_t *slow, const void 
                                              int tag, ompi_communicator_t *comm)
 {
     size_t len;
-    mca_pml_link_t *link = POLICY_STANDING ? engine_fill_standing(comm, buf, count, type, dst, tag, &len, false) : NULL;
+    mca_pml_link_t *link = POLICY_STANDING ? engine_fill_standing(comm, buf, count, type, dst, tag, &len, false, false) : NULL;
     if (OPAL_LIKELY(link != NULL)) {
         return link->publish(link->endpoint, len);
     }
@@ -1427,7 +1544,10 @@ static int engine_send_threads(const void *buf, size_t count, ompi_datatype_t *t
 static OPAL_NOINLINE int engine_send_user_slow(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
                                                ompi_communicator_t *comm)
 {
-    int rc = engine_send_slow(buf, count, type, dst, tag, comm);
+    if (OPAL_LIKELY(engine_send_rather(buf, count, type, dst, tag, comm))) {
+        return MPI_SUCCESS;
+    }
+    int rc = engine_send_mode(buf, count, type, dst, tag, MCA_PML_STANDARD, comm);
     return rc == MPI_SUCCESS ? rc : ompi_mpi_raise(comm, rc, "MPI_Send");
 }
 

@@ -55,25 +55,26 @@ static void pace_average(mca_pml_pace_class_t *class, bool fetched, float ns)
     *count += *count < UINT16_MAX;
 }
 
-void mca_pml_pace_note(mca_pml_pace_t *pace, size_t bytes, bool fetched, uint64_t started_ns, uint64_t now_ns)
+void mca_pml_pace_note(mca_pml_pace_t *pace, size_t bytes, bool fetched, mca_pml_pace_at_t started, mca_pml_pace_at_t now)
 {
-    bool overlapped = started_ns < pace->done_ns;
+    bool overlapped = started.ns < pace->done.ns;
     bool says_something = !overlapped || pace->done_fetched == fetched;
-    uint64_t from = overlapped ? pace->done_ns : started_ns;
-    pace->done_ns = now_ns;
+    mca_pml_pace_at_t from = overlapped ? pace->done : started;
+    pace->done = now;
     pace->done_fetched = fetched;
     if (says_something) {
-        pace_average(pace_class(pace, bytes), fetched, (float) (now_ns - from) / (float) bytes);
+        float came = (float) bytes + (float) (now.whole - from.whole);
+        pace_average(pace_class(pace, bytes), fetched, (float) (now.ns - from.ns) / came);
     }
 }
 
-void mca_pml_pace_note_turns(mca_pml_pace_t *pace, size_t bytes, uint64_t started_ns, uint64_t now_ns, uint64_t work_ns)
+void mca_pml_pace_note_turns(mca_pml_pace_t *pace, size_t bytes, mca_pml_pace_at_t started, mca_pml_pace_at_t now, uint64_t work_ns)
 {
-    if (started_ns >= pace->done_ns) {
-        mca_pml_pace_note(pace, bytes, true, started_ns, now_ns);
+    if (started.ns >= pace->done.ns) {
+        mca_pml_pace_note(pace, bytes, true, started, now);
         return;
     }
-    pace->done_ns = now_ns;
+    pace->done = now;
     pace->done_fetched = true;
     pace_average(pace_class(pace, bytes), true, (float) work_ns / (float) bytes);
 }

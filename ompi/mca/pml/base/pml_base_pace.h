@@ -5,7 +5,8 @@
  *
  * What is measured is the time that a message adds to those before it: from its start, or from the end of the message
  * before if that was later, to its end. So one message at a time is judged by its duration, and a stream of overlapping
- * ones by its rate: the fragments of one message are filled in while those of another are emptied, which a fetch is not.
+ * ones by its rate: the fragments of one message are filled in while those of another are emptied, which a fetch is not. What came
+ * whole over the link meanwhile, without being announced, had its part of that time.
  *
  * An object is one link's, of one peer; the caller serialises its use (the peer's lock).
  */
@@ -15,6 +16,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* A point in time. */
+typedef struct mca_pml_pace_at {
+    uint64_t ns;        /* of a monotonic clock */
+    uint32_t whole;     /* bytes of messages that have come whole so far; goes round */
+} mca_pml_pace_at_t;
 
 typedef struct mca_pml_pace_class {
     float ns[2];        /* per byte, moving averages; [1]: fetched */
@@ -27,7 +34,7 @@ enum { MCA_PML_PACE_CLASSES = 16 };
 
 /* All zero at first. */
 typedef struct mca_pml_pace {
-    uint64_t done_ns;   /* end of the last message, either way */
+    mca_pml_pace_at_t done; /* end of the last message, either way */
     bool done_fetched;
     mca_pml_pace_class_t classes[MCA_PML_PACE_CLASSES]; /* of messages of about 2^(12 + i) bytes */
 } mca_pml_pace_t;
@@ -35,11 +42,11 @@ typedef struct mca_pml_pace {
 #pragma GCC visibility push(default)
 /* A message of so many bytes is about to start: fetch it? */
 bool mca_pml_pace_choose(mca_pml_pace_t *pace, size_t bytes);
-/* It has ended. `started_ns`, `now_ns`: of one monotonic clock. */
-void mca_pml_pace_note(mca_pml_pace_t *pace, size_t bytes, bool fetched, uint64_t started_ns, uint64_t now_ns);
+/* It has ended. */
+void mca_pml_pace_note(mca_pml_pace_t *pace, size_t bytes, bool fetched, mca_pml_pace_at_t started, mca_pml_pace_at_t now);
 /* The same of one that was fetched in turns with others, in `work_ns` in all: such end in bursts, so that the time from one
  * end to the next says nothing. */
-void mca_pml_pace_note_turns(mca_pml_pace_t *pace, size_t bytes, uint64_t started_ns, uint64_t now_ns, uint64_t work_ns);
+void mca_pml_pace_note_turns(mca_pml_pace_t *pace, size_t bytes, mca_pml_pace_at_t started, mca_pml_pace_at_t now, uint64_t work_ns);
 /* Fetching a message of that size failed: not again soon. */
 void mca_pml_pace_failed(mca_pml_pace_t *pace, size_t bytes);
 #pragma GCC visibility pop

@@ -414,6 +414,7 @@ bool mca_pml_base_peer_idle(mca_pml_peer_t *peer)
 /* ---- Making a peer ---- */
 
 const mca_btl_standing_t mca_pml_base_no_standing;
+const mca_btl_behind_t mca_pml_base_never_behind = {0, SIZE_MAX};
 
 static void fail(mca_pml_peer_t *peer, char *why)
 {
@@ -430,12 +431,23 @@ static const void *const *next_store_of(const mca_btl_module_t *module, mca_btl_
     return at ? at : &nowhere;
 }
 
-/* The same. */
+/* The same. Before 1.12 the room had no `end`. */
 static const mca_btl_standing_t *standing_of(const mca_btl_module_t *module, mca_btl_endpoint_t *endpoint)
 {
-    bool knows = module->component->contract_minor >= 7 && module->ops->standing && module->ops->publish;
+    bool knows = module->component->contract_minor >= 12 && module->ops->standing && module->ops->publish;
     const mca_btl_standing_t *standing = knows ? module->ops->standing(endpoint) : NULL;
     return standing ? standing : &mca_pml_base_no_standing;
+}
+
+static mca_btl_behind_t behind_of(const mca_btl_module_t *module, mca_btl_endpoint_t *endpoint)
+{
+    mca_btl_behind_t behind = mca_pml_base_never_behind;
+    if (module->component->contract_minor >= 12 && module->ops->behind) {
+        module->ops->behind(endpoint, &behind);
+        size_t most = module->limits.max_frag;
+        behind.eager_limit = behind.eager_limit < most ? behind.eager_limit : most;
+    }
+    return behind;
 }
 
 static bool is_usable(const mca_btl_module_t *module)
@@ -466,6 +478,8 @@ static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *car
             link->room = standing_of(module, link->endpoint);
             link->standing = opal_progress_threads ? &mca_pml_base_no_standing : link->room;
             link->publish = link->room != &mca_pml_base_no_standing ? module->ops->publish : NULL;
+            link->publish_more = link->publish ? module->ops->publish_more : NULL;
+            link->behind = behind_of(module, link->endpoint);
             link->up = true;
             mca_pml_base_trace_link(link);
             opal_list_init(&link->flight);

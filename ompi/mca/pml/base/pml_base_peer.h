@@ -44,6 +44,8 @@ typedef struct mca_pml_link {
     mca_btl_endpoint_t *endpoint;
     int (*send_short)(mca_btl_endpoint_t *, const void *, size_t, const void *, size_t); /* module->ops->send_short */
     int (*publish)(mca_btl_endpoint_t *, size_t); /* module->ops->publish; NULL without `room` */
+    int (*publish_more)(mca_btl_endpoint_t *, size_t); /* the same; NULL if the rooms have no `end` */
+    mca_btl_behind_t behind;      /* see module->ops->behind; {0, SIZE_MAX} if it is not there */
     const mca_btl_standing_t *room; /* see module->ops->standing, for a thread that is alone; never NULL: one that has no room */
     const mca_btl_standing_t *standing; /* the same for whoever holds the peer's lock: with threads one that has no room */
     const void *const *next_store; /* the next short message's first line, see module->ops->next_store; never NULL */
@@ -80,7 +82,8 @@ typedef struct mca_pml_peer {
     uint8_t latency_count, bandwidth_count, latency_next, link_count;
     mca_pml_link_t *direct;       /* the only link of the latency list, if a small message may be given to it with
                                    * nothing else to look at: READY, nobody waits; else NULL. Under the lock */
-    size_t direct_max;            /* header and payload of such a message */
+    size_t direct_max;            /* header and payload of such a message by send_short */
+    mca_btl_behind_t behind;      /* of the only link of the latency list; else {0, SIZE_MAX} */
     const mca_btl_standing_t *standing; /* direct's room, or one that has none; for a thread that is alone */
     struct mca_pml_comm_peer *_Atomic last; /* whom its last message was from: most are from the same; never NULL */
     uint32_t window;              /* pml_base_eager_window */
@@ -90,6 +93,7 @@ typedef struct mca_pml_peer {
     _Atomic uint32_t consumed;    /* of the peer's eager bytes, by us; written by the owner of progress, as they arrive */
     _Atomic uint32_t consumed_late; /* the same of what waited for its receive; by any thread */
     _Atomic uint32_t consumed_told; /* the last value that we sent; written under the lock */
+    _Atomic int32_t announced;    /* sends to it that wait for its answer, or to which it answered and that are not over */
     _Atomic uint64_t kept;        /* bytes of its messages, counted alike, that wait here for a receive or for their turn */
     size_t whole_max;             /* payload of a message that may go whole from the user's memory; 0: none */
     size_t short_max, eager_max;  /* header and payload, least of all links that are up */
@@ -154,6 +158,7 @@ const mca_btl_base_modules_t *mca_pml_base_modules(void);
 /* The link of an endpoint. */
 mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint);
 extern const mca_btl_standing_t mca_pml_base_no_standing;
+extern const mca_btl_behind_t mca_pml_base_never_behind;
 
 /* What is told of an endpoint that has no link, since its peer is still looked up, is remembered; else it is of no
  * interest. The caller holds the peer's lock. */
@@ -168,6 +173,7 @@ static inline void mca_pml_peer_redirect(mca_pml_peer_t *peer)
     peer->direct = direct ? peer->latency[0] : NULL;
     peer->standing = direct ? peer->latency[0]->room : &mca_pml_base_no_standing;
     peer->direct_max = peer->short_max < peer->eager_max ? peer->short_max : peer->eager_max;
+    peer->behind = peer->latency_count == 1 ? peer->latency[0]->behind : mca_pml_base_never_behind;
 }
 
 /* Recompute the lists after a link came, went or changed; the caller holds the lock. */

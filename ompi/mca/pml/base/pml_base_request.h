@@ -6,6 +6,7 @@
 #include "ompi/mca/pml/base/pml_base_bind.h"
 #include "ompi/mca/pml/base/pml_base_hdr.h"
 #include "ompi/mca/pml/base/pml_base_match.h"
+#include "ompi/mca/pml/base/pml_base_pace.h"
 #include "ompi/mca/pml/base/pml_base_peer.h"
 #include "ompi/mca/pml/base/pml_base_ranges.h"
 #include "ompi/mca/pml/pml.h"
@@ -19,6 +20,7 @@ typedef struct mca_pml_comm_peer {
     struct mca_pml_comm *comm;
     _Atomic uint32_t send_seq;   /* of the next message; written under the peer's lock */
     uint32_t recv_seq;           /* expected next; under the communicator's lock */
+    uint32_t heard_recv, heard_send; /* recv_seq, and send_seq, when a message from there was last known; see engine_in_stream() */
     opal_list_t parked;          /* mca_pml_message_t that came too early, by sequence number */
     mca_pml_bind_t *bind;        /* which links its messages may use; NULL: any. Under the peer's lock */
 } mca_pml_comm_peer_t;
@@ -53,6 +55,7 @@ typedef struct mca_pml_send {
     uint8_t mode;                /* mca_pml_mode_t */
     uint8_t state;               /* mca_pml_send_state_t */
     bool whole;                  /* a link had all of it, before its receive was known */
+    bool announced;              /* its RNDV or RGET is out; counts in peer->announced */
     bool cancel;                 /* the user wants it back */
     bool cancelled;              /* the receiver has forgotten it */
     uint32_t first;              /* bytes of payload that its RNDV had */
@@ -88,7 +91,7 @@ typedef struct mca_pml_recv {
     int32_t placements;          /* pieces that a link is writing into the buffer right now */
     mca_pml_ranges_t ranges;
     mca_pml_link_t *timed;       /* how long the pieces take is to be noted for this link; NULL: no */
-    uint64_t started_ns;
+    mca_pml_pace_at_t started;
     struct mca_pml_fetch *fetch; /* one that may take its time; NULL: none, or not so */
     opal_convertor_t conv;       /* if !ptr */
 } mca_pml_recv_t;
@@ -165,7 +168,7 @@ typedef struct mca_pml_fetch {
     uint64_t sreq, address;
     uint8_t key[MCA_BTL_KEY_MAX]; /* of the sender's memory, if the link needs one */
     size_t len, offset;          /* of the message; of the present piece: all before it is in place and good */
-    uint64_t started_ns;
+    mca_pml_pace_at_t started;
     uint64_t began_ns, work_ns;  /* with the present piece; spent on all before; if checked */
     bool checked;                /* pieces are compared with sums of the sender */
     bool failed;                 /* the peer is lost */

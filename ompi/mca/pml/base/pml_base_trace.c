@@ -94,6 +94,7 @@ void mca_pml_base_trace_link(mca_pml_link_t *link)
 {
     if (mca_pml_base_trace_on) {
         link->send_short = traced_short;
+        link->room = link->standing = &mca_pml_base_no_standing; /* what goes that way is not seen */
     }
 }
 

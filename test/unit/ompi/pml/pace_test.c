@@ -20,13 +20,18 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+static void note(bool fetched, uint64_t from, uint64_t to)
+{
+    mca_pml_pace_note(&pace, BYTES, fetched, (mca_pml_pace_at_t){from, 0}, (mca_pml_pace_at_t){to, 0});
+}
+
 /* One message, alone. */
 static bool one(costs_t c)
 {
     bool fetched = mca_pml_pace_choose(&pace, BYTES);
     uint64_t started = now;
     now += fetched ? c.fetch : c.trip + c.fill + c.empty;
-    mca_pml_pace_note(&pace, BYTES, fetched, started, now);
+    note(fetched, started, now);
     now += c.trip;
     return fetched;
 }
@@ -41,7 +46,7 @@ static int window(costs_t c)
         uint64_t start = now;
         if (mca_pml_pace_choose(&pace, BYTES)) {
             now += c.fetch;
-            mca_pml_pace_note(&pace, BYTES, true, start, now);
+            note(true, start, now);
         } else {
             started[waiting++] = start;
         }
@@ -49,7 +54,7 @@ static int window(costs_t c)
     for (int i = 0; i < waiting; i++) {
         filled = later(filled, started[i] + c.trip) + c.fill;
         now = later(now, filled) + c.empty;
-        mca_pml_pace_note(&pace, BYTES, false, started[i], now);
+        note(false, started[i], now);
     }
     now += c.trip;
     return WINDOW - waiting;
@@ -70,12 +75,12 @@ static int window_of_sums(costs_t c)
     }
     for (int i = 0; i < fetched; i++) {
         now += 10; /* its last sum is here */
-        mca_pml_pace_note_turns(&pace, BYTES, slept[i], now, c.fetch);
+        mca_pml_pace_note_turns(&pace, BYTES, (mca_pml_pace_at_t){slept[i], 0}, (mca_pml_pace_at_t){now, 0}, c.fetch);
     }
     for (int i = 0; i < waiting; i++) {
         filled = later(filled, started[i] + c.trip) + c.fill;
         now = later(now, filled) + c.empty;
-        mca_pml_pace_note(&pace, BYTES, false, started[i], now);
+        note(false, started[i], now);
     }
     now += c.trip;
     return fetched;
@@ -108,6 +113,37 @@ static int fetched_for_sums(costs_t c)
     return fetched;
 }
 
+/* A window of which the first message is announced, and the others come whole: half of them before the first one's fragments. */
+static bool window_behind(costs_t c, uint32_t *whole)
+{
+    mca_pml_pace_at_t started = {now, *whole};
+    bool fetched = mca_pml_pace_choose(&pace, BYTES);
+    if (fetched) {
+        now += c.fetch;
+        mca_pml_pace_note(&pace, BYTES, true, started, (mca_pml_pace_at_t){now, *whole});
+    }
+    for (int i = 1; i < WINDOW; i++) {
+        now += later(c.fill, c.empty);
+        *whole += BYTES;
+        if (i == WINDOW / 2 && !fetched) {
+            now += c.empty;
+            mca_pml_pace_note(&pace, BYTES, false, started, (mca_pml_pace_at_t){now, *whole});
+        }
+    }
+    now += c.trip;
+    return fetched;
+}
+
+static int fetched_behind(costs_t c)
+{
+    int fetched = 0;
+    uint32_t whole = UINT32_MAX - 10 * BYTES; /* goes round */
+    for (int i = 0; i < MESSAGES; i++) {
+        fetched += window_behind(c, &whole);
+    }
+    return fetched;
+}
+
 static void begin(void)
 {
     pace = (mca_pml_pace_t){0};
@@ -134,6 +170,10 @@ int main(void)
     begin();
     TAP_OK(fetched_for_sums(fast_copy) >= most, "... fetched where it copies fast");
     begin();
+    TAP_OK(fetched_behind(slow_copy) <= few, "beside messages that come whole: fragments where the system copies slowly");
+    begin();
+    TAP_OK(fetched_behind(fast_copy) >= most, "... fetched where it copies fast");
+    begin();
     TAP_OK(fetched_alone(between) >= most, "one by one a fetch is judged by its duration");
     TAP_OK(fetched_in_windows(between) <= MESSAGES / 4, "in windows then by the rate: the choice changes");
     TAP_OK(fetched_alone(between) >= MESSAGES / 2, "and back again");
@@ -147,7 +187,7 @@ int main(void)
 
     begin();
     fetched_alone(fast_copy);
-    mca_pml_pace_note(&pace, BYTES, true, now, now + 1000000000);
+    note(true, now, now + 1000000000);
     now += 1000000000;
     TAP_OK(fetched_alone(fast_copy) >= most, "a stall of the other side changes nothing");
     return tap_end();
