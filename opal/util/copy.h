@@ -44,10 +44,17 @@ static OPAL_ALWAYS_INLINE void opal_copy(void *to, const void *from, size_t len)
     }
 }
 
-enum { OPAL_COPY_LINE = 64, OPAL_COPY_REP_MIN = 512, OPAL_COPY_REP_MAX = 3 << 10 }; /* longer ones the C library does that way itself */
+enum {
+    OPAL_COPY_LINE = 64,
+    OPAL_COPY_REP_MIN = 512,
+    OPAL_COPY_REP_MAX = 3 << 10,     /* longer ones the C library does that way itself */
+    OPAL_COPY_VECTOR_MAX = 16 << 10, /* both ends of so much fit a first-level cache */
+};
 
-/* Has the processor a quick instruction for copies of hundreds of bytes? Set by opal_copy_init(). */
+/* Has the processor a quick instruction for copies of hundreds of bytes? Set by opal_copy_init(), as is a function that does without
+ * it, by loads and stores of vectors; NULL: use memcpy(). */
 OPAL_DECLSPEC extern bool opal_copy_has_rep;
+OPAL_DECLSPEC extern void (*opal_copy_vectors)(void *to, const void *from, size_t len);
 OPAL_DECLSPEC void opal_copy_init(void);
 
 /*
@@ -65,6 +72,16 @@ static OPAL_ALWAYS_INLINE void opal_copy_between(void *to, const void *from, siz
 #endif
     (void) shared;
     opal_copy(to, from, len);
+}
+
+/* Out of memory that another processor has written. What fits the first-level cache is quicker there by plain loads and stores. */
+static OPAL_ALWAYS_INLINE void opal_copy_out(void *to, const void *from, size_t len)
+{
+    if (len > OPAL_COPY_REP_MAX && len <= OPAL_COPY_VECTOR_MAX && opal_copy_vectors) {
+        opal_copy_vectors(to, from, len);
+    } else {
+        opal_copy_between(to, from, len, from);
+    }
 }
 
 /*

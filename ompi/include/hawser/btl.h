@@ -199,6 +199,8 @@ typedef struct mca_btl_upcalls {
      * bytes at most), which stands there (8-byte aligned) during the call only. True: that was its arrival. False: nothing has
      * happened, arrive() is owed. */
     bool (*arrive_brief)(void *peer, const void *data, size_t len);
+    /* Since 1.12; 0: not known. Bytes of header that most fragments have, before payload that a link may want to begin somewhere. */
+    size_t usual_header;
 } mca_btl_upcalls_t;
 
 /* ---- Services ---- */
@@ -282,7 +284,7 @@ typedef struct mca_btl_standing {
 
 /* See mca_btl_module_ops_t.behind. */
 typedef struct mca_btl_behind {
-    size_t eager_limit;        /* in the place of limits.eager_limit; limits.max_frag at most */
+    size_t eager_limit;        /* in the place of limits.eager_limit; more than limits.max_frag counts as that */
     size_t reserve_min;        /* fragments that send_short() would take, from this length on, are better reserved for */
 } mca_btl_behind_t;
 

@@ -60,9 +60,10 @@ enum {
     SHM_MIN_RING = 2048,
     SHM_MIN_CHUNK = 4096,
     SHM_MAX_CHUNKS = 1024,
-    SHM_LEAD = SHM_LINE - 24, /* unused bytes of a chunk: behind a header as the PML's mostly are, payload starts a line */
     SHM_DRAIN = 64,           /* messages taken from one ring before the next is looked at */
     SHM_PREFETCH_LINES = 8,
+    SHM_AHEAD_LINES = 4,      /* of a chunk, while the one before is copied, if that has */
+    SHM_AHEAD_MIN = 16 << 10, /* so many bytes */
     SHM_CLEAR_AHEAD = 288,     /* lines whose words are cleared ahead of time, at most */
     SHM_CLEAR_MESSAGES = 5,   /* messages of several lines, for which that is done at once */
     SHM_NEAR_LINES = 1024,
@@ -79,7 +80,8 @@ typedef enum {
     SHM_KIND_NONE = 0,
     SHM_KIND_DATA = 1,  /* the fragment follows the word */
     SHM_KIND_SKIP = 2,  /* go on at the ring's start; `length` lines are left out */
-    SHM_KIND_CHUNK = 3, /* 32 bits each behind the word: number of a chunk, length of the fragment there */
+    SHM_KIND_CHUNK = 3, /* behind the word: 24 bits for the number of a chunk, 8 for where the fragment begins there, in words; 32
+                         * for its length */
     SHM_KIND_FAR = 4,   /* the fragment starts at the next line */
     SHM_KIND_HELP = 5,  /* 32 bits each behind the word: number of a job in the writer's segment, its generation */
 } shm_kind_t;
@@ -176,7 +178,7 @@ struct mca_btl_endpoint {
     uint32_t settled;                   /* number of the line from which the three below count */
     uint32_t room;                      /* lines that can be written from there on in one piece */
     uint32_t clean;                     /* lines from there on in which no old bytes pass for a word */
-    uint32_t bulk_max;                  /* bytes of a chunk that may be used without the lock; 0: none */
+    uint32_t bulk_max;                  /* bytes of a fragment that a chunk takes; 0: not known to be of use */
     uint32_t messages;                  /* written since the last look at turns; less the lines of longer ones, until settled */
     bool locked;                        /* with threads: only publish() and publish_more() may use what stands ready without the lock */
     bool longer;                        /* some message since `settled` had several lines */
@@ -202,6 +204,7 @@ struct mca_btl_endpoint {
     atomic_bool no_cma;
     atomic_bool no_share;                     /* the peer can't write here: don't ask it to help */
     atomic_bool cma_proved;                   /* its pid is the peer here, too */
+    uint32_t lead;                      /* where fragments begin in a chunk, so that payload starts a line */
     size_t cheap;                       /* fragments up to this are cheaper in the ring than in a chunk */
     uint32_t piece;                     /* of the long message under way; 0: none */
     uint32_t last_chunk;                /* sent to this peer */
@@ -431,15 +434,16 @@ static inline bool shm_chunk_returned(const shm_module_t *m, uint32_t chunk)
     return atomic_load_explicit(&shm_chunk_state(&m->segment, &m->layout, chunk)->busy, memory_order_acquire) == 0;
 }
 
+/* Bytes of the longest fragment in a chunk, wherever in the first line it begins. */
 static inline uint32_t shm_chunk_room(const shm_layout_t *layout)
 {
-    return layout->chunk_size - SHM_LEAD;
+    return layout->chunk_size - SHM_LINE;
 }
 
 static inline unsigned char *shm_chunk_at(const opal_shmem_segment_t *segment,
                                           const shm_layout_t *layout, uint32_t chunk)
 {
-    return (unsigned char *)segment->base + layout->chunks + (uint64_t)chunk * layout->chunk_size + SHM_LEAD;
+    return (unsigned char *)segment->base + layout->chunks + (uint64_t)chunk * layout->chunk_size;
 }
 
 #endif

@@ -65,6 +65,9 @@ static int shm_open_way(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shme
     ep->cheap = ep->cheap < SHM_SHORT_MAX ? ep->cheap : SHM_SHORT_MAX;
     ep->cheap = ep->cheap < in_ring ? ep->cheap : in_ring;
     ep->cheap = ep->cheap < mca_btl_shm_params.behind_chunk_min ? ep->cheap : mca_btl_shm_params.behind_chunk_min - 1;
+    const mca_btl_upcalls_t *up = m->super.upcalls;
+    size_t header = up && up->struct_size > offsetof(mca_btl_upcalls_t, usual_header) ? up->usual_header : 0;
+    ep->lead = (uint32_t)(SHM_LINE - header % SHM_LINE) % SHM_LINE / SHM_WORD * SHM_WORD;
     ep->sleeping = &ep->header->sleeping;
     uint32_t others = ep->layout.local_size > 1 ? ep->layout.local_size - 1 : 1;
     ep->keep_quota = ep->layout.chunk_count / 2 / others;

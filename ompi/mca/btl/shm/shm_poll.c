@@ -45,6 +45,18 @@ static OPAL_ALWAYS_INLINE void shm_prefetch(const unsigned char *line, uint32_t 
     }
 }
 
+/* Where the next message is in a chunk, too, have that come while this one, a long one, is copied: the line that names it, and then
+ * the chunk's first lines, are each a trip to the other processor. */
+static OPAL_ALWAYS_INLINE void shm_look_ahead(const shm_rx_t *rx)
+{
+    const mca_btl_endpoint_t *ep = rx->endpoint;
+    uint64_t what, word = rx->left > 1 ? shm_load_word(rx->line + SHM_LINE) : 0;
+    if ((uint32_t)word == rx->number + 1 && word >> 56 == SHM_KIND_CHUNK) {
+        memcpy(&what, rx->line + SHM_LINE + SHM_WORD, sizeof(what));
+        shm_prefetch(shm_chunk_at(&ep->segment, &ep->layout, (uint32_t)what & 0xffffff), SHM_AHEAD_LINES); /* or anywhere */
+    }
+}
+
 static OPAL_NOINLINE void shm_arrive_from_ring(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at, uint32_t len)
 {
     mca_btl_arrival_t arrival = {.data = at, .len = len, .module = &m->super, .endpoint = ep};
@@ -67,16 +79,20 @@ static OPAL_NOINLINE bool shm_arrive_from_chunk(shm_module_t *m, mca_btl_endpoin
     return arrival.token[1] != SHM_KEPT_IN_PLACE;
 }
 
-/* Hand up the fragment in the chunk that the message at `data` names; false: it names none. */
-static bool shm_arrive_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *data)
+/* Hand up the fragment in the chunk that the message at rx->line names; false: it names none. */
+static bool shm_arrive_chunk(shm_module_t *m, const shm_rx_t *rx)
 {
+    mca_btl_endpoint_t *ep = rx->endpoint;
     uint64_t what;
-    memcpy(&what, data, sizeof(what));
-    uint32_t chunk = (uint32_t)what, len = (uint32_t)(what >> 32);
-    if (!ep->segment.base || chunk >= ep->layout.chunk_count || len > shm_chunk_room(&ep->layout)) {
+    memcpy(&what, rx->line + SHM_WORD, sizeof(what));
+    uint32_t chunk = (uint32_t)what & 0xffffff, lead = SHM_WORD * ((uint32_t)what >> 24), len = (uint32_t)(what >> 32);
+    if (!ep->segment.base || chunk >= ep->layout.chunk_count || lead >= SHM_LINE || len > shm_chunk_room(&ep->layout)) {
         return false;
     }
-    const unsigned char *at = shm_chunk_at(&ep->segment, &ep->layout, chunk);
+    const unsigned char *at = shm_chunk_at(&ep->segment, &ep->layout, chunk) + lead;
+    if (len >= SHM_AHEAD_MIN) {
+        shm_look_ahead(rx);
+    }
     if (m->brief(ep->cookie, at, len) || shm_arrive_from_chunk(m, ep, at, len, chunk)) {
         shm_return_chunk(ep, chunk);
     }
@@ -96,7 +112,7 @@ static uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t w
         *again = true;
         return len > 0 && len <= rest ? len : UINT32_MAX;
     case SHM_KIND_CHUNK:
-        return shm_arrive_chunk(m, rx->endpoint, line + SHM_WORD) ? 1 : UINT32_MAX;
+        return shm_arrive_chunk(m, rx) ? 1 : UINT32_MAX;
     case SHM_KIND_HELP: {
         uint32_t what[2];
         memcpy(what, line + SHM_WORD, sizeof(what));

@@ -197,7 +197,7 @@ static OPAL_ALWAYS_INLINE bool shm_lend_chunk(mca_btl_endpoint_t *ep, size_t min
     if (OPAL_UNLIKELY(chunk < 0)) {
         return false;
     }
-    room->ptr = shm_chunk_at(&m->segment, &m->layout, (uint32_t)chunk);
+    room->ptr = shm_chunk_at(&m->segment, &m->layout, (uint32_t)chunk) + ep->lead;
     if (OPAL_LIKELY(want == min)) { /* it is not to be cut, and nothing of it will follow */
         ep->piece = 0;
         room->len = want;
@@ -230,7 +230,7 @@ static OPAL_NOINLINE int shm_reserve_other(mca_btl_endpoint_t *ep, size_t min, s
     }
     uint32_t bulk = atomic_load_explicit(&ep->slot->bulk, memory_order_acquire);
     if (bulk == SHM_BULK_OK && mca_btl_shm_pool_init(ep->module) == MCA_SUCCESS) {
-        ep->bulk_max = ep->locked ? 0 : shm_chunk_room(&ep->module->layout);
+        ep->bulk_max = shm_chunk_room(&ep->module->layout);
         return shm_reserve_chunk(ep, min, want, room);
     }
     if (min <= in_ring) {
@@ -263,7 +263,7 @@ int mca_btl_shm_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl
     if (want < min) {
         want = min;
     }
-    bool ready = ep->standing.len > 0 && ep->bulk_max >= min && want > ep->cheap;
+    bool ready = !ep->locked && ep->standing.len > 0 && ep->bulk_max >= min && want > ep->cheap;
     if (OPAL_LIKELY(ready && shm_lend_chunk(ep, min, want, room))) {
         room->token[0] = SHM_ROOM_READY;
         return MCA_SUCCESS;
@@ -289,7 +289,7 @@ static void shm_commit_ring(mca_btl_endpoint_t *ep, uint32_t lent, size_t len)
 /* The number of a chunk with so many bytes, to where a line's data is. */
 static OPAL_ALWAYS_INLINE void shm_name_chunk(mca_btl_endpoint_t *ep, void *to, uint32_t chunk, size_t len)
 {
-    uint64_t what = (uint64_t)len << 32 | chunk;
+    uint64_t what = (uint64_t)len << 32 | ep->lead / SHM_WORD << 24 | chunk;
     /* The receiver's word that it is free again orders the next writer behind this one; so does this store, within a process:
      * ThreadSanitizer sees no other. */
     atomic_store_explicit(&shm_chunk_state(&ep->module->segment, &ep->module->layout, chunk)->busy, 1, memory_order_release);

@@ -522,6 +522,7 @@ static mca_btl_upcalls_t engine_upcalls = {
     .returned = engine_on_returned,
     .state = engine_state,
     .incoming = engine_incoming,
+    .usual_header = POLICY_ROOM + sizeof(mca_pml_hdr_match_t), /* as long as that of a piece */
 };
 
 /* ---- Draining ---- */

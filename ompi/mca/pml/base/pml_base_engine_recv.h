@@ -1106,7 +1106,7 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_take_brief(mca_pml_peer_t *peer
         return NULL;
     }
     if (more) {
-        opal_copy_between(recv->ptr, hdr + 1, payload, hdr + 1);
+        opal_copy_out(recv->ptr, hdr + 1, payload);
     } else {
         opal_copy_short(recv->ptr, hdr + 1, payload);
     }

@@ -103,23 +103,15 @@ static inline bool engine_is_behind(const mca_pml_peer_t *peer)
 enum { ENGINE_STREAM = 8 };
 
 /* Has the rank been sent so many messages since one came from it, as in a stream? Then who receives them is the slower one, and
- * how soon the next one is there does not matter. With threads no is said unless one is alone. */
+ * how soon the next one is there does not matter. With threads only where one is alone. */
 static inline bool engine_in_stream(mca_pml_comm_peer_t *cp)
 {
-    bool alone = opal_progress_threads && opal_alone_enter();
-    if (opal_progress_threads && !alone) {
-        return false;
-    }
     uint32_t sent = engine_send_seq(cp);
     if (cp->recv_seq != cp->heard_recv) {
         cp->heard_recv = cp->recv_seq;
         cp->heard_send = sent;
     }
-    bool stream = sent - cp->heard_send >= ENGINE_STREAM;
-    if (alone) {
-        opal_alone_leave();
-    }
-    return stream;
+    return sent - cp->heard_send >= ENGINE_STREAM;
 }
 
 /* Pack a message with a MATCH header into room that the link lends. */
@@ -1391,38 +1383,38 @@ static OPAL_NOINLINE int engine_isend_slow(const void *buf, size_t count, ompi_d
     return MPI_SUCCESS;
 }
 
-/* A message of some lines of the link, if they stand ready. */
-static OPAL_ALWAYS_INLINE bool engine_send_lines(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
-                                                 ompi_communicator_t *comm)
+/* A message of some lines of the link, if they stand ready, and unless it is better reserved for: *room. With threads in a section of
+ * one that is alone. */
+static OPAL_ALWAYS_INLINE bool engine_send_lines(mca_pml_comm_peer_t *cp, const void *buf, size_t count, ompi_datatype_t *type,
+                                                 int dst, int tag, ompi_communicator_t *comm, bool *room)
 {
-    size_t len;
-    const bool alone = opal_progress_threads && opal_alone_enter();
-    if (opal_progress_threads && !alone) {
+    const mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
+    size_t len = sizeof(mca_pml_hdr_match_t) + type->opal.size * count;
+    *room = len > peer->direct_max || (len >= peer->behind.reserve_min && engine_in_stream(cp));
+    mca_pml_link_t *link = *room ? NULL : engine_fill_standing(comm, buf, count, type, dst, tag, &len, true, true);
+    if (OPAL_UNLIKELY(!link)) {
         return false;
     }
-    mca_pml_link_t *link = engine_fill_standing(comm, buf, count, type, dst, tag, &len, true, true);
-    if (OPAL_LIKELY(link != NULL)) {
-        link->publish_more(link->endpoint, len);
-    }
-    if (alone) {
-        opal_alone_leave();
-    }
-    return link != NULL;
+    link->publish_more(link->endpoint, len);
+    return true;
 }
 
 /* A message that does not fit the line that stands ready, if all is else as it mostly is: at once and without a request. */
 static OPAL_ALWAYS_INLINE bool engine_send_longer(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
-                                             ompi_communicator_t *comm)
+                                                  ompi_communicator_t *comm)
 {
     mca_pml_comm_peer_t *cp = engine_met(comm, dst);
+    bool sent = false, room = false;
     if (OPAL_UNLIKELY(!cp)) {
         return false;
     }
-    const mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
-    size_t len = sizeof(mca_pml_hdr_match_t) + type->opal.size * count;
-    bool room = len >= peer->behind.reserve_min && (len > peer->direct_max || engine_in_stream(cp));
-    return (!room && len <= peer->direct_max && OPAL_LIKELY(engine_send_lines(buf, count, type, dst, tag, comm))) ||
-           engine_try_direct(cp, buf, count, type, tag, room);
+    if (OPAL_LIKELY(!opal_progress_threads)) {
+        sent = engine_send_lines(cp, buf, count, type, dst, tag, comm, &room);
+    } else if (opal_alone_enter()) {
+        sent = engine_send_lines(cp, buf, count, type, dst, tag, comm, &room);
+        opal_alone_leave();
+    }
+    return sent || engine_try_direct(cp, buf, count, type, tag, room);
 }
 
 /* The same, unless it is for the process itself, see engine_send_to_self(). */

@@ -25,6 +25,11 @@ static void out_of_shared(void *t, const void *f, size_t len)
     opal_copy_between(t, f, len, f);
 }
 
+static void out_of_others(void *t, const void *f, size_t len)
+{
+    opal_copy_out(t, f, len);
+}
+
 static void into_shared(void *t, const void *f, size_t len)
 {
     opal_copy_between(t, f, len, t);
@@ -66,5 +71,6 @@ int main(void)
     opal_copy_init();
     all_lengths(into_shared, 4200, "into shared memory, as this processor does it");
     all_lengths(out_of_shared, 4200, "out of shared memory");
+    all_lengths(out_of_others, 4200, "out of another's memory");
     return tap_end();
 }
