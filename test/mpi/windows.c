@@ -159,6 +159,7 @@ static void forged(void)
 {
     unsigned char *bytes = malloc(FORGED_LONGEST), *expected = malloc(FORGED_LONGEST), answer = 0;
     uint32_t line = 1;
+    MPI_CHECK(bytes && expected);
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     other = 1 - me;

@@ -199,7 +199,8 @@ typedef struct mca_btl_upcalls {
      * bytes at most), which stands there (8-byte aligned) during the call only. True: that was its arrival. False: nothing has
      * happened, arrive() is owed. */
     bool (*arrive_brief)(void *peer, const void *data, size_t len);
-    /* Since 1.12; 0: not known. Bytes of header that most fragments have, before payload that a link may want to begin somewhere. */
+    /* Since 1.12 (struct_size says whether it is there); 0: not known. Bytes of header that most fragments have, before payload that a
+     * link may want to begin somewhere. */
     size_t usual_header;
 } mca_btl_upcalls_t;
 

@@ -4,7 +4,6 @@
 
 #include "ompi/mca/pml/pml.h"
 #include "ompi/mpi/c/bodies.h"
-#include "opal/runtime/progress.h"
 #include "ompi/mpi/c/state.h"
 
 /* ---- Sends ---- */
@@ -33,21 +32,10 @@ int ompi_mpi_bsend(const void *buf, MPI_Count count, ompi_datatype_t *datatype, 
     return mca_pml.send_mode(buf, (size_t) count, datatype, dest, tag, MCA_PML_BUFFERED, comm);
 }
 
-/* Sends that were begun may have been answered, or room have come for them: they go on while the user begins the next ones. Not in
- * the PML's function, which is also called from progress. */
-static int go_on(int rc, const ompi_request_t *request)
-{
-    if (rc == MPI_SUCCESS && request != &ompi_request_send_done) {
-        opal_progress();
-    }
-    return rc;
-}
-
 int ompi_mpi_isend(const void *buf, MPI_Count count, ompi_datatype_t *datatype, int dest, int tag,
                    ompi_communicator_t *comm, ompi_request_t **request)
 {
-    int rc = mca_pml.isend(buf, (size_t) count, datatype, dest, tag, MCA_PML_STANDARD, comm, request);
-    return go_on(rc, *request);
+    return mca_pml.isend(buf, (size_t) count, datatype, dest, tag, MCA_PML_STANDARD, comm, request);
 }
 
 int ompi_mpi_issend(const void *buf, MPI_Count count, ompi_datatype_t *datatype, int dest, int tag,

@@ -51,7 +51,8 @@ static int shm_register_params(const mca_base_services_t *services)
           .def.size = (32 << 10) + MCA_BTL_HEADER_MAX, .min = 256, .max = 8 << 20},
          &mca_btl_shm_params.eager_limit},
         {{.name = "behind_eager_limit", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
-          .help = "The same while the receiver still has messages of this process to take (btl_shm_chunk at most)",
+          .help = "Longest message, header included, sent before its receiver is known to a process that still has messages of this one "
+                  "to take (btl_shm_chunk at most)",
           .def.size = (64 << 10) + MCA_BTL_HEADER_MAX, .min = 0, .max = 8 << 20},
          &mca_btl_shm_params.behind_eager_limit},
         {{.name = "behind_chunk_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",

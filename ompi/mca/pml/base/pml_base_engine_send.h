@@ -114,19 +114,19 @@ static inline bool engine_in_stream(mca_pml_comm_peer_t *cp)
     return sent - cp->heard_send >= ENGINE_STREAM;
 }
 
-/* Pack a message with a MATCH header into room that the link lends. */
-static int engine_reserve_match(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_hdr_match_t *hdr,
-                                const void *ptr, const opal_convertor_t *conv, size_t bytes)
+/* Pack a message with a MATCH header into room that the link lends. `conv` describes the data if !ptr. */
+static inline int engine_reserve_match(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_hdr_match_t *hdr,
+                                       const void *ptr, const opal_convertor_t *conv, size_t bytes)
 {
     mca_btl_room_t room;
     int rc = policy_reserve(peer, link, sizeof(*hdr) + bytes, sizeof(*hdr) + bytes, &room);
-    if (rc != MCA_SUCCESS) {
+    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
         return rc;
     }
-    memcpy(room.ptr, hdr, sizeof(*hdr));
+    opal_copy_words3(room.ptr, hdr);
     char *payload = (char *) room.ptr + sizeof(*hdr);
-    if (ptr) {
-        memcpy(payload, ptr, bytes);
+    if (OPAL_LIKELY(ptr != NULL)) {
+        opal_copy_between(payload, ptr, bytes, payload);
     } else {
         opal_convertor_pack_at(conv, 0, payload, bytes);
     }
@@ -269,22 +269,12 @@ static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pm
         opal_prefetch_write(*link->next_store);
     }
     const void *ptr = (const char *) buf + type->opal.true_lb;
+    mca_pml_hdr_match_t hdr;
+    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
     engine_charge(peer, cost);
-    int rc;
-    if (len + POLICY_ROOM <= peer->direct_max && !room) {
-        mca_pml_hdr_match_t hdr;
-        engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
-        rc = policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes);
-    } else {
-        mca_btl_room_t lent;
-        rc = policy_reserve(peer, link, len, len, &lent);
-        if (OPAL_LIKELY(rc == MCA_SUCCESS)) {
-            char *to = (char *) lent.ptr + sizeof(mca_pml_hdr_match_t);
-            opal_copy_between(to, ptr, bytes, to);
-            engine_fill_match(peer, lent.ptr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
-            policy_commit(peer, link, &lent, len);
-        }
-    }
+    bool by_short = len + POLICY_ROOM <= peer->direct_max && !room;
+    int rc = by_short ? policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes)
+                      : engine_reserve_match(peer, link, &hdr, ptr, NULL, bytes);
     if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
         engine_charge(peer, -cost);
         return false;
