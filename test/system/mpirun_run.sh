@@ -41,6 +41,9 @@ run -n 3 "$client" no-finalize
 is "leaving without finalize ends the job" "$code $(wc -l <err)" "1 1"
 run --continuous -n 2 sh -c 'test "$PMIX_RANK" = 1 && exit 5; sleep 0.3; echo survived'
 is "--continuous" "$code $(cat out)" "5 survived"
+run --continuous -n 3 sh -c 'test "$PMIX_RANK" = 0 && exit 0; sleep 0.$((PMIX_RANK * 2)); exit $((PMIX_RANK + 4))'
+is "--continuous: names each that fails" "$code $(sed 's/^mpirun: \(rank .\) .* exited/\1/' err | tr '\n' ';')" \
+   "5 rank 1 with code 5;rank 2 with code 6;"
 run --quiet -n 1 sh -c 'exit 4'
 is "--quiet" "$code$(cat err)" 4
 run --timeout 0.3 -n 2 sleep 20

@@ -108,6 +108,12 @@ static const char *consequence(const orte_job_t *job)
     return "; ending the job";
 }
 
+/* What fails after the first does so because of it, unless the job goes on without what failed. */
+static bool is_news(const orte_job_t *job)
+{
+    return !job->failed || job->rt->opt.continuous;
+}
+
 static void describe(const orte_proc_t *proc, char *text, size_t size)
 {
     char job[32] = "";
@@ -125,7 +131,7 @@ static void exited_with_code(orte_proc_t *proc, int code)
     char who[512];
 
     describe(proc, who, sizeof(who));
-    if (!job->failed && !job->rt->opt.quiet) {
+    if (is_news(job) && !job->rt->opt.quiet) {
         orte_report("%s exited with code %d%s", who, code, consequence(job));
     }
     proc_failed(proc, code);
@@ -140,7 +146,7 @@ static void killed_by_signal(orte_proc_t *proc, int status)
     describe(proc, who, sizeof(who));
     /* Writing to a pipe that nobody reads ends a process; that is how `| head` is meant to work. */
     bool expected = number == SIGPIPE && orte_iof_output_lost(job->rt->iof);
-    if (!job->failed && !expected) {
+    if (is_news(job) && !expected) {
         orte_report("%s was killed by signal %d (%s)%s%s", who, number, strsignal(number),
                     WCOREDUMP(status) ? ", core dumped" : "", consequence(job));
     }
@@ -153,7 +159,7 @@ static void left_without_finalize(orte_proc_t *proc)
     char who[512];
 
     describe(proc, who, sizeof(who));
-    if (!job->failed) {
+    if (is_news(job)) {
         orte_report("%s exited with code 0 but without MPI_Finalize, while other ranks may wait "
                     "for it%s", who, consequence(job));
     }
