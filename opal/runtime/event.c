@@ -104,7 +104,8 @@ bool opal_event_base_urgent(uint64_t now_ns)
 int opal_event_base_run(bool block)
 {
     uint64_t before = atomic_load_explicit(&opal_event_fired, memory_order_relaxed);
-    event_base_loop(opal_event_base, block ? EVLOOP_ONCE : EVLOOP_NONBLOCK);
+    /* Once: what stays ready, whatever its function does, shall not keep us here. */
+    event_base_loop(opal_event_base, block ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK);
     if (opal_now_ns() >= atomic_load_explicit(&soonest_ns, memory_order_relaxed)) {
         find_soonest();
     }

@@ -233,8 +233,13 @@ static void socket_ready(int fd, unsigned what, void *context)
     if (what & MCA_BTL_EVENT_WRITE) {
         full_retry(c);
     }
-    if (what & MCA_BTL_EVENT_READ && socket_poll(s->module, s) > 0) {
+    if (!(what & MCA_BTL_EVENT_READ)) {
+        return;
+    }
+    if (socket_poll(s->module, s) > 0) {
         mca_btl_base_set_active(&c->attention, true);
+    } else {
+        btl_udp_errors(s); /* they make it ready, too, and reads do not tell of those that a send was told of */
     }
 }
 

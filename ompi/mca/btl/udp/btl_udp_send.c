@@ -116,6 +116,12 @@ static put_t put_failed(mca_btl_endpoint_t *ep, int error)
     }
 }
 
+/* A call was told of a datagram before: the socket has the rest of it, and what came after it. */
+static inline void note_error(mca_btl_endpoint_t *ep)
+{
+    atomic_store_explicit(&ep->module->erred, true, memory_order_relaxed);
+}
+
 static inline put_t put(mca_btl_endpoint_t *ep, int fd, const struct msghdr *msg)
 {
     for (int i = 1;; i++) {
@@ -126,7 +132,7 @@ static inline put_t put(mca_btl_endpoint_t *ep, int fd, const struct msghdr *msg
         if (result != PUT_NO_WAY || i == TRIES) {
             return result;
         }
-        atomic_store_explicit(&ep->module->erred, true, memory_order_relaxed);
+        note_error(ep);
     }
 }
 
@@ -139,6 +145,9 @@ static inline put_t put_piece(mca_btl_endpoint_t *ep, btl_udp_channel_id_t id, v
     if (OPAL_LIKELY(opal_sendto(fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL, to,
                                 ep->addr_len[id]) >= 0)) {
         return PUT_DONE;
+    }
+    if (put_failed(ep, errno) == PUT_NO_WAY) {
+        note_error(ep);
     }
     struct iovec iov = {data, len};
     const struct msghdr msg = {.msg_name = &ep->addr[id], .msg_namelen = ep->addr_len[id],

@@ -1,10 +1,13 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The sockets of btl/udp, and who sends to them: noise, wrong codes, replays, datagrams of another
- * job, and a peer that this test plays, whose fragments come cut, shuffled, repeated and in part.
+ * job, and a peer that this test plays, whose fragments come cut, shuffled, repeated and in part. And errors that networks tell of.
  */
 #include "ompi/mca/btl/udp/btl_udp.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +29,8 @@ static unsigned arrived, incoming, placed, cancelled, wrong;
 static size_t arrived_len;
 static uint8_t place_to[BTL_UDP_FRAG_MAX];
 static bool offer_place;
+static mca_btl_event_fn_t short_ready; /* of the socket that is made first */
+static void *short_context;
 
 static int var_register(const mca_base_var_desc_t *desc, void *storage)
 {
@@ -79,7 +84,11 @@ static void poller_active(void *handle, bool active)
 
 static int event_add(int fd, unsigned what, mca_btl_event_fn_t fn, void *context, void **handle)
 {
-    (void) fd, (void) what, (void) fn, (void) context;
+    (void) fd, (void) what;
+    if (!short_ready) {
+        short_ready = fn;
+        short_context = context;
+    }
     *handle = &poller;
     return MCA_SUCCESS;
 }
@@ -340,6 +349,26 @@ static void test_epochs(void)
     epoch = 101;
 }
 
+/* A send was told of the error of another datagram, so that reads are not; the socket is ready all the same until
+ * somebody takes the rest from its queue of errors. */
+static void test_errors(void)
+{
+    const btl_udp_socket_t *s = short_context;
+    struct pollfd look = {.fd = s->fd};
+    struct sockaddr_storage nobody;
+    int closed = socket(card.net.nif[0].addr[0].family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    socklen_t len = opal_net_addr_to_sock(&card.net.nif[0].addr[0], 0, 0, &nobody);
+    TAP_REQUIRE(closed >= 0 && bind(closed, (struct sockaddr *) &nobody, len) == 0 &&
+                getsockname(closed, (struct sockaddr *) &nobody, &len) == 0, "a port");
+    close(closed);
+    TAP_REQUIRE(sendto(s->fd, "x", 1, 0, (struct sockaddr *) &nobody, len) == 1 && poll(&look, 1, 20000) == 1 &&
+                look.revents == POLLERR, "nobody is there any more, and the socket knows it");
+    TAP_REQUIRE(sendto(s->fd, "x", 1, 0, (struct sockaddr *) &nobody, len) < 0 && poll(&look, 1, 0) == 1 &&
+                look.revents == POLLERR, "a send was told");
+    short_ready(s->fd, MCA_BTL_EVENT_READ, short_context);
+    TAP_OK(poll(&look, 1, 0) == 0, "errors do not keep a socket ready");
+}
+
 int main(void)
 {
     const mca_btl_component_ops_t *ops = mca_btl_udp_component.ops;
@@ -358,6 +387,7 @@ int main(void)
     test_fragments(false);
     test_fragments(true);
     test_epochs();
+    test_errors();
     TAP_OK(module->strangers >= 300, "%u datagrams were nobody's", (unsigned) module->strangers);
     modules[0]->ops->finalize(modules[0]);
     close(out_fd);
