@@ -7,10 +7,11 @@
 #include "support/hash.h"
 #include "support/mpi_test.h"
 
-enum { ROUNDS = 60, WINDOW = 48, LENGTHS = 24, LONGEST = 140000, TAGS = 2 };
+enum { ROUNDS = 60, WINDOW = 48, LENGTHS = 29, LONGEST = 540000, TAGS = 2 };
 
 static const int lengths[LENGTHS] = {0,    1,    31,   32,    33,    64,    96,    97,    487,   488,   489,    1000,
-                                     2047, 2048, 2112, 2152, 2153, 4096, 32743, 32872, 65536, 65633, 131072, LONGEST};
+                                     2047, 2048, 2112, 2152, 2153, 4096, 24551, 24552, 32743, 32872, 40960,
+                                     65536, 65633, 131072, 524392, 524393, LONGEST};
 static unsigned char *out[WINDOW], *in[WINDOW];
 static int me, other;
 static uint32_t state;

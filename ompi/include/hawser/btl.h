@@ -68,8 +68,8 @@ extern "C" {
 #define MCA_BTL_CONTRACT_MAJOR 1
 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
  * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
- * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length */
-#define MCA_BTL_CONTRACT_MINOR 12
+ * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts */
+#define MCA_BTL_CONTRACT_MINOR 13
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -289,6 +289,11 @@ typedef struct mca_btl_behind {
     size_t reserve_min;        /* fragments that send_short() would take, from this length on, are better reserved for */
 } mca_btl_behind_t;
 
+/* See mca_btl_module_ops_t.send_parts. */
+typedef struct mca_btl_parts {
+    size_t min, max;           /* header + payload of the fragments that it is for */
+} mca_btl_parts_t;
+
 typedef struct mca_btl_peer {
     mca_btl_name_t name;
     bool local;                /* same node */
@@ -385,6 +390,13 @@ typedef struct mca_btl_module_ops {
     /* Since 1.12; NULL: nothing. What is best while the peer still has fragments of this process before it: asked for once, after
      * add_peer(). */
     void (*behind)(mca_btl_endpoint_t *endpoint, mca_btl_behind_t *limits);
+
+    /* The two below, since 1.13, are both there or both NULL. First fragments of which the peer's BTL copies the beginning while the
+     * end is still being written, to where place() says (also without MCA_BTL_CAP_PLACE): worth sending before the receiver is
+     * known, whatever other limits say. parts(), asked once after add_peer(), tells how long they are. send_parts() is as
+     * send_short(), but for MCA_ERR_NOT_AVAILABLE instead of MCA_ERR_AGAIN: not now, use the other ways. */
+    void (*parts)(mca_btl_endpoint_t *endpoint, mca_btl_parts_t *limits);
+    int (*send_parts)(mca_btl_endpoint_t *endpoint, const void *header, size_t header_len, const void *payload, size_t len);
 } mca_btl_module_ops_t;
 
 /* The public head of a module; a BTL puts its own fields behind it. */

@@ -1,7 +1,9 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Tests: what the receiver keeps, where payload goes, back-pressure, sleeping, threads. */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "ompi/tools/btl_conform/tests.h"
 
@@ -119,6 +121,158 @@ void test_place(void)
     test_finish(peer, COUNT);
     REQUIRE(place_done == place_asked, "%llu placed of %llu", (unsigned long long)place_done,
             (unsigned long long)place_asked);
+}
+
+/* ---- send_parts ---- */
+
+static uint64_t parts_taken, parts_kept, parts_cancelled;
+
+static void parts_arrive(void *cookie, mca_btl_arrival_t *arrival)
+{
+    place_arrive(cookie, arrival);
+    if (!arrival->place_token && conform_random(2)) {
+        conform_header_t h;
+        REQUIRE(conform_module->ops->keep(arrival) == MCA_SUCCESS, "keep");
+        memcpy(&h, arrival->data, sizeof(h));
+        REQUIRE(conform_compare((const unsigned char *)arrival->data + sizeof(h), h.len, h.seed) < 0, "kept bytes have changed");
+        conform_module->ops->release(arrival);
+        parts_kept++;
+    }
+}
+
+static void parts_cancel(void *cookie, void *token)
+{
+    (void)cookie;
+    REQUIRE(token == place_to, "place_cancel: wrong token");
+    parts_cancelled++;
+}
+
+/* The peer, whose payload goes to places; the lengths that the link takes in parts. */
+static conform_peer_t *parts_start(mca_btl_parts_t *limits)
+{
+    static mca_btl_upcalls_t upcalls;
+    conform_link_start();
+    const mca_btl_module_ops_t *ops = conform_module->ops;
+    if (conform_module->component->contract_minor < 13 || !ops->parts || self.size == 1) {
+        conform_skip("the link does not send in parts");
+    }
+    REQUIRE(ops->send_parts, "parts() without send_parts()");
+    upcalls = conform_upcalls;
+    upcalls.place = place_here;
+    upcalls.arrive = parts_arrive;
+    upcalls.place_cancel = parts_cancel;
+    conform_module->upcalls = &upcalls;
+    conform_peer_t *peer = conform_add(test_other());
+    ops->parts(peer->endpoint[conform_module_index], limits);
+    if (limits->max < limits->min || limits->max < 2 * sizeof(conform_header_t)) {
+        conform_skip("the link has no room for fragments in parts");
+    }
+    place_to = malloc(limits->max + conform_module->limits.max_frag);
+    REQUIRE(place_to, "out of memory");
+    return peer;
+}
+
+/* One fragment in parts, or any other way, if that is to be. */
+static void parts_send(conform_peer_t *peer, const mca_btl_parts_t *limits)
+{
+    conform_header_t h;
+    size_t least = limits->min > sizeof(h) ? limits->min - sizeof(h) : 1;
+    size_t len = least + conform_random(limits->max - sizeof(h) - least + 1);
+    conform_make_header(&h, 1, 0, peer->next_out[0], (uint32_t)len);
+    unsigned char *bytes = malloc(len);
+    REQUIRE(bytes, "out of memory");
+    conform_fill(bytes, len, h.seed);
+    int rc = conform_module->ops->send_parts(peer->endpoint[conform_module_index], &h, sizeof(h), bytes, len);
+    memset(bytes, 0x5a, len);
+    free(bytes);
+    REQUIRE(rc == MCA_SUCCESS || rc == MCA_ERR_NOT_AVAILABLE, "send_parts: %d", rc);
+    peer->next_out[0] += rc == MCA_SUCCESS;
+    parts_taken += rc == MCA_SUCCESS;
+    if (rc != MCA_SUCCESS) {
+        conform_send(peer, WAY_ANY, 0, conform_random(conform_max_len(WAY_SEND) + 1));
+    }
+}
+
+void test_parts(void)
+{
+    enum { COUNT = 1500 };
+    mca_btl_parts_t limits;
+    conform_peer_t *peer = parts_start(&limits);
+    for (int i = 0; i < COUNT; i++) {
+        if (conform_random(3)) {
+            parts_send(peer, &limits);
+        } else {
+            conform_send(peer, WAY_ANY, 0, conform_random(conform_random(2) ? 64 : conform_max_len(WAY_SEND) + 1));
+        }
+        if (conform_random(8) == 0) {
+            conform_progress();
+        }
+    }
+    test_finish(peer, COUNT);
+    REQUIRE(parts_taken > 0, "not one was sent in parts");
+    REQUIRE(place_done == place_asked && place_done > 0 && parts_kept > 0 && parts_cancelled == 0, "%llu placed of %llu, %llu kept",
+            (unsigned long long)place_done, (unsigned long long)place_asked, (unsigned long long)parts_kept);
+    free(place_to);
+}
+
+static void never_go_on(int signal)
+{
+    (void)signal;
+    atomic_store(&self.shared->flags[0], 1);
+    for (;;) {
+        pause();
+    }
+}
+
+/* Send a fragment of which the last bytes can't be read. Does not return. */
+__attribute__((noreturn)) static void parts_send_forever(conform_peer_t *peer, const mca_btl_parts_t *limits)
+{
+    enum { MISSING = 8 };
+    conform_header_t h;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), len = limits->max - sizeof(h), room = (len + page - 1) / page * page;
+    unsigned char *bytes = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(bytes != MAP_FAILED && mprotect(bytes + room, page, PROT_NONE) == 0, "mmap");
+    REQUIRE(signal(SIGSEGV, never_go_on) != SIG_ERR && signal(SIGBUS, never_go_on) != SIG_ERR, "signal");
+    conform_make_header(&h, 1, 0, peer->next_out[0], (uint32_t)len);
+    int rc = conform_module->ops->send_parts(peer->endpoint[conform_module_index], &h, sizeof(h), bytes + room - len + MISSING, len);
+    FAIL("bytes that can't be read were sent: %d", rc);
+}
+
+/* A sender that dies in the midst of a fragment: the place is given back. */
+void test_parts_death(void)
+{
+    mca_btl_parts_t limits;
+    conform_peer_t *peer = parts_start(&limits);
+    conform_send(peer, WAY_SHORT, 0, 0); /* the next one, number 1, has a place */
+    conform_wait_arrived(peer, 1);
+    conform_wait_idle(peer);
+    conform_progress_barrier();
+    if (self.rank == 1) {
+        parts_send_forever(peer, &limits);
+    }
+    while (atomic_load(&self.shared->flags[0]) == 0) {
+        conform_progress();
+    }
+    for (int i = 0; i < 1000 && place_asked == 0; i++) {
+        conform_progress();
+    }
+    uint64_t begun = place_asked, end = conform_now() + 60 * 1000000000u;
+    conform_kill(1);
+    while (place_asked > parts_cancelled && conform_now() < end) {
+        conform_sleep(50);
+        conform_progress();
+    }
+    REQUIRE(parts_cancelled == begun && place_asked == begun && place_done == 0, "%llu places asked for, %llu given back",
+            (unsigned long long)place_asked, (unsigned long long)parts_cancelled);
+    while (begun > 0 && !peer->down) {
+        REQUIRE(conform_now() < end, "its place was given back, but the peer is not down");
+        conform_progress();
+    }
+    conform_link_end();
+    free(place_to);
+    if (begun == 0) {
+        conform_skip("nothing was told before all was written");
+    }
 }
 
 /* ---- arrive_brief ---- */

@@ -21,6 +21,8 @@ void test_upcalls(void);
 void test_keep(void);
 void test_place(void);
 void test_brief(void);
+void test_parts(void);
+void test_parts_death(void);
 void test_putget(void);
 void test_get_fail(void);
 void test_remap(void);

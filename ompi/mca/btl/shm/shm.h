@@ -54,7 +54,7 @@
 #define SHM_ALIGNED _Alignas(SHM_LINE)
 
 enum {
-    SHM_VERSION = 4,
+    SHM_VERSION = 5,
     SHM_WORD = 8,             /* bytes before a message's data */
     SHM_SHORT_MAX = 2048 + MCA_BTL_HEADER_MAX,     /* send_short takes at most: longer ones are quicker in a chunk */
     SHM_MIN_RING = 2048,
@@ -84,6 +84,7 @@ typedef enum {
                          * for its length */
     SHM_KIND_FAR = 4,   /* the fragment starts at the next line */
     SHM_KIND_HELP = 5,  /* 32 bits each behind the word: number of a job in the writer's segment, its generation */
+    SHM_KIND_PART = 6,  /* behind the word: a shm_part_t; the fragment's header behind that of the first part */
 } shm_kind_t;
 
 /* Sizes and places in a segment; derived from the number of processes and the parameters. */
@@ -139,6 +140,15 @@ typedef struct shm_slot {
 } shm_slot_t;
 _Static_assert(sizeof(shm_slot_t) == 2 * SHM_LINE, "a slot is two lines");
 
+/* A part of a fragment's payload, in a chunk. Those of one fragment stand in the ring one behind the other; see shm_parts.c. */
+typedef struct shm_part {
+    uint32_t chunk, offset;                   /* of the chunk; bytes from its start */
+    uint32_t len;
+    uint32_t at, total;                       /* where in the payload; all of it */
+    uint16_t header_len;                      /* of the first part; of others 0 */
+    uint16_t last;                            /* no other part is in this chunk: it is free behind this one */
+} shm_part_t;
+
 typedef struct shm_chunk_state {
     SHM_ALIGNED _Atomic uint32_t busy;
 } shm_chunk_state_t;
@@ -167,6 +177,16 @@ enum {
 };
 
 static_assert(MCA_BTL_STANDING_MAX == SHM_LINE - SHM_WORD, "a line's");
+
+/* The fragment of a peer that is here in part. */
+typedef struct shm_parts {
+    size_t total, got;              /* bytes of payload; total is 0: there is none */
+    size_t header_len;
+    bool dropped;                   /* whoever was to have it has left */
+    unsigned char *buffer;          /* it is collected here, header and payload; NULL: `place` has the payload */
+    mca_btl_place_t place;
+    _Alignas(8) unsigned char head[MCA_BTL_HEADER_MAX]; /* the header; begun, and the first bytes of the payload */
+} shm_parts_t;
 
 struct mca_btl_endpoint {
     /* The writer's side, hot. See shm_lock() for what is valid when. */
@@ -199,7 +219,7 @@ struct mca_btl_endpoint {
     uint32_t local_rank;                /* the peer's */
     bool waiting;                       /* a send was refused; on the module's list, under its lock */
     bool wants_chunk;                   /* ... for want of a chunk */
-    atomic_bool watched;                /* is it alive? */
+    atomic_bool watched;                /* is it alive? Somebody waits for it */
     atomic_bool hopeless;                    /* a send needs chunks, which the peer can't reach */
     atomic_bool no_cma;
     atomic_bool no_share;                     /* the peer can't write here: don't ask it to help */
@@ -219,6 +239,7 @@ struct mca_btl_endpoint {
     const shm_header_t *header;         /* at its start */
     shm_layout_t layout;                /* its header's, checked */
     _Atomic uint32_t kept;              /* the peer's chunks that are kept here */
+    shm_parts_t *parts;                 /* what comes from it; NULL until the first */
     struct sockaddr_un door;
     socklen_t door_len;
 };
@@ -287,7 +308,7 @@ struct shm_module {
 
 typedef struct shm_params {
     int64_t backing, single_copy;
-    uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit, behind_eager_limit, behind_chunk_min, share_min;
+    uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit, behind_eager_limit, behind_chunk_min, share_min, parts_min, parts_max, part;
     int64_t exclusivity;
 } shm_params_t;
 extern shm_params_t mca_btl_shm_params;
@@ -340,6 +361,21 @@ void mca_btl_shm_ring_clear_ahead(mca_btl_endpoint_t *ep, uint32_t lines);
 void mca_btl_shm_ring_stand_anew(mca_btl_endpoint_t *ep, uint32_t lines);
 bool mca_btl_shm_ring_make_room(mca_btl_endpoint_t *ep, uint32_t lines);
 
+/* ---- shm_parts.c: fragments that are read while they are written ---- */
+void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits);
+int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload, size_t len);
+/* The part that a message in the ring names; false: it names none. */
+bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *message, uint32_t len);
+/* The rest will not come. */
+void mca_btl_shm_parts_cancel(mca_btl_endpoint_t *ep);
+/* The rest is not wanted. */
+void mca_btl_shm_parts_drop(mca_btl_endpoint_t *ep);
+/* Something has come of which the rest has not. */
+static inline bool shm_is_in_part(const mca_btl_endpoint_t *ep)
+{
+    return ep->parts && ep->parts->total > 0;
+}
+
 /* ---- shm_pool.c: this process's chunks ---- */
 int mca_btl_shm_pool_init(shm_module_t *m);
 void mca_btl_shm_pool_free(shm_module_t *m);
@@ -353,6 +389,10 @@ bool mca_btl_shm_chunk_ready(shm_module_t *m);
 int mca_btl_shm_poll(void *context);
 /* Their arrive_brief(), or a function that takes nothing. */
 shm_brief_fn_t mca_btl_shm_brief(const mca_btl_upcalls_t *up);
+/* Hand up all that stands in a peer's ring. */
+void mca_btl_shm_drain_peer(mca_btl_endpoint_t *ep);
+/* The peer's chunk is not needed any more. */
+void mca_btl_shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk);
 void mca_btl_shm_arm(void *context);
 void mca_btl_shm_disarm(void *context);
 int mca_btl_shm_keep(mca_btl_arrival_t *arrival);
@@ -445,5 +485,11 @@ static inline unsigned char *shm_chunk_at(const opal_shmem_segment_t *segment,
 {
     return (unsigned char *)segment->base + layout->chunks + (uint64_t)chunk * layout->chunk_size;
 }
+
+/* token[0] of an arrival: in a chunk the chunk's number + 1; in a buffer that becomes the user's if it is kept, this; else 0. */
+#define SHM_TOKEN_BUFFER UINT64_MAX
+
+/* token[1]: what keep() and release() did. Other values: the address of a buffer. */
+enum { SHM_NOT_KEPT = 0, SHM_KEPT_IN_PLACE = 1, SHM_GIVEN_BACK = 2 };
 
 #endif

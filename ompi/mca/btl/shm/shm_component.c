@@ -59,6 +59,18 @@ static int shm_register_params(const mca_base_services_t *services)
           .help = "Shortest message of a stream, header included, that goes through a fragment of the pool instead of the ring",
           .def.size = 512, .min = 256, .max = 8 << 20},
          &mca_btl_shm_params.behind_chunk_min},
+        {{.name = "parts_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
+          .help = "From this length on, header included, a message is sent in parts before its receiver is known",
+          .def.size = 24 << 10, .min = MCA_BTL_HEADER_MAX, .max = 1 << 30},
+         &mca_btl_shm_params.parts_min},
+        {{.name = "parts_max", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
+          .help = "Longest message, header included, sent in parts before its receiver is known (half of btl_shm_pool at most; 0: none)",
+          .def.size = (512 << 10) + MCA_BTL_HEADER_MAX, .min = 0, .max = 1 << 30},
+         &mca_btl_shm_params.parts_max},
+        {{.name = "part", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
+          .help = "Size of a part of such a message, if its receiver is waiting",
+          .def.size = 16 << 10, .min = 1 << 10, .max = 8 << 20},
+         &mca_btl_shm_params.part},
         {{.name = "exclusivity", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_DEVELOPER,
           .help = "Preference over other links to the same peer", .def.i = 500, .min = 0, .max = 65536},
          &mca_btl_shm_params.exclusivity},
@@ -140,6 +152,8 @@ static const mca_btl_module_ops_t shm_ops = {
     .publish = mca_btl_shm_publish,
     .publish_more = mca_btl_shm_publish_more,
     .behind = shm_behind,
+    .parts = mca_btl_shm_parts_limits,
+    .send_parts = mca_btl_shm_send_parts,
 };
 
 static mca_btl_limits_t shm_limits(const shm_layout_t *l)

@@ -15,6 +15,10 @@
 static void shm_free_endpoint(mca_btl_endpoint_t *ep)
 {
     opal_shmem_detach(&ep->segment);
+    if (ep->parts) {
+        free(ep->parts->buffer);
+        free(ep->parts);
+    }
     free(ep);
 }
 
@@ -161,6 +165,7 @@ void mca_btl_shm_del_peer(mca_btl_module_t *module, mca_btl_endpoint_t *ep)
 {
     (void)module;
     shm_stop_waiting(ep);
+    mca_btl_shm_parts_drop(ep);
     ep->cookie = NULL;
 }
 
@@ -290,6 +295,8 @@ static bool shm_watch_peer(mca_btl_endpoint_t *ep)
     if (atomic_load_explicit(&ep->slot->refused, memory_order_relaxed)) {
         mca_btl_shm_peer_down(ep, "it refuses contact");
     } else if (consumed == ep->watch_consumed && !mca_btl_shm_door_there(ep)) {
+        mca_btl_shm_drain_peer(ep);
+        mca_btl_shm_parts_cancel(ep);
         mca_btl_shm_peer_down(ep, "its process is gone");
     }
     ep->watch_consumed = consumed;
@@ -297,7 +304,7 @@ static bool shm_watch_peer(mca_btl_endpoint_t *ep)
     bool drained = consumed == ep->number;
     shm_unlock(ep);
     pthread_mutex_lock(&ep->module->lock);
-    if (drained && !ep->waiting) {
+    if (drained && !ep->waiting && !shm_is_in_part(ep)) {
         ep->watched = false;
     }
     pthread_mutex_unlock(&ep->module->lock);

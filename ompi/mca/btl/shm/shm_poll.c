@@ -5,11 +5,6 @@
 #include "ompi/mca/btl/shm/shm.h"
 #include "ompi/mca/btl/shm/shm_ring.h"
 
-/* What keep() did; in an arrival's token[1]. Other values: the address of a copy. */
-enum { SHM_NOT_KEPT = 0, SHM_KEPT_IN_PLACE = 1 };
-
-/* token[0] of an arrival that stands in a chunk is the chunk's number + 1, else 0. */
-
 static void shm_tell_consumed(shm_module_t *m, shm_rx_t *rx)
 {
     shm_slot_t *slot = shm_slot_at(&m->segment, &m->layout, rx->endpoint->local_rank);
@@ -23,7 +18,7 @@ static void shm_tell_consumed(shm_module_t *m, shm_rx_t *rx)
     }
 }
 
-static void shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk)
+void mca_btl_shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
     shm_header_t *header = shm_header_of(&ep->segment);
     atomic_store_explicit(&shm_chunk_state(&ep->segment, &ep->layout, chunk)->busy, 0,
@@ -70,13 +65,13 @@ static inline void shm_hand_up(shm_module_t *m, mca_btl_endpoint_t *ep, const un
     }
 }
 
-/* True: the chunk is not needed any more. */
+/* True: the chunk is not needed any more, and is to be given back. */
 static OPAL_NOINLINE bool shm_arrive_from_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at, uint32_t len,
                                                 uint32_t chunk)
 {
     mca_btl_arrival_t arrival = {.data = at, .len = len, .module = &m->super, .endpoint = ep, .token = {chunk + 1, SHM_NOT_KEPT}};
     m->super.upcalls->arrive(ep->cookie, &arrival);
-    return arrival.token[1] != SHM_KEPT_IN_PLACE;
+    return arrival.token[1] != SHM_KEPT_IN_PLACE && arrival.token[1] != SHM_GIVEN_BACK;
 }
 
 /* Hand up the fragment in the chunk that the message at rx->line names; false: it names none. */
@@ -94,7 +89,7 @@ static bool shm_arrive_chunk(shm_module_t *m, const shm_rx_t *rx)
         shm_look_ahead(rx);
     }
     if (m->brief(ep->cookie, at, len) || shm_arrive_from_chunk(m, ep, at, len, chunk)) {
-        shm_return_chunk(ep, chunk);
+        mca_btl_shm_return_chunk(ep, chunk);
     }
     return true;
 }
@@ -113,6 +108,8 @@ static uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t w
         return len > 0 && len <= rest ? len : UINT32_MAX;
     case SHM_KIND_CHUNK:
         return shm_arrive_chunk(m, rx) ? 1 : UINT32_MAX;
+    case SHM_KIND_PART:
+        return mca_btl_shm_part_arrive(m, rx->endpoint, line + SHM_WORD, len) ? 1 : UINT32_MAX;
     case SHM_KIND_HELP: {
         uint32_t what[2];
         memcpy(what, line + SHM_WORD, sizeof(what));
@@ -137,6 +134,7 @@ static OPAL_COLD void shm_damaged(shm_module_t *m, shm_rx_t *rx)
     rx->line = nothing;
     rx->number = 1;
     (void)m;
+    mca_btl_shm_parts_cancel(rx->endpoint);
     mca_btl_shm_peer_down(rx->endpoint, "its ring is damaged");
 }
 
@@ -234,6 +232,15 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
     _Atomic uint32_t *turns = &rx->endpoint->turns;
     atomic_store_explicit(turns, atomic_load_explicit(turns, memory_order_relaxed) + 1, memory_order_relaxed);
     return count;
+}
+
+void mca_btl_shm_drain_peer(mca_btl_endpoint_t *ep)
+{
+    shm_module_t *m = ep->module;
+    for (uint32_t i = 0; i < m->rx_count; i++) {
+        while (m->rx[i].endpoint == ep && shm_drain(m, &m->rx[i]) > 0) {
+        }
+    }
 }
 
 /* ---- What is rare ---- */
@@ -425,6 +432,11 @@ void mca_btl_shm_disarm(void *context)
 int mca_btl_shm_keep(mca_btl_arrival_t *arrival)
 {
     mca_btl_endpoint_t *ep = arrival->endpoint;
+    if (arrival->token[0] == SHM_TOKEN_BUFFER) {
+        arrival->token[0] = 0;
+        arrival->token[1] = (uintptr_t)arrival->data;
+        return MCA_SUCCESS;
+    }
     if (arrival->token[0] != 0) {
         if (atomic_fetch_add_explicit(&ep->kept, 1, memory_order_relaxed) < ep->keep_quota) {
             arrival->token[1] = SHM_KEPT_IN_PLACE;
@@ -446,10 +458,11 @@ void mca_btl_shm_release(mca_btl_arrival_t *arrival)
 {
     mca_btl_endpoint_t *ep = arrival->endpoint;
     if (arrival->token[1] == SHM_KEPT_IN_PLACE) {
-        shm_return_chunk(ep, (uint32_t)arrival->token[0] - 1);
+        mca_btl_shm_return_chunk(ep, (uint32_t)arrival->token[0] - 1);
         atomic_fetch_sub_explicit(&ep->kept, 1, memory_order_relaxed);
+        arrival->token[1] = SHM_GIVEN_BACK;
     } else {
         free((void *)(uintptr_t)arrival->token[1]);
+        arrival->token[1] = SHM_NOT_KEPT;
     }
-    arrival->token[1] = SHM_NOT_KEPT;
 }

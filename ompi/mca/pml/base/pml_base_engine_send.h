@@ -284,12 +284,57 @@ static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pm
     return true;
 }
 
+/* Is a message of this length, header included, best sent by send_parts() now? A peer that is behind has nothing to do with the beginning
+ * of a message before its end is there. */
+static inline bool engine_in_parts(const mca_pml_peer_t *peer, size_t len)
+{
+    return POLICY_STANDING && len >= peer->parts.min && len <= peer->parts.max &&
+           (len > peer->behind.eager_limit || !engine_is_behind(peer));
+}
+
+/* MCA_ERR_NOT_AVAILABLE: go on by the other ways. The caller holds the peer's lock. */
+static OPAL_NOINLINE int engine_send_parts(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_hdr_match_t *hdr, const void *ptr,
+                                           size_t bytes)
+{
+    uint32_t cost = engine_cost(bytes);
+    if (!engine_has_credit(peer, cost)) {
+        return MCA_ERR_NOT_AVAILABLE;
+    }
+    engine_charge(peer, cost);
+    int rc = link->module->ops->send_parts(link->endpoint, hdr, sizeof(*hdr), ptr, bytes);
+    if (rc != MCA_SUCCESS) {
+        engine_charge(peer, -cost);
+        return rc;
+    }
+    engine_count(link, sizeof(*hdr) + bytes);
+    return rc;
+}
+
+/* As engine_direct_locked(). */
+static OPAL_NOINLINE bool engine_direct_parts(mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, const void *buf, size_t count,
+                                              ompi_datatype_t *type, int tag)
+{
+    mca_pml_hdr_match_t hdr;
+    if (!peer->direct || !opal_datatype_is_contiguous(&type->opal, count)) {
+        return false;
+    }
+    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
+    const void *ptr = (const char *) buf + type->opal.true_lb;
+    if (engine_send_parts(peer, peer->direct, &hdr, ptr, type->opal.size * count) != MCA_SUCCESS) {
+        return false;
+    }
+    engine_next_seq(cp);
+    return true;
+}
+
 static OPAL_ALWAYS_INLINE bool engine_try_direct(mca_pml_comm_peer_t *cp, const void *buf, size_t count,
                                                  ompi_datatype_t *type, int tag, bool room)
 {
     mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
     mca_pml_peer_lock(peer);
-    bool sent = engine_direct_locked(peer, cp, buf, count, type, tag, room);
+    bool sent = OPAL_UNLIKELY(engine_in_parts(peer, sizeof(mca_pml_hdr_match_t) + type->opal.size * count)) &&
+                engine_direct_parts(peer, cp, buf, count, type, tag);
+    sent = sent || engine_direct_locked(peer, cp, buf, count, type, tag, room);
     mca_pml_peer_unlock(peer);
     return sent;
 }
@@ -481,6 +526,18 @@ static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
     return MCA_SUCCESS;
 }
 
+/* A request's message in parts; MCA_ERR_NOT_AVAILABLE as above. */
+static int engine_first_parts(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_send_t *send)
+{
+    mca_pml_hdr_match_t hdr;
+    if (!engine_in_parts(peer, sizeof(hdr) + send->bytes) || send->mode == MCA_PML_SYNCHRONOUS || send->whole || !send->ptr ||
+        send->cp->bind) {
+        return MCA_ERR_NOT_AVAILABLE;
+    }
+    engine_fill_first(peer, &hdr, MCA_PML_HDR_MATCH, send);
+    return engine_send_parts(peer, link, &hdr, send->ptr, send->bytes);
+}
+
 /* Try to get a request's first fragment out over this link. *eager: it was the whole message, and is done with. */
 static int engine_send_first_over(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, bool *eager)
 {
@@ -489,8 +546,10 @@ static int engine_send_first_over(mca_pml_peer_t *peer, mca_pml_link_t *link, mc
                 (POLICY_STANDING && len <= peer->behind.eager_limit && !send->cp->bind && engine_is_behind(peer));
     *eager = send->mode != MCA_PML_SYNCHRONOUS && !send->whole && fits &&
              engine_has_credit(peer, engine_cost(send->bytes));
-    int rc;
-    if (*eager) {
+    int rc = engine_first_parts(peer, link, send);
+    if (rc != MCA_ERR_NOT_AVAILABLE) {
+        *eager = rc == MCA_SUCCESS;
+    } else if (*eager) {
         rc = engine_first_match(peer, link, send);
     } else if (engine_goes_whole(peer, send)) {
         rc = engine_first_whole(peer, link, send, eager);

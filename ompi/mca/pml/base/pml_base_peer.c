@@ -415,6 +415,7 @@ bool mca_pml_base_peer_idle(mca_pml_peer_t *peer)
 
 const mca_btl_standing_t mca_pml_base_no_standing;
 const mca_btl_behind_t mca_pml_base_never_behind = {0, SIZE_MAX};
+const mca_btl_parts_t mca_pml_base_no_parts = {SIZE_MAX, 0};
 
 static void fail(mca_pml_peer_t *peer, char *why)
 {
@@ -450,6 +451,16 @@ static mca_btl_behind_t behind_of(const mca_btl_module_t *module, mca_btl_endpoi
     return behind;
 }
 
+static mca_btl_parts_t parts_of(const mca_btl_module_t *module, mca_btl_endpoint_t *endpoint)
+{
+    mca_btl_parts_t parts = mca_pml_base_no_parts;
+    if (module->component->contract_minor >= 13 && module->ops->parts) {
+        module->ops->parts(endpoint, &parts);
+        parts.max = parts.max < mca_pml_base_params.whole_max ? parts.max : mca_pml_base_params.whole_max;
+    }
+    return parts;
+}
+
 static bool is_usable(const mca_btl_module_t *module)
 {
     return takes_lossy || (module->limits.caps & MCA_BTL_CAP_RELIABLE);
@@ -480,6 +491,7 @@ static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *car
             link->publish = link->room != &mca_pml_base_no_standing ? module->ops->publish : NULL;
             link->publish_more = link->publish ? module->ops->publish_more : NULL;
             link->behind = behind_of(module, link->endpoint);
+            link->parts = parts_of(module, link->endpoint);
             link->up = true;
             mca_pml_base_trace_link(link);
             opal_list_init(&link->flight);

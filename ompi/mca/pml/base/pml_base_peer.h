@@ -46,6 +46,7 @@ typedef struct mca_pml_link {
     int (*publish)(mca_btl_endpoint_t *, size_t); /* module->ops->publish; NULL without `room` */
     int (*publish_more)(mca_btl_endpoint_t *, size_t); /* the same; NULL if the rooms have no `end` */
     mca_btl_behind_t behind;      /* see module->ops->behind; {0, SIZE_MAX} if it is not there */
+    mca_btl_parts_t parts;        /* see module->ops->parts; {SIZE_MAX, 0} if it is not there */
     const mca_btl_standing_t *room; /* see module->ops->standing, for a thread that is alone; never NULL: one that has no room */
     const mca_btl_standing_t *standing; /* the same for whoever holds the peer's lock: with threads one that has no room */
     const void *const *next_store; /* the next short message's first line, see module->ops->next_store; never NULL */
@@ -84,6 +85,7 @@ typedef struct mca_pml_peer {
                                    * nothing else to look at: READY, nobody waits; else NULL. Under the lock */
     size_t direct_max;            /* header and payload of such a message by send_short */
     mca_btl_behind_t behind;      /* of the only link of the latency list; else {0, SIZE_MAX} */
+    mca_btl_parts_t parts;        /* of that link, if it alone carries long messages, too; else {SIZE_MAX, 0} */
     const mca_btl_standing_t *standing; /* direct's room, or one that has none; for a thread that is alone */
     struct mca_pml_comm_peer *_Atomic last; /* whom its last message was from: most are from the same; never NULL */
     uint32_t window;              /* pml_base_eager_window */
@@ -159,6 +161,7 @@ const mca_btl_base_modules_t *mca_pml_base_modules(void);
 mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint);
 extern const mca_btl_standing_t mca_pml_base_no_standing;
 extern const mca_btl_behind_t mca_pml_base_never_behind;
+extern const mca_btl_parts_t mca_pml_base_no_parts;
 
 /* What is told of an endpoint that has no link, since its peer is still looked up, is remembered; else it is of no
  * interest. The caller holds the peer's lock. */
@@ -174,6 +177,8 @@ static inline void mca_pml_peer_redirect(mca_pml_peer_t *peer)
     peer->standing = direct ? peer->latency[0]->room : &mca_pml_base_no_standing;
     peer->direct_max = peer->short_max < peer->eager_max ? peer->short_max : peer->eager_max;
     peer->behind = peer->latency_count == 1 ? peer->latency[0]->behind : mca_pml_base_never_behind;
+    bool alone = peer->latency_count == 1 && peer->bandwidth_count == 1 && peer->latency[0] == peer->bandwidth[0];
+    peer->parts = alone ? peer->latency[0]->parts : mca_pml_base_no_parts;
 }
 
 /* Recompute the lists after a link came, went or changed; the caller holds the lock. */

@@ -1,0 +1,267 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fragments of some ten or hundred KiB that the receiver reads while they are written: the sender fills chunks, and
+ * says after each part how far it is. The receiver copies each part to where the payload goes as soon as the part is there, so that both
+ * copy at the same time; where the payload has no place yet, the fragment is collected in memory of its own.
+ *
+ * The sender takes all chunks that a fragment needs before it writes the first part: what has begun becomes complete, unless the
+ * sender dies. Nothing else of the same sender stands between the parts.
+ */
+#include <stdlib.h>
+#include "ompi/mca/btl/shm/shm.h"
+#include "ompi/mca/btl/shm/shm_ring.h"
+
+enum {
+    SHM_PARTS_CHUNKS = 64, /* of one fragment at most */
+    SHM_PARTS_HEADER = SHM_LINE - SHM_WORD - sizeof(shm_part_t),
+};
+
+void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits)
+{
+    const shm_layout_t *l = &ep->module->layout;
+    size_t chunks = l->chunk_count / 2 < SHM_PARTS_CHUNKS ? l->chunk_count / 2 : SHM_PARTS_CHUNKS;
+    size_t most = chunks * l->chunk_size;
+    limits->min = mca_btl_shm_params.parts_min;
+    limits->max = mca_btl_shm_params.parts_max < most ? mca_btl_shm_params.parts_max : most;
+}
+
+/* ---- Sending ---- */
+
+/* What is being sent: its payload, its chunks, and how far it is. */
+typedef struct shm_writing {
+    const unsigned char *payload;
+    size_t total, at;
+    uint32_t part;                    /* bytes of one */
+    uint32_t chunks[SHM_PARTS_CHUNKS], count;
+} shm_writing_t;
+
+/* All chunks, or none. */
+static bool shm_take_chunks(shm_module_t *m, shm_writing_t *w)
+{
+    size_t need = (w->total + m->layout.chunk_size - 1) / m->layout.chunk_size;
+    for (w->count = 0; w->count < need; w->count++) {
+        int chunk = mca_btl_shm_chunk_get(m);
+        if (chunk < 0) {
+            break;
+        }
+        w->chunks[w->count] = (uint32_t)chunk;
+    }
+    for (uint32_t i = 0; w->count < need && i < w->count; i++) {
+        mca_btl_shm_chunk_unget(m, w->chunks[i]);
+    }
+    return w->count == need;
+}
+
+/* Write the next part, and say so. `header`: the fragment's, with the first one. */
+static void shm_write_part(mca_btl_endpoint_t *ep, shm_writing_t *w, const void *header, size_t header_len)
+{
+    shm_module_t *m = ep->module;
+    uint32_t size = m->layout.chunk_size, offset = (uint32_t)(w->at % size);
+    size_t len = w->total - w->at;
+    len = len < w->part + w->part / 2 ? len : w->part; /* no crumbs */
+    len = len < size - offset ? len : size - offset;
+    shm_part_t part = {.chunk = w->chunks[w->at / size], .offset = offset, .len = (uint32_t)len, .at = (uint32_t)w->at,
+                       .total = (uint32_t)w->total, .header_len = (uint16_t)header_len};
+    part.last = offset + len == size || w->at + len == w->total;
+    unsigned char *to = shm_chunk_at(&m->segment, &m->layout, part.chunk) + offset;
+    opal_copy_between(to, w->payload + w->at, len, to);
+    w->at += len;
+    atomic_store_explicit(&shm_chunk_state(&m->segment, &m->layout, part.chunk)->busy, 1, memory_order_release); /* see shm_name_chunk() */
+    shm_ring_clear_next(ep, 1);
+    memcpy(ep->line + SHM_WORD, &part, sizeof(part));
+    memcpy(ep->line + SHM_WORD + sizeof(part), header, header_len);
+    shm_ring_publish(ep, 1, shm_word(ep->number, sizeof(part) + header_len, SHM_KIND_PART));
+    shm_published(ep);
+}
+
+/* Under the endpoint's lock: is there room for all parts? */
+static bool shm_parts_fit(mca_btl_endpoint_t *ep, shm_writing_t *w)
+{
+    shm_module_t *m = ep->module;
+    if (atomic_load_explicit(&ep->slot->bulk, memory_order_acquire) != SHM_BULK_OK || mca_btl_shm_pool_init(m) != MCA_SUCCESS) {
+        return false;
+    }
+    uint32_t part = (uint32_t)mca_btl_shm_params.part, size = m->layout.chunk_size;
+    w->part = part < size && shm_chunk_returned(m, ep->last_chunk) ? part : size;
+    uint32_t lines = (uint32_t)(w->total / w->part + w->total / size) + 2; /* no part is in two chunks */
+    return (lines <= ep->room || mca_btl_shm_ring_make_room(ep, lines)) && shm_take_chunks(m, w);
+}
+
+int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload, size_t len)
+{
+    shm_writing_t w = {.payload = payload, .total = len};
+    if (header_len > SHM_PARTS_HEADER || len > (size_t)SHM_PARTS_CHUNKS * ep->module->layout.chunk_size) {
+        return MCA_ERR_NOT_AVAILABLE;
+    }
+    shm_lock(ep);
+    int rc = ep->special & SHM_SPECIAL_DOWN ? MCA_ERR_UNREACHABLE : MCA_SUCCESS;
+    if (rc == MCA_SUCCESS && (ep->special & SHM_SPECIAL_NEW || len == 0 || !shm_parts_fit(ep, &w))) {
+        rc = MCA_ERR_NOT_AVAILABLE;
+    }
+    if (rc == MCA_SUCCESS) {
+        shm_write_part(ep, &w, header, header_len);
+        while (w.at < w.total) {
+            shm_write_part(ep, &w, header, 0);
+        }
+        ep->last_chunk = w.chunks[w.count - 1];
+    }
+    shm_unlock(ep);
+    return rc;
+}
+
+/* ---- Receiving ---- */
+
+/* Ask where the payload of a new fragment goes; false: nobody says, or there is no memory. */
+static bool shm_parts_place(mca_btl_endpoint_t *ep, const void *payload, size_t len, size_t total)
+{
+    const mca_btl_upcalls_t *up = ep->module->super.upcalls;
+    shm_parts_t *p = ep->parts;
+    size_t more = MCA_BTL_HEADER_MAX - p->header_len;
+    more = more < len ? more : len;
+    memcpy(p->head + p->header_len, payload, more);
+    if (up->place(ep->cookie, p->head, p->header_len + more, p->header_len + total, &p->place)) {
+        if (p->place.header_len == p->header_len) {
+            return true;
+        }
+        up->place_cancel(ep->cookie, p->place.token); /* it begins somewhere in the payload: unheard of */
+    }
+    p->buffer = malloc(p->header_len + total);
+    if (p->buffer) {
+        memcpy(p->buffer, p->head, p->header_len);
+    }
+    return p->buffer != NULL;
+}
+
+/* The first part of a fragment is here. */
+static bool shm_parts_begin(mca_btl_endpoint_t *ep, const shm_part_t *part, const void *header, const void *payload)
+{
+    if (!ep->parts && !(ep->parts = calloc(1, sizeof(*ep->parts)))) {
+        return false;
+    }
+    shm_parts_t *p = ep->parts;
+    memcpy(p->head, header, part->header_len);
+    p->header_len = part->header_len;
+    p->dropped = false;
+    p->got = 0;
+    if (!shm_parts_place(ep, payload, part->len, part->total)) {
+        return false;
+    }
+    p->total = part->total;
+    if (!ep->watched && part->len < part->total) {
+        ep->watched = true;
+        atomic_store_explicit(&ep->module->watch_wanted, true, memory_order_relaxed);
+    }
+    return true;
+}
+
+/* Bytes of the payload from `at` on to where place() said. */
+static void shm_parts_scatter(const mca_btl_place_t *place, size_t at, const unsigned char *from, size_t len)
+{
+    for (uint32_t i = 0; i < place->iov_count && len > 0; i++) {
+        size_t here = place->iov[i].iov_len;
+        if (at >= here) {
+            at -= here;
+            continue;
+        }
+        size_t n = here - at < len ? here - at : len;
+        memcpy((unsigned char *)place->iov[i].iov_base + at, from, n);
+        from += n;
+        len -= n;
+        at = 0;
+    }
+}
+
+static void shm_parts_add(shm_parts_t *p, const unsigned char *from, size_t len)
+{
+    if (p->buffer) {
+        memcpy(p->buffer + p->header_len + p->got, from, len);
+    } else if (!p->dropped) {
+        shm_parts_scatter(&p->place, p->got, from, len);
+    }
+    p->got += len;
+}
+
+static void shm_parts_end(shm_module_t *m, mca_btl_endpoint_t *ep)
+{
+    shm_parts_t *p = ep->parts;
+    mca_btl_arrival_t arrival = {.module = &m->super, .endpoint = ep};
+    unsigned char *buffer = p->buffer;
+    if (buffer) {
+        arrival.data = buffer;
+        arrival.len = p->header_len + p->total;
+        arrival.token[0] = SHM_TOKEN_BUFFER;
+    } else {
+        arrival.data = p->head;
+        arrival.len = p->header_len;
+        arrival.place_token = p->place.token;
+        arrival.placed_len = p->total;
+    }
+    p->total = 0;
+    p->buffer = NULL;
+    if (p->dropped) {
+        return;
+    }
+    m->super.upcalls->arrive(ep->cookie, &arrival);
+    if (arrival.token[0] == SHM_TOKEN_BUFFER) { /* not kept */
+        free(buffer);
+    }
+}
+
+/* Does it make sense, and is it what comes next? `len`: of the message in the ring. */
+static bool shm_part_is_good(const mca_btl_endpoint_t *ep, const shm_part_t *part, uint32_t len)
+{
+    const shm_parts_t *p = ep->parts;
+    const shm_layout_t *l = &ep->layout;
+    bool begun = shm_is_in_part(ep);
+    bool there = ep->segment.base && part->chunk < l->chunk_count && part->offset <= l->chunk_size &&
+                 part->len <= l->chunk_size - part->offset && part->offset % SHM_WORD == 0 && part->len > 0;
+    bool next = begun ? part->at == p->got && part->total == p->total && part->header_len == 0
+                      : part->at == 0 && part->total <= (size_t)SHM_PARTS_CHUNKS * l->chunk_size && part->header_len > 0;
+    return there && next && part->len <= part->total - part->at && part->header_len <= SHM_PARTS_HEADER &&
+           len == sizeof(*part) + part->header_len;
+}
+
+bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *message, uint32_t len)
+{
+    shm_part_t part;
+    memcpy(&part, message, sizeof(part));
+    if (!shm_part_is_good(ep, &part, len)) {
+        return false;
+    }
+    const unsigned char *payload = shm_chunk_at(&ep->segment, &ep->layout, part.chunk) + part.offset;
+    if (part.at == 0 && !shm_parts_begin(ep, &part, message + sizeof(part), payload)) {
+        return false;
+    }
+    shm_parts_add(ep->parts, payload, part.len);
+    if (part.last) {
+        mca_btl_shm_return_chunk(ep, part.chunk);
+    }
+    if (ep->parts->got == ep->parts->total) {
+        shm_parts_end(m, ep);
+    }
+    return true;
+}
+
+void mca_btl_shm_parts_drop(mca_btl_endpoint_t *ep)
+{
+    if (shm_is_in_part(ep)) {
+        free(ep->parts->buffer);
+        ep->parts->buffer = NULL;
+        ep->parts->dropped = true;
+    }
+}
+
+void mca_btl_shm_parts_cancel(mca_btl_endpoint_t *ep)
+{
+    shm_parts_t *p = ep->parts;
+    if (!shm_is_in_part(ep)) {
+        return;
+    }
+    bool placed = !p->buffer && !p->dropped;
+    free(p->buffer);
+    p->buffer = NULL;
+    p->total = 0;
+    if (placed) {
+        ep->module->super.upcalls->place_cancel(ep->cookie, p->place.token);
+    }
+}
