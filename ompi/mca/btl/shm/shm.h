@@ -60,6 +60,9 @@ enum {
     SHM_MIN_RING = 2048,
     SHM_MIN_CHUNK = 4096,
     SHM_MAX_CHUNKS = 1024,
+    SHM_LARGE_CHUNK = 64 << 10, /* larger ones are worth it only where there are */
+    SHM_MANY_CHUNKS = 32,     /* so many; smaller ones if there would be but */
+    SHM_FEW_CHUNKS = 8,       /* so few */
     SHM_DRAIN = 64,           /* messages taken from one ring before the next is looked at */
     SHM_PREFETCH_LINES = 8,
     SHM_AHEAD_LINES = 4,      /* of a chunk, while the one before is copied, if that has */
@@ -472,6 +475,12 @@ static inline shm_chunk_state_t *shm_chunk_state(const opal_shmem_segment_t *seg
 static inline bool shm_chunk_returned(const shm_module_t *m, uint32_t chunk)
 {
     return atomic_load_explicit(&shm_chunk_state(&m->segment, &m->layout, chunk)->busy, memory_order_acquire) == 0;
+}
+
+/* What is in a chunk of a fragment that is sent in parts: all parts but the last begin and end with lines. */
+static inline uint32_t shm_chunk_payload(const shm_layout_t *layout)
+{
+    return layout->chunk_size - MCA_BTL_HEADER_MAX;
 }
 
 /* Bytes of the longest fragment in a chunk, wherever in the first line it begins. */

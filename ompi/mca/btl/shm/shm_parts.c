@@ -20,7 +20,7 @@ void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits)
 {
     const shm_layout_t *l = &ep->module->layout;
     size_t chunks = l->chunk_count / 2 < SHM_PARTS_CHUNKS ? l->chunk_count / 2 : SHM_PARTS_CHUNKS;
-    size_t most = chunks * l->chunk_size;
+    size_t most = chunks * shm_chunk_payload(l);
     limits->min = mca_btl_shm_params.parts_min;
     limits->max = mca_btl_shm_params.parts_max < most ? mca_btl_shm_params.parts_max : most;
 }
@@ -38,7 +38,7 @@ typedef struct shm_writing {
 /* All chunks, or none. */
 static bool shm_take_chunks(shm_module_t *m, shm_writing_t *w)
 {
-    size_t need = (w->total + m->layout.chunk_size - 1) / m->layout.chunk_size;
+    size_t size = shm_chunk_payload(&m->layout), need = (w->total + size - 1) / size;
     for (w->count = 0; w->count < need; w->count++) {
         int chunk = mca_btl_shm_chunk_get(m);
         if (chunk < 0) {
@@ -56,7 +56,7 @@ static bool shm_take_chunks(shm_module_t *m, shm_writing_t *w)
 static void shm_write_part(mca_btl_endpoint_t *ep, shm_writing_t *w, const void *header, size_t header_len)
 {
     shm_module_t *m = ep->module;
-    uint32_t size = m->layout.chunk_size, offset = (uint32_t)(w->at % size);
+    uint32_t size = shm_chunk_payload(&m->layout), offset = (uint32_t)(w->at % size);
     size_t len = w->total - w->at;
     len = len < w->part + w->part / 2 ? len : w->part; /* no crumbs */
     len = len < size - offset ? len : size - offset;
@@ -81,7 +81,7 @@ static bool shm_parts_fit(mca_btl_endpoint_t *ep, shm_writing_t *w)
     if (atomic_load_explicit(&ep->slot->bulk, memory_order_acquire) != SHM_BULK_OK || mca_btl_shm_pool_init(m) != MCA_SUCCESS) {
         return false;
     }
-    uint32_t part = (uint32_t)mca_btl_shm_params.part, size = m->layout.chunk_size;
+    uint32_t part = (uint32_t)mca_btl_shm_params.part, size = shm_chunk_payload(&m->layout);
     w->part = part < size && shm_chunk_returned(m, ep->last_chunk) ? part : size;
     uint32_t lines = (uint32_t)(w->total / w->part + w->total / size) + 2; /* no part is in two chunks */
     return (lines <= ep->room || mca_btl_shm_ring_make_room(ep, lines)) && shm_take_chunks(m, w);
@@ -90,7 +90,7 @@ static bool shm_parts_fit(mca_btl_endpoint_t *ep, shm_writing_t *w)
 int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload, size_t len)
 {
     shm_writing_t w = {.payload = payload, .total = len};
-    if (header_len > SHM_PARTS_HEADER || len > (size_t)SHM_PARTS_CHUNKS * ep->module->layout.chunk_size) {
+    if (header_len > SHM_PARTS_HEADER || len > (size_t)SHM_PARTS_CHUNKS * shm_chunk_payload(&ep->module->layout)) {
         return MCA_ERR_NOT_AVAILABLE;
     }
     shm_lock(ep);

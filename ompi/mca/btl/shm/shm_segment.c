@@ -33,7 +33,7 @@ shm_layout_t mca_btl_shm_layout(uint32_t local_size)
     uint64_t pool = budget > used ? budget - used : 0;
     pool = pool > p->pool_max ? p->pool_max : pool;
     uint64_t chunk = shm_round_up(p->chunk);
-    while (chunk > SHM_MIN_CHUNK && pool / chunk < 8) {
+    while (chunk > SHM_MIN_CHUNK && pool / chunk < (chunk > SHM_LARGE_CHUNK ? SHM_MANY_CHUNKS : SHM_FEW_CHUNKS)) {
         chunk = shm_round_up(chunk / 2);
     }
     l.chunk_size = (uint32_t)chunk + MCA_BTL_HEADER_MAX; /* a whole `chunk` of payload */

@@ -114,24 +114,41 @@ static inline bool engine_in_stream(mca_pml_comm_peer_t *cp)
     return sent - cp->heard_send >= ENGINE_STREAM;
 }
 
-/* Pack a message with a MATCH header into room that the link lends. `conv` describes the data if !ptr. */
-static inline int engine_reserve_match(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_hdr_match_t *hdr,
-                                       const void *ptr, const opal_convertor_t *conv, size_t bytes)
+/* Pack a message into room that the link lends, behind where its MATCH header goes. The caller writes that last, for the instruction for
+ * copies would wait until its line is here, and commits. `conv` describes the data if !ptr. */
+static inline int engine_reserve_match(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *ptr, const opal_convertor_t *conv,
+                                       size_t bytes, mca_btl_room_t *room)
 {
-    mca_btl_room_t room;
-    int rc = policy_reserve(peer, link, sizeof(*hdr) + bytes, sizeof(*hdr) + bytes, &room);
+    const size_t len = sizeof(mca_pml_hdr_match_t) + bytes;
+    int rc = policy_reserve(peer, link, len, len, room);
     if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
         return rc;
     }
-    opal_copy_words3(room.ptr, hdr);
-    char *payload = (char *) room.ptr + sizeof(*hdr);
+    char *payload = (char *) room->ptr + sizeof(mca_pml_hdr_match_t);
     if (OPAL_LIKELY(ptr != NULL)) {
         opal_copy_between(payload, ptr, bytes, payload);
     } else {
         opal_convertor_pack_at(conv, 0, payload, bytes);
     }
-    policy_commit(peer, link, &room, sizeof(*hdr) + bytes);
-    return MCA_SUCCESS;
+    return rc;
+}
+
+/* A whole message: by send_short, if `by_short`, else by room. */
+static OPAL_ALWAYS_INLINE int engine_put_match(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_comm_peer_t *cp, int tag,
+                                               const void *ptr, const opal_convertor_t *conv, size_t bytes, bool by_short)
+{
+    if (OPAL_LIKELY(by_short)) {
+        mca_pml_hdr_match_t hdr;
+        engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
+        return policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes);
+    }
+    mca_btl_room_t room;
+    int rc = engine_reserve_match(peer, link, ptr, conv, bytes, &room);
+    if (OPAL_LIKELY(rc == MCA_SUCCESS)) {
+        engine_fill_match(peer, room.ptr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
+        policy_commit(peer, link, &room, sizeof(mca_pml_hdr_match_t) + bytes);
+    }
+    return rc;
 }
 
 /* Send a whole message now, if it is small, its turn, and a link takes it. The caller holds the peer's lock. `conv` describes
@@ -149,22 +166,16 @@ static inline bool engine_eager_locked(mca_pml_comm_peer_t *cp, const void *ptr,
     if (OPAL_UNLIKELY(!link || sizeof(mca_pml_hdr_match_t) + bytes + POLICY_ROOM > engine_eager_max(peer, cp, link))) {
         return false;
     }
-    mca_pml_hdr_match_t hdr;
-    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
-    int rc;
     engine_charge(peer, cost);
-    if (OPAL_LIKELY((ptr || bytes == 0) && sizeof(hdr) + bytes + POLICY_ROOM <= engine_short_max(peer, cp, link))) {
-        rc = policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes);
-    } else {
-        rc = engine_reserve_match(peer, link, &hdr, ptr, conv, bytes);
-    }
+    bool by_short = (ptr || bytes == 0) && sizeof(mca_pml_hdr_match_t) + bytes + POLICY_ROOM <= engine_short_max(peer, cp, link);
+    int rc = engine_put_match(peer, link, cp, tag, ptr, conv, bytes, by_short);
     if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
         engine_charge(peer, -cost);
         link->blocked |= rc == MCA_ERR_AGAIN;
         return false;
     }
     engine_next_seq(cp);
-    engine_count(link, sizeof(hdr) + bytes);
+    engine_count(link, sizeof(mca_pml_hdr_match_t) + bytes);
     return true;
 }
 
@@ -269,12 +280,8 @@ static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pm
         opal_prefetch_write(*link->next_store);
     }
     const void *ptr = (const char *) buf + type->opal.true_lb;
-    mca_pml_hdr_match_t hdr;
-    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
     engine_charge(peer, cost);
-    bool by_short = len + POLICY_ROOM <= peer->direct_max && !room;
-    int rc = by_short ? policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes)
-                      : engine_reserve_match(peer, link, &hdr, ptr, NULL, bytes);
+    int rc = engine_put_match(peer, link, cp, tag, ptr, NULL, bytes, len + POLICY_ROOM <= peer->direct_max && !room);
     if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
         engine_charge(peer, -cost);
         return false;
@@ -315,12 +322,16 @@ static OPAL_NOINLINE bool engine_direct_parts(mca_pml_peer_t *peer, mca_pml_comm
                                               ompi_datatype_t *type, int tag)
 {
     mca_pml_hdr_match_t hdr;
+    size_t bytes = type->opal.size * count;
     if (!peer->direct || !opal_datatype_is_contiguous(&type->opal, count)) {
         return false;
     }
+    if (!opal_progress_threads && sizeof(hdr) + bytes <= peer->eager_max && engine_in_stream(cp)) {
+        return false; /* to who is behind it had better come as one */
+    }
     engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
     const void *ptr = (const char *) buf + type->opal.true_lb;
-    if (engine_send_parts(peer, peer->direct, &hdr, ptr, type->opal.size * count) != MCA_SUCCESS) {
+    if (engine_send_parts(peer, peer->direct, &hdr, ptr, bytes) != MCA_SUCCESS) {
         return false;
     }
     engine_next_seq(cp);
@@ -443,12 +454,20 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
 static int engine_first_match(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send)
 {
     mca_pml_hdr_match_t hdr;
-    engine_fill_first(peer, &hdr, MCA_PML_HDR_MATCH, send);
     uint32_t cost = engine_cost(send->bytes);
+    int rc;
     engine_charge(peer, cost);
-    int rc = send->ptr || send->bytes == 0
-                 ? engine_put_bytes(peer, link, &hdr, sizeof(hdr), send->ptr, send->bytes)
-                 : engine_reserve_match(peer, link, &hdr, NULL, &send->conv, send->bytes);
+    if ((send->ptr || send->bytes == 0) && sizeof(hdr) + send->bytes + POLICY_ROOM <= link->module->limits.short_max) {
+        engine_fill_first(peer, &hdr, MCA_PML_HDR_MATCH, send);
+        rc = policy_short(peer, link, &hdr, sizeof(hdr), send->ptr, send->bytes);
+    } else {
+        mca_btl_room_t room;
+        rc = engine_reserve_match(peer, link, send->ptr, &send->conv, send->bytes, &room);
+        if (rc == MCA_SUCCESS) {
+            engine_fill_first(peer, room.ptr, MCA_PML_HDR_MATCH, send);
+            policy_commit(peer, link, &room, sizeof(hdr) + send->bytes);
+        }
+    }
     if (rc != MCA_SUCCESS) {
         engine_charge(peer, -cost);
         return rc;

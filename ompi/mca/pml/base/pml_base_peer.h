@@ -46,7 +46,6 @@ typedef struct mca_pml_link {
     int (*publish)(mca_btl_endpoint_t *, size_t); /* module->ops->publish; NULL without `room` */
     int (*publish_more)(mca_btl_endpoint_t *, size_t); /* the same; NULL if the rooms have no `end` */
     mca_btl_behind_t behind;      /* see module->ops->behind; {0, SIZE_MAX} if it is not there */
-    mca_btl_parts_t parts;        /* see module->ops->parts; {SIZE_MAX, 0} if it is not there */
     const mca_btl_standing_t *room; /* see module->ops->standing, for a thread that is alone; never NULL: one that has no room */
     const mca_btl_standing_t *standing; /* the same for whoever holds the peer's lock: with threads one that has no room */
     const void *const *next_store; /* the next short message's first line, see module->ops->next_store; never NULL */
@@ -66,6 +65,7 @@ typedef struct mca_pml_link {
     _Atomic uint32_t damaged;     /* fragments that came damaged over it, or were fetched so; the policy's */
     char *why;                    /* it is down; or the last failure's reason */
     mca_pml_pace_t *pace;         /* fetch or fragments; NULL until the first message that may go either way */
+    mca_btl_parts_t parts;        /* see module->ops->parts; {SIZE_MAX, 0} if it is not there */
 } mca_pml_link_t;
 
 /* An endpoint that its BTL made when the peer made contact, and that has failed before the peer was looked up. */
@@ -85,7 +85,6 @@ typedef struct mca_pml_peer {
                                    * nothing else to look at: READY, nobody waits; else NULL. Under the lock */
     size_t direct_max;            /* header and payload of such a message by send_short */
     mca_btl_behind_t behind;      /* of the only link of the latency list; else {0, SIZE_MAX} */
-    mca_btl_parts_t parts;        /* of that link, if it alone carries long messages, too; else {SIZE_MAX, 0} */
     const mca_btl_standing_t *standing; /* direct's room, or one that has none; for a thread that is alone */
     struct mca_pml_comm_peer *_Atomic last; /* whom its last message was from: most are from the same; never NULL */
     uint32_t window;              /* pml_base_eager_window */
@@ -99,6 +98,7 @@ typedef struct mca_pml_peer {
     _Atomic uint64_t kept;        /* bytes of its messages, counted alike, that wait here for a receive or for their turn */
     size_t whole_max;             /* payload of a message that may go whole from the user's memory; 0: none */
     size_t short_max, eager_max;  /* header and payload, least of all links that are up */
+    mca_btl_parts_t parts;        /* of the only link, if it carries long messages, too; else {SIZE_MAX, 0} */
     mca_pml_link_t *latency[MCA_PML_LINKS_MAX];
     ompi_proc_t *proc;
     mca_pml_link_t *bandwidth[MCA_PML_LINKS_MAX];
