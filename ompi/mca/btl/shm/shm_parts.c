@@ -89,7 +89,10 @@ static bool shm_parts_fit(mca_btl_endpoint_t *ep, shm_writing_t *w)
 
 int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload, size_t len)
 {
-    shm_writing_t w = {.payload = payload, .total = len};
+    shm_writing_t w; /* without its chunks, of which there is room for many */
+    w.payload = payload;
+    w.total = len;
+    w.at = 0;
     if (header_len > SHM_PARTS_HEADER || len > (size_t)SHM_PARTS_CHUNKS * shm_chunk_payload(&ep->module->layout)) {
         return MCA_ERR_NOT_AVAILABLE;
     }

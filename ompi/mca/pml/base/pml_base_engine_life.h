@@ -131,7 +131,11 @@ static void engine_unpost_from(ompi_communicator_t *comm, const mca_pml_peer_t *
                                    atomic_load(&ompi_comm_peer(comm, key->src)->pml) == peer;
             opal_list_item_t *i;
             while (concerned && (i = opal_list_first(&key->posted))) {
-                pc->losses_told = key->src == MCA_PML_ANY ? peer->loss : pc->losses_told;
+                if (key->src == MCA_PML_ANY) {
+                    pc->losses_told = peer->loss;
+                } else {
+                    engine_loss_told(pc, peer);
+                }
                 mca_pml_posted_t *posted = OPAL_CONTAINER_OF(i, mca_pml_posted_t, item);
                 OPAL_CONTAINER_OF(posted, mca_pml_recv_t, posted)->is_posted = false;
                 mca_pml_match_unpost(&pc->match, posted, mca_pml_match_is_wild(key->src, key->tag));

@@ -1251,11 +1251,25 @@ static void engine_recv_unserved(mca_pml_recv_t *recv)
     engine_recv_done(recv);
 }
 
+/* The communicator's user learns of a loss from a receive that names the peer: those from any source need not tell of it any more. That
+ * says so of all losses before it, too, so it is not noted before they are told of. Under the communicator's lock. */
+static inline void engine_loss_told(mca_pml_comm_t *pc, const mca_pml_peer_t *peer)
+{
+    pc->losses_told += peer->loss == pc->losses_told + 1;
+}
+
 /* Peers have failed before the receive was posted: its own? Who fails later looks for it among those posted. */
 static OPAL_COLD void engine_recv_refuse(mca_pml_recv_t *recv)
 {
     if (engine_source_failed(recv->super.comm, recv->src) && engine_withdraw(recv)) {
-        mca_pml_base_report_unreachable(atomic_load(&ompi_comm_peer(recv->super.comm, recv->src)->pml));
+        mca_pml_comm_t *pc = recv->super.comm->pml;
+        mca_pml_peer_t *peer = atomic_load(&ompi_comm_peer(recv->super.comm, recv->src)->pml);
+        mca_pml_comm_lock(pc);
+        if (pc->match.wild_posted == 0) { /* else another thread's may be about to be told */
+            engine_loss_told(pc, peer);
+        }
+        mca_pml_comm_unlock(pc);
+        mca_pml_base_report_unreachable(peer);
         engine_recv_unserved(recv);
     }
 }
