@@ -8,7 +8,7 @@ fi
 if [ "${1-}" = inside ]; then
     mount -t tmpfs -o size=64m none /dev/shm || exit 1
 fi
-(conform shm --param btl_shm_backing=file --processes 16 --seed 8)
+(conform shm --param btl_shm_backing=file --param btl_shm_part=5001 --processes 16 --seed 8)
 status=$?
 left=$(ls /dev/shm | grep '^hawser\.conform-' || :)
 if [ "${1-}" = inside ] && [ -n "$left" ]; then

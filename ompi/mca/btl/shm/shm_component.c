@@ -6,12 +6,13 @@
 
 shm_params_t mca_btl_shm_params;
 
+static const mca_base_var_enum_t backings[] = {
+    {"auto", OPAL_SHMEM_AUTO}, {"memfd", OPAL_SHMEM_MEMFD}, {"file", OPAL_SHMEM_FILE}, {NULL, 0}};
+static const mca_base_var_enum_t copies[] = {
+    {"auto", SHM_COPY_AUTO}, {"always", SHM_COPY_ALWAYS}, {"never", SHM_COPY_NEVER}, {NULL, 0}};
+
 static int shm_register_params(const mca_base_services_t *services)
 {
-    static const mca_base_var_enum_t backings[] = {
-        {"auto", OPAL_SHMEM_AUTO}, {"memfd", OPAL_SHMEM_MEMFD}, {"file", OPAL_SHMEM_FILE}, {NULL, 0}};
-    static const mca_base_var_enum_t copies[] = {
-        {"auto", SHM_COPY_AUTO}, {"always", SHM_COPY_ALWAYS}, {"never", SHM_COPY_NEVER}, {NULL, 0}};
     static const struct {
         mca_base_var_desc_t desc;
         void *storage;

@@ -114,7 +114,7 @@ int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t he
 
 /* ---- Receiving ---- */
 
-/* Ask where the payload of a new fragment goes; false: nobody says, or there is no memory. */
+/* Where the payload of a new fragment goes: to where place() says, or into memory of its own; false: there is none. */
 static bool shm_parts_place(mca_btl_endpoint_t *ep, const void *payload, size_t len, size_t total)
 {
     const mca_btl_upcalls_t *up = ep->module->super.upcalls;
@@ -217,7 +217,7 @@ static bool shm_part_is_good(const mca_btl_endpoint_t *ep, const shm_part_t *par
     const shm_layout_t *l = &ep->layout;
     bool begun = shm_is_in_part(ep);
     bool there = ep->segment.base && part->chunk < l->chunk_count && part->offset <= l->chunk_size &&
-                 part->len <= l->chunk_size - part->offset && part->offset % SHM_WORD == 0 && part->len > 0;
+                 part->len <= l->chunk_size - part->offset && part->len > 0;
     bool next = begun ? part->at == p->got && part->total == p->total && part->header_len == 0
                       : part->at == 0 && part->total <= (size_t)SHM_PARTS_CHUNKS * l->chunk_size && part->header_len > 0;
     return there && next && part->len <= part->total - part->at && part->header_len <= SHM_PARTS_HEADER &&
@@ -233,6 +233,7 @@ bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsi
     }
     const unsigned char *payload = shm_chunk_at(&ep->segment, &ep->layout, part.chunk) + part.offset;
     if (part.at == 0 && !shm_parts_begin(ep, &part, message + sizeof(part), payload)) {
+        mca_btl_shm_peer_down(ep, "there is no memory for a message of it");
         return false;
     }
     shm_parts_add(ep->parts, payload, part.len);
