@@ -50,7 +50,7 @@ static uint64_t last_slow_ns, last_event_ns;
 
 static bool oversubscribed, have_membarrier;
 static bool one_processor; /* is all that this process may use */
-static int64_t spin_us, yields_max, event_us, late_us;
+static int64_t spin_us, yields_min, yield_us, event_us, late_us;
 static bool want_thread;
 
 static int doorbell_fd = -1;
@@ -116,9 +116,12 @@ int opal_progress_register_params(void)
          .help = "How long a waiting process polls before it sleeps; -1: never sleep", .def.i = 1000,
          .min = -1, .max = INT32_MAX, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_LOCAL},
         {.framework = "opal", .component = "progress", .name = "yields", .type = MCA_VAR_INT,
-         .help = "How often a waiting process yields the processor before it sleeps, where processes "
+         .help = "How often a waiting process at least yields the processor before it sleeps, where processes "
                  "outnumber processors", .def.i = 20, .min = 0, .max = INT32_MAX,
          .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_LOCAL},
+        {.framework = "opal", .component = "progress", .name = "yield_us", .type = MCA_VAR_INT, .unit = "us",
+         .help = "How long it goes on yielding after these: where no other process wants the processor, they take no time",
+         .def.i = 100, .min = 0, .max = INT32_MAX, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_LOCAL},
         {.framework = "opal", .component = "progress", .name = "event_us", .type = MCA_VAR_INT, .unit = "us",
          .help = "How often a polling process looks at timers, and at descriptors that may not be served late",
          .def.i = 50, .min = 0, .max = 1000000, .level = MCA_VAR_LEVEL_DEVELOPER, .scope = MCA_VAR_SCOPE_LOCAL},
@@ -130,7 +133,7 @@ int opal_progress_register_params(void)
         .framework = "opal", .component = "progress", .name = "thread", .type = MCA_VAR_BOOL,
         .help = "Run a progress thread that serves messages while no other thread waits", .def.b = false,
         .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
-    int64_t *const storage[] = {&spin_us, &yields_max, &event_us, &late_us};
+    int64_t *const storage[] = {&spin_us, &yields_min, &yield_us, &event_us, &late_us};
     for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
         int rc = mca_base_var_register(&params[i], storage[i]);
         if (rc != OPAL_SUCCESS) {
@@ -326,6 +329,14 @@ static inline bool is_crowded(void)
     return oversubscribed || (OPAL_UNLIKELY(one_processor) && opal_progress_threads && !opal_alone_is_self());
 }
 
+/* Have `us` passed since the first call? *since: 0 before that. */
+static bool has_passed(uint64_t *since, int64_t us)
+{
+    uint64_t now = opal_now_ns();
+    *since = *since ? *since : now;
+    return now - *since >= (uint64_t) us * 1000;
+}
+
 /* Poll until `check`, sleep when nothing comes. Only the owner calls. */
 static OPAL_ALWAYS_INLINE void owner_wait(bool (*check)(void *), void *context)
 {
@@ -342,7 +353,7 @@ static OPAL_ALWAYS_INLINE void owner_wait(bool (*check)(void *), void *context)
             continue;
         }
         if (crowded) {
-            if (yields++ < yields_max) {
+            if (++yields <= yields_min || !has_passed(&since, yield_us)) {
                 sched_yield();
                 continue;
             }
@@ -351,9 +362,7 @@ static OPAL_ALWAYS_INLINE void owner_wait(bool (*check)(void *), void *context)
             if (++fruitless < CLOCK_ROUNDS) {
                 continue;
             }
-            uint64_t now = opal_now_ns();
-            since = since ? since : now;
-            if (spin_us < 0 || now - since < (uint64_t) spin_us * 1000) {
+            if (spin_us < 0 || !has_passed(&since, spin_us)) {
                 fruitless = 0;
                 continue;
             }

@@ -280,6 +280,61 @@ static void stays_ready(void)
     unwatch_pipe(pipe_fd, event);
 }
 
+/* ---- More processes than processors ---- */
+
+static int32_t polls, arms;
+
+static int count_poll(void *context)
+{
+    (void) context;
+    polls++;
+    return 0;
+}
+
+static void count_arm(void *context)
+{
+    (void) context;
+    arms++;
+}
+
+static bool was_polled_often(void *context)
+{
+    (void) context;
+    return polls >= 1000;
+}
+
+static bool was_armed(void *context)
+{
+    (void) context;
+    return arms > 0;
+}
+
+/* Who waits yields three times, and then for so long, before it sleeps. */
+static void wait_crowded(const char *yield_us, bool (*until)(void *))
+{
+    static const opal_poller_ops_t ops = {.poll = count_poll, .arm = count_arm};
+    opal_poller_t *poller;
+    setenv("OMPI_MCA_opal_progress_yields", "3", 1);
+    setenv("OMPI_MCA_opal_progress_yield_us", yield_us, 1);
+    TAP_REQUIRE(opal_init() == OPAL_SUCCESS && opal_progress_init(false, true) == OPAL_SUCCESS, "progress in a crowd");
+    TAP_REQUIRE(opal_progress_poller_add(&ops, NULL, &poller) == OPAL_SUCCESS, "a poller that counts");
+    polls = arms = 0;
+    opal_progress_wait_until(until, NULL);
+    opal_progress_poller_del(poller);
+    opal_progress_finalize();
+    opal_finalize();
+    unsetenv("OMPI_MCA_opal_progress_yields");
+    unsetenv("OMPI_MCA_opal_progress_yield_us");
+}
+
+static void crowded(void)
+{
+    wait_crowded("60000000", was_polled_often);
+    TAP_OK(arms == 0, "yields that take no time are no reason to sleep");
+    wait_crowded("0", was_armed);
+    TAP_OK(polls >= 4 && polls < 10, "without a time it sleeps after three yields (%d looks)", polls);
+}
+
 int main(void)
 {
     tap_start(120);
@@ -291,6 +346,7 @@ int main(void)
     opal_progress_finalize();
     opal_finalize();
     unsetenv("OMPI_MCA_opal_progress_late_us");
+    crowded();
     TAP_REQUIRE(opal_init() == OPAL_SUCCESS, "the base is there");
     side_by_side("threads alone");
     opal_finalize();
