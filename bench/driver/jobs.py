@@ -17,6 +17,7 @@ class Outcome:
     wall: float
     foreign: float  # processor seconds that others used meanwhile
     error: str = ""
+    endless: bool = False  # killed at its time limit
 
     def rows(self, word):
         return [values for kind, values in self.records if kind == word]
@@ -53,11 +54,16 @@ def run(command, environment, timeout):
                for n, f in (("out", process.stdout), ("err", process.stderr))]
     for reader in readers:
         reader.start()
-    timer = threading.Timer(timeout, kill_group, [process])
+    expired = threading.Event()
+
+    def end_it():
+        expired.set()
+        kill_group(process)
+
+    timer = threading.Timer(timeout, end_it)
     timer.start()
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.monotonic() - start
-    timed_out = not timer.is_alive()
     timer.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
     kill_group(process)  # what a broken launcher left behind would hold the pipes open
@@ -66,7 +72,8 @@ def run(command, environment, timeout):
     own = usage.ru_utime + usage.ru_stime
     outcome = Outcome(parse(output["out"]), wall,
                       max(0.0, machine.cpu_seconds_used() - used - own))
-    if timed_out:
+    if expired.is_set():
+        outcome.endless = True
         outcome.error = f"no end within {timeout:.0f} s"
     elif process.returncode != 0:
         lines = [x for x in (output["err"] + output["out"]).splitlines() if x.strip(" -")]

@@ -1,5 +1,6 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 """The machine the benchmarks run on: its description, its state, and who else is using it."""
+import bisect
 import os
 import platform
 import re
@@ -60,13 +61,14 @@ class Gate:
 
     A shared machine changes the time that a cache line takes between two cores without notice, and
     other work may run beside the benchmark. The probe is one cache line each way; what is fast is
-    measured at the start, unless it is given: the lowest value with some more probes little above
-    it. One probe far below all others does not count: a virtual machine's two processors may be
-    threads of one core for a moment."""
+    measured, unless it is given: the lowest value that a third of all probes are near. Fewer far
+    below all others do not count: a virtual machine's two processors may be threads of one core for
+    a moment. If the machine was in its slow state at the start, that shows later (faster_state)."""
 
     ROOM = 1.25
     CALIBRATION_PROBES = 12
-    ALIKE = 3  # probes that make a state
+    EARLY_PROBES = 60  # so many may be of an odd moment: till then, what is fast may turn out to be slower
+    SHARE = 1 / 3  # of the probes makes a state
     SAMPLE = 0.2  # seconds; the kernel counts in hundredths
 
     def __init__(self, probe_program, fast_ns, foreign_share):
@@ -75,6 +77,7 @@ class Gate:
         self.cores = len(os.sched_getaffinity(0))
         self.probes = []
         self.enabled = self.cores >= 2
+        self.measured = not fast_ns
         self.fast_ns = fast_ns
         if self.enabled and not fast_ns:
             for _ in range(self.CALIBRATION_PROBES):
@@ -85,11 +88,11 @@ class Gate:
 
     @classmethod
     def lowest_state(cls, probes):
-        """The lowest probe that has company; the lowest of all if none has."""
-        for value in sorted(probes):
-            if sum(value <= other <= value * cls.ROOM for other in probes) >= cls.ALIKE:
-                return value
-        return min(probes)
+        """The lowest probe that a state begins with; if there is none, that with the most company."""
+        ordered = sorted(probes)
+        company = [bisect.bisect_right(ordered, p * cls.ROOM) - i for i, p in enumerate(ordered)]
+        enough = min(len(ordered) * cls.SHARE, max(company))
+        return next(p for p, n in zip(ordered, company) if n >= enough)
 
     def probe(self):
         """Half round trip of a cache line in ns, the median over many lines."""
@@ -106,21 +109,32 @@ class Gate:
         """Waits, patience seconds at most, for others to leave the processors alone; returns the
         seconds that it took."""
         start = time.monotonic()
-        while True:
+        while patience > 0:
             used = cpu_seconds_used()
             time.sleep(self.SAMPLE)
             share = (cpu_seconds_used() - used) / (self.SAMPLE * self.cores)
             if share <= self.foreign_share or time.monotonic() - start > patience:
-                return time.monotonic() - start
+                break
+        return time.monotonic() - start
 
     def is_fast(self):
         return not self.enabled or self.fast_ns / 3 <= self.probe() <= self.fast_ns
 
+    def faster_state(self):
+        """True: the probes show a faster state than what was taken for fast until now, and from now
+        on that counts. What was measured before was not measured in it."""
+        if not self.enabled or not self.measured:
+            return False
+        before, now = self.fast_ns, self.lowest_state(self.probes) * self.ROOM
+        if now < before or len(self.probes) < self.EARLY_PROBES:
+            self.fast_ns = now
+        return now * self.ROOM < before
+
     def reason_to_discard(self, before_fast, foreign_seconds, wall):
         if not before_fast:
-            return "slow state before"
+            return "another state before"
         if not self.is_fast():
-            return "slow state after"
+            return "another state after"
         if foreign_seconds > self.foreign_share * wall * self.cores:
             return "other work on the machine"
         return None

@@ -26,6 +26,10 @@ RAW_PROGRAMS = {
     "checksum": WITH_CHECKSUMS,
 }
 FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra"]
+# What the options say that are not given.
+WHOLE = {"rounds": 5, "ms": 40.0, "sizes": suites.SIZES, "retries": 3, "patience": 5.0, "limit": 60.0}
+QUICK = {"rounds": 1, "ms": 15.0, "sizes": suites.QUICK_SIZES, "retries": 0, "patience": 0.0,
+         "limit": 20.0}
 
 
 def arguments():
@@ -43,14 +47,17 @@ def arguments():
     p.add_argument("--rounds", type=int, help="how often each run is made (default 5)")
     p.add_argument("--ms", type=float, help="milliseconds for each size and run (default 40)")
     p.add_argument("--sizes", help="message sizes, such as 8,1k,64k or 8:4m")
-    p.add_argument("--quick", action="store_true", help="one short round of four sizes")
+    p.add_argument("--quick", action="store_true", help="a first impression in less than 5 minutes: one short round of four sizes, "
+                        "smaller jobs")
     p.add_argument("--fast-ns", type=float, default=0.0, metavar="NS",
                    help="slowest core-to-core probe that counts as fast (default: measured)")
     p.add_argument("--foreign", type=float, default=0.05, metavar="SHARE",
                    help="share of the processors that others may use meanwhile (default 0.05)")
-    p.add_argument("--retries", type=int, default=3, help="how often a discarded run is repeated")
-    p.add_argument("--patience", type=float, default=5.0, metavar="S",
-                   help="seconds to wait before a run for others to leave the processors alone")
+    p.add_argument("--retries", type=int, help="how often a discarded run is repeated (default 3)")
+    p.add_argument("--patience", type=float, metavar="S", help="seconds to wait before a run for "
+                   "others to leave the processors alone (default 5)")
+    p.add_argument("--limit", type=float, metavar="S",
+                   help="seconds that a run may take (default 60); what takes longer runs once")
     p.add_argument("--no-gate", action="store_true", help="keep every run")
     p.add_argument("--congestion", default="reno", help="TCP congestion control (default reno)")
     p.add_argument("--goals", choices=("first", "all"), default="first",
@@ -59,9 +66,10 @@ def arguments():
     p.add_argument("--list", action="store_true", help="print the suites and series, then stop")
     o = p.parse_args()
     o.out = o.out or o.build
-    o.rounds = o.rounds or (1 if o.quick else 5)
-    o.ms = o.ms or (15.0 if o.quick else 40.0)
-    o.sizes = o.sizes or (suites.QUICK_SIZES if o.quick else suites.SIZES)
+    defaults = QUICK if o.quick else WHOLE
+    for name, value in defaults.items():
+        if getattr(o, name) is None:
+            setattr(o, name, value)
     return o
 
 
@@ -173,6 +181,8 @@ class Rounds:
         self.kept = 0
         self.discarded = {}
         self.ungated = 0
+        self.tables = {}  # by suite
+        self.endless = set()  # (suite, series, ranks, variant) of a run that took too long
         self.cores = len(os.sched_getaffinity(0))
 
     def gated_run(self, command, environment, timeout):
@@ -185,16 +195,29 @@ class Rounds:
             if outcome.error or self.o.no_gate:
                 return outcome, True
             reason = self.gate.reason_to_discard(before, outcome.foreign, outcome.wall)
+            if self.gate.faster_state():
+                self.degrade()
+                reason = reason or "another state"
             if reason is None:
                 return outcome, True
             self.discarded[reason] = self.discarded.get(reason, 0) + 1
         return outcome, False
 
+    def degrade(self):
+        print(f"a faster state of the machine: what is fast is now <= {self.gate.fast_ns:.0f} ns; what was "
+              "measured before counts only where nothing else is known", file=sys.stderr)
+        for table in self.tables.values():
+            table.degrade()
+        self.ungated += self.kept
+        self.kept = 0
+
     def one(self, suite, table, series, ranks, variant):
         command, environment = series.run(suite, ranks, variant)
         if suite.link in ("tcp", "udp"):
             command = self.namespace.wrap(command)
-        outcome, passed = self.gated_run(command, environment, 300)
+        outcome, passed = self.gated_run(command, environment, self.o.limit)
+        if outcome.endless:
+            self.endless.add((suite.label, series.name, ranks, variant))
         raw = next((r for r in suite.raw if "raw " + r[0] == series.name), None)
         cores = self.cores if suite.bound else 0
         error = outcome.error or ("" if raw else jobs.binding_error(outcome, ranks, cores))
@@ -214,7 +237,7 @@ class Rounds:
                       float(row[value]) * suite.scale, passed)
 
     def run(self, suite, all_of_them):
-        table = report.Table(suite)
+        table = self.tables[suite.label] = report.Table(suite)
         order = list(all_of_them)
         for series in order:
             table.samples[series.name] = {}
@@ -223,15 +246,15 @@ class Rounds:
             random.shuffle(order)
             for series in order:
                 for ranks, variant in itertools.product(suite.ranks, suite.variants):
-                    self.one(suite, table, series, ranks, variant)
-        return table
+                    if (suite.label, series.name, ranks, variant) not in self.endless:
+                        self.one(suite, table, series, ranks, variant)
 
     def summary(self):
         lost = ", ".join(f"{n} for {why}" for why, n in sorted(self.discarded.items())) or "none"
         text = f"{self.kept} runs kept; discarded: {lost}"
         if self.ungated:
-            text += (f"; {self.ungated} never passed the gate within {self.o.retries} retries and "
-                     "count, marked *, only where nothing else is known")
+            text += (f"; {self.ungated} never passed the gate within {self.o.retries} retries, or before it knew "
+                     "the machine's fast state, and count, marked *, only where nothing else is known")
         return text
 
 
@@ -284,7 +307,7 @@ def main():
     if o.list:
         print_list()
         return 0
-    chosen, unknown = suites.select(o.only)
+    chosen, unknown = suites.select(o.only, o.quick)
     if unknown:
         sys.exit(f"bench/run: no suite '{unknown[0]}'; --list prints them")
     libraries = find_libraries(o)
@@ -292,12 +315,10 @@ def main():
     namespace = machine.Namespace(o.congestion)
     gate = machine.Gate(os.path.join(o.build, "raw", "raw_shm"), o.fast_ns, o.foreign)
     rounds = Rounds(o, gate, namespace)
-    tables = {}
     for suite in chosen:
-        series = all_series(o, suite, libraries, folders, rounds.cores)
-        tables[suite.label] = rounds.run(suite, series)
+        rounds.run(suite, all_series(o, suite, libraries, folders, rounds.cores))
         # After each suite, so that a run that is cut short leaves what it has.
-        text = write_results(o, heading(o, gate, namespace, rounds), tables)
+        text = write_results(o, heading(o, gate, namespace, rounds), rounds.tables)
     print(text)
     print(f"written: {o.out}/results.md, results.json", file=sys.stderr)
-    return 1 if any(t.errors.get("hawser") for t in tables.values()) else 0
+    return 1 if any(t.errors.get("hawser") for t in rounds.tables.values()) else 0

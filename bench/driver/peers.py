@@ -133,7 +133,8 @@ class Intel(Library):
 
     def command(self, ranks, cores, setting, program):
         pin = ["-genv", "I_MPI_PIN", "1" if ranks <= cores else "0"]
-        return [self.binary("mpiexec.hydra"), *pin, "-n", str(ranks), *setting.arguments,
+        alone = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if ranks == 1 and cores else []
+        return [*alone, self.binary("mpiexec.hydra"), *pin, "-n", str(ranks), *setting.arguments,
                 *program]
 
 

@@ -22,6 +22,13 @@ class Table:
         where = self.samples if passed else self.ungated
         where.setdefault(series, {}).setdefault(row, []).append(value)
 
+    def degrade(self):
+        """The gate has seen a faster state: no run so far was in it."""
+        for series, rows in self.samples.items():
+            for row, values in rows.items():
+                self.ungated.setdefault(series, {}).setdefault(row, []).extend(values)
+            rows.clear()
+
     def values(self, series, row):
         """(values, whether they passed the gate)"""
         kept = self.samples.get(series, {}).get(row, [])
@@ -30,6 +37,11 @@ class Table:
     def fail(self, series, error):
         self.samples.setdefault(series, {})
         self.errors.setdefault(series, []).append(error)
+
+    def mark(self, row):
+        """"*" for what follows from a row in which a figure is not from the fast state."""
+        known = [self.values(s, row) for s in {**self.samples, **self.ungated}]
+        return "" if all(passed for values, passed in known if values) else "*"
 
     def rows(self):
         seen = {}
@@ -99,7 +111,7 @@ def markdown(table):
              "|---|" + "---|" * (len(names) + 1)]
     for row in table.rows():
         best, own = table.best_peer(row), table.median("hawser", row)
-        ratio = f"{own / best:.2f}" if own is not None and best else ""
+        ratio = f"{own / best:.2f}{table.mark(row)}" if own is not None and best else ""
         cells = [cell(table, s, row, best) for s in names]
         lines.append(f"| {row_name(row)} | " + " | ".join(cells) + f" | {ratio} |")
     for series, errors in table.errors.items():
@@ -114,7 +126,7 @@ def goals_markdown(title, wanted, tables):
         table = tables.get(goal.suite)
         sign = "<=" if table is None or table.suite.smaller_is_better else ">="
         of = {"": "the best peer", "raw": "the raw limit"}.get(goal.reference, goal.reference)
-        shown = f"{ratio:.2f} x" if ratio is not None else ""
+        shown = f"{ratio:.2f} x{table.mark(goal.row)}" if ratio is not None else ""
         lines.append(f"| {goal.text} | {sign} {goal.factor:g} x {of} | {shown} | {met} |")
     return "\n".join(lines) + "\n"
 

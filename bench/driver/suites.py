@@ -1,6 +1,6 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 """What is measured: each suite names its program, its link and how its output is read."""
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 SIZES = "8,64,256,1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1m,2m,4m"
 QUICK_SIZES = "8,1k,64k,1m"
@@ -25,6 +25,7 @@ class Suite:
     timed: bool = True  # takes --ms
     scale: float = 1.0
     raw: tuple = ()     # (series name, raw program, mode, word, value field)
+    quick: dict = field(default_factory=dict)  # what is otherwise with --quick
 
     @property
     def label(self):
@@ -78,6 +79,7 @@ SUITES = (
           "Collectives of 8 B", ranks=(2, 8), sized=False),
     Suite("crowd", "crowd", "crowd", "crowd", ("kind", "ranks"), "us", "us", True,
           "Steps of 8 B in which all of many ranks take part", ranks=(8, 16, 32, 64), sized=False,
+          quick={"ranks": (8, 16)},
           raw=(("futex", "raw_crowd", "futex", "crowd", "us"),
                ("yield", "raw_crowd", "yield", "crowd", "us"))),
     Suite("wakeup", "crowd", "wakeup", "wakeup", ("kind",), "us", "us", True,
@@ -95,13 +97,13 @@ SUITES = (
           "length, in one piece or with 8 MPI_Test in it", sized=False),
     *(Suite(way, "job", "datatype_pack", "pack", ("layout", "bytes"), f"{way}_gbs", "GB/s", False,
             f"MPI_{way.capitalize()} of layouts after DDTBench and simpler ones", ranks=(1,),
-            arguments=("--sizes", "64k,4m"), sized=False) for way in ("pack", "unpack")),
+            arguments=("--sizes", "64k,4m"), sized=False, quick={"arguments": ("--sizes", "64k")}) for way in ("pack", "unpack")),
     Suite("startup", "job", "startup", "", ("ranks",), "wall", "ms", True,
-          "Start-up: wall time of a job that does nothing", ranks=(2, 16, 64), sized=False,
-          timed=False, scale=1e3),
+          "Start-up: wall time of a job that does nothing", ranks=(2, 16, 64), quick={"ranks": (2, 16)},
+          sized=False, timed=False, scale=1e3),
     Suite("memory", "job", "memory", "memory", ("ranks",), "private_kib", "KiB", True,
-          "Private memory per rank after talking to all", ranks=(2, 16, 64), sized=False,
-          timed=False),
+          "Private memory per rank after talking to all", ranks=(2, 16, 64), quick={"ranks": (2, 16)},
+          sized=False, timed=False),
     Suite("checksum", "memory", "checksum", "checksum", ("size",), "gbs", "GB/s", False,
           "Checksums; +copy: in one pass with a copy, +after: copy first", ranks=(1,),
           raw=CHECKSUMS),
@@ -111,12 +113,13 @@ SUITES = (
 )
 
 
-def select(wanted):
+def select(wanted, quick):
     """The suites that "--only latency:shm,startup" means; unknown words are returned as well."""
+    suites = [replace(s, **s.quick) if quick else s for s in SUITES]
     if not wanted:
-        return list(SUITES), []
+        return suites, []
     words = wanted.split(",")
-    chosen = [s for s in SUITES if s.label in words or s.name in words]
+    chosen = [s for s in suites if s.label in words or s.name in words]
     unknown = [w for w in words if not any(w in (s.label, s.name) for s in SUITES)]
     return chosen, unknown
 
