@@ -190,7 +190,7 @@ static bool is_quiet(void *context)
 typedef struct parting {
     ompi_rte_id_t *ids;
     size_t count, ours;         /* all, and those of our own job */
-    const ompi_job_t *stranger; /* a job that is not ours; NULL: nobody parts, MPI_COMM_WORLD stays */
+    const ompi_job_t *stranger; /* a job that is not ours; NULL: nobody parts from one, MPI_COMM_WORLD stays */
 } parting_t;
 
 static void list_members(const ompi_group_t *group, parting_t *parting)
@@ -208,8 +208,27 @@ static void list_members(const ompi_group_t *group, parting_t *parting)
     }
 }
 
-/* Processes of different jobs do not meet in MPI_Finalize: here nobody leaves while another still waits
- * for word that what it sent has arrived. */
+static bool group_has_lost(const ompi_group_t *group)
+{
+    for (int32_t r = 0; r < group->size; r++) {
+        ompi_proc_t *proc = ompi_proc_of_rank(ompi_group_world_rank(group, r));
+        if (proc && atomic_load(&proc->lost)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Who does not come is dead: no reason to wait. */
+static bool has_lost(void *context)
+{
+    const ompi_communicator_t *comm = context;
+    return atomic_load_explicit(&ompi_procs_lost, memory_order_relaxed) > 0 &&
+           (group_has_lost(comm->local_group) || (ompi_comm_is_inter(comm) && group_has_lost(comm->remote_group)));
+}
+
+/* Nobody leaves while another still waits for word that what it sent has arrived: processes of different jobs do not meet in
+ * MPI_Finalize, and whoever leaves MPI for a while answers nobody, as after MPI_Comm_join on its socket. */
 static int part(ompi_communicator_t *comm)
 {
     parting_t parting = {0};
@@ -229,8 +248,10 @@ static int part(ompi_communicator_t *comm)
         if (parting.ours == ompi_rte.size && ompi_rte.rank == 0) {
             ompi_rte_part_job(parting.stranger->nspace);
         }
+    }
+    if (parting.stranger || mca_pml.confirms) {
         mca_pml.drain(comm);
-        ompi_rte_part(parting.ids, parting.count); /* who does not come is dead: no reason to wait */
+        ompi_rte_part(parting.ids, parting.count, has_lost, comm);
     }
     free(parting.ids);
     return MPI_SUCCESS;

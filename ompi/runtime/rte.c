@@ -634,18 +634,77 @@ int ompi_rte_part_job(const char *nspace)
     return rc;
 }
 
-int ompi_rte_part(const ompi_rte_id_t *ids, size_t count)
+/* Some processes wait for each other. libpmix may come back to it when we have given it up, as a member is gone: its server
+ * waits on, for a list of processes that named one which had died before. */
+typedef struct part {
+    fence_t fence;
+    _Atomic int holders; /* we, and libpmix */
+    bool (*vain)(void *context);
+    void *context;
+} part_t;
+
+static void part_release(part_t *part)
 {
-    fence_t fence = {.result = 0};
+    if (atomic_fetch_sub(&part->holders, 1) == 1) {
+        free(part);
+    }
+}
+
+/* In libpmix's thread. */
+static void part_over(pmix_status_t status, void *context)
+{
+    part_t *part = context;
+    end_fence(&part->fence, status);
+    part_release(part);
+}
+
+static bool part_is_over(void *context)
+{
+    const part_t *part = context;
+    return atomic_load_explicit(&part->fence.result, memory_order_acquire) != 0 || part->vain(part->context);
+}
+
+/* Within a job a fence does, which a server takes as given by whoever is gone meanwhile. */
+static int meet(part_t *part, const ompi_rte_id_t *ids, size_t count)
+{
+    bool own = true;
     pmix_proc_t *procs = malloc(count * sizeof *procs);
     if (!procs) {
+        part_release(part);
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
     for (size_t i = 0; i < count; i++) {
         PMIX_LOAD_PROCID(&procs[i], ids[i].nspace, ids[i].rank);
+        own = own && strcmp(ids[i].nspace, ompi_rte.nspace) == 0;
     }
-    int rc = wait_for_answer(PMIx_Disconnect_nb(procs, count, NULL, 0, fence_done, &fence), &fence);
+    pmix_status_t rc = own ? PMIx_Fence_nb(procs, count, NULL, 0, part_over, part)
+                           : PMIx_Disconnect_nb(procs, count, NULL, 0, part_over, part);
     free(procs);
+    if (rc != PMIX_SUCCESS) {
+        part_release(part);
+        return rc == PMIX_OPERATION_SUCCEEDED ? OPAL_SUCCESS : OPAL_ERROR;
+    }
+    opal_progress_wait_until(part_is_over, part);
+    return atomic_load_explicit(&part->fence.result, memory_order_acquire) == 1 ? OPAL_SUCCESS : OPAL_ERROR;
+}
+
+int ompi_rte_part(const ompi_rte_id_t *ids, size_t count, bool (*vain)(void *context), void *context)
+{
+    static pthread_mutex_t in_turn = PTHREAD_MUTEX_INITIALIZER; /* a server can't tell two of the same processes apart */
+    part_t *part = malloc(sizeof *part);
+    if (!part) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    *part = (part_t){.holders = 2, .vain = vain, .context = context};
+    int rc = wait_for_fence(&start);
+    if (rc == OPAL_SUCCESS) {
+        pthread_mutex_lock(&in_turn);
+        rc = meet(part, ids, count);
+        pthread_mutex_unlock(&in_turn);
+    } else {
+        part_release(part);
+    }
+    part_release(part);
     return rc;
 }
 

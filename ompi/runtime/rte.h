@@ -50,12 +50,13 @@ bool ompi_rte_can_part(void);
 /* Tell the launcher that this job as a whole has nothing more to do with another one: the failure of one is
  * no more the other's. To be called by one process. Drives progress. */
 int ompi_rte_part_job(const char *nspace);
-/* Stay here until all of these processes, of this job and others, are here. Drives progress. */
+/* Stay here until all of these processes, of this job and others, are here, or `vain` says that this will never be. Drives
+ * progress. */
 typedef struct ompi_rte_id {
     const char *nspace;
     uint32_t rank;
 } ompi_rte_id_t;
-int ompi_rte_part(const ompi_rte_id_t *ids, size_t count);
+int ompi_rte_part(const ompi_rte_id_t *ids, size_t count, bool (*vain)(void *context), void *context);
 
 /* Publish this process's value under a key; to be followed by ompi_rte_commit(). Others find what was committed before
  * a fence, of which ompi_rte_begin() starts the first, once and in the background: look-ups and fences wait for it. */

@@ -36,9 +36,8 @@ points() {
         while [ "$set" -lt 5 ]; do
             if [ "$program" = spawn ] && [ "$set" = 4 ]; then
                 : # shared memory does not join jobs
-            elif [ "$program-$set" = spawn-1 ] || [ "$program-$set" = port-1 ] || [ "$program-$set" = lost-1 ] ||
-                 [ "$program-$set" = lost-2 ]; then
-                # nobody else sends again while parents rest, who has joined reads a socket, and victims wait for their death, outside of MPI
+            elif [ "$program-$set" = spawn-1 ] || [ "$program-$set" = lost-1 ] || [ "$program-$set" = lost-2 ]; then
+                # nobody else sends again while parents rest, and victims wait for their death, outside of MPI
                 echo "$program --mca pml dr --mca opal_progress_thread 1 --mca btl $(links "$set")"
             elif [ -n "${DR_SUITE_ALL:-}" ] || [ "$set" = $((turn % 5)) ]; then
                 echo "$program --mca pml dr --mca btl $(links "$set")"

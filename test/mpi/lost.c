@@ -296,6 +296,24 @@ static void collective(void)
     MPI_Finalize();
 }
 
+/* Nobody waits in MPI_Comm_disconnect for one who dies meanwhile, or is dead. */
+static void parting(void)
+{
+    MPI_Comm before, after;
+    start();
+    MPI_Comm_dup(MPI_COMM_WORLD, &before);
+    MPI_Comm_dup(MPI_COMM_WORLD, &after);
+    MPI_Barrier(before);
+    if (rank == VICTIM) {
+        die();
+    }
+    MPI_CHECK(MPI_Comm_disconnect(&before) == MPI_SUCCESS);
+    wait_until_told();
+    MPI_CHECK(MPI_Comm_disconnect(&after) == MPI_SUCCESS && after == MPI_COMM_NULL);
+    go_on();
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
     {.name = "strangers", .np = 4, .exit_code = 137, .fn = strangers,
      .says = "0 failures in 3 processes"},
@@ -307,6 +325,7 @@ static const mpi_test_t tests[] = {
     {.name = "collective-2", .np = 2, .exit_code = 137, .fn = collective, .says = "0 failures in 1 processes"},
     {.name = "collective-4", .np = 4, .exit_code = 137, .fn = collective, .says = "0 failures in 3 processes"},
     {.name = "collective-7", .np = 7, .exit_code = 137, .fn = collective, .says = "0 failures in 6 processes"},
+    {.name = "parting", .np = 4, .exit_code = 137, .fn = parting, .says = "0 failures in 3 processes"},
 };
 
 int main(int argc, char **argv)

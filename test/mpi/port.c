@@ -252,12 +252,14 @@ static int connected(void)
         MPI_CHECK(bind(fd, (struct sockaddr *) &address, sizeof address) == 0 && listen(fd, 1) == 0 &&
                   getsockname(fd, (struct sockaddr *) &address, &len) == 0);
     }
-    MPI_Bcast(&address, sizeof address, MPI_BYTE, 0, MPI_COMM_WORLD);
     if (rank == 0) {
         int listener = fd;
+        /* Who leaves MPI sends nothing again: it has arrived before. */
+        MPI_Ssend(&address, sizeof address, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
         fd = accept(listener, NULL, NULL);
         close(listener);
     } else {
+        MPI_Recv(&address, sizeof address, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_CHECK(connect(fd, (struct sockaddr *) &address, sizeof address) == 0);
     }
     return fd;

@@ -81,6 +81,7 @@ typedef struct mca_pml {
     /* All that was sent, to members of `comm` or (NULL) to anybody, has left us and been confirmed; part of
      * MPI_Finalize and MPI_Comm_disconnect, before the processes wait for each other. */
     int (*drain)(ompi_communicator_t *comm);
+    bool confirms; /* others wait in drain() for what this process answers, by itself or not */
 } mca_pml_t;
 
 /* mca_base_component_t.ops of framework "pml". */

@@ -601,6 +601,7 @@ static int engine_init(const char *name, mca_pml_t *pml)
         .mrecv = engine_mrecv,
         .lost = engine_lost,
         .drain = engine_drain,
+        .confirms = POLICY_VERIFIES,
     };
     if (POLICY_ROOM == 0 && !POLICY_VERIFIES) {
         engine_upcalls.arrive_brief = opal_progress_threads ? engine_arrive_brief_threads : engine_arrive_brief;
