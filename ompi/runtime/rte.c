@@ -664,7 +664,8 @@ static bool part_is_over(void *context)
     return atomic_load_explicit(&part->fence.result, memory_order_acquire) != 0 || part->vain(part->context);
 }
 
-/* Within a job a fence does, which a server takes as given by whoever is gone meanwhile. */
+/* Within a job a fence does, which a server takes as given by whoever is gone meanwhile. If two threads are here for the same
+ * processes a server can't tell their meetings apart: one may end early, none waits for ever, as all give the same number. */
 static int meet(part_t *part, const ompi_rte_id_t *ids, size_t count)
 {
     bool own = true;
@@ -690,7 +691,6 @@ static int meet(part_t *part, const ompi_rte_id_t *ids, size_t count)
 
 int ompi_rte_part(const ompi_rte_id_t *ids, size_t count, bool (*vain)(void *context), void *context)
 {
-    static pthread_mutex_t in_turn = PTHREAD_MUTEX_INITIALIZER; /* a server can't tell two of the same processes apart */
     part_t *part = malloc(sizeof *part);
     if (!part) {
         return OPAL_ERR_OUT_OF_RESOURCE;
@@ -698,9 +698,7 @@ int ompi_rte_part(const ompi_rte_id_t *ids, size_t count, bool (*vain)(void *con
     *part = (part_t){.holders = 2, .vain = vain, .context = context};
     int rc = wait_for_fence(&start);
     if (rc == OPAL_SUCCESS) {
-        pthread_mutex_lock(&in_turn);
         rc = meet(part, ids, count);
-        pthread_mutex_unlock(&in_turn);
     } else {
         part_release(part);
     }
