@@ -289,6 +289,39 @@ static void test_join(void)
     MPI_Finalize();
 }
 
+static void *disconnect_one(void *comm)
+{
+    MPI_CHECK(MPI_Comm_disconnect(comm) == MPI_SUCCESS);
+    return NULL;
+}
+
+/* Each of three processes has a communicator with each other one. Rank 0 disconnects from both at once; 1 from 2, then from 0;
+ * 2 from 0, then from 1. */
+static void test_circle(void)
+{
+    int provided;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    MPI_CHECK(provided == MPI_THREAD_MULTIPLE);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int round = 0; round < 10; round++) {
+        MPI_Comm with_next[3]; /* of each rank */
+        pthread_t thread;
+        for (int r = 0; r < 3; r++) {
+            int member = rank == r || rank == (r + 1) % 3;
+            MPI_Comm_split(MPI_COMM_WORLD, member ? 0 : MPI_UNDEFINED, rank, &with_next[r]);
+        }
+        if (rank == 0) {
+            MPI_CHECK(pthread_create(&thread, NULL, disconnect_one, &with_next[0]) == 0);
+            disconnect_one(&with_next[2]);
+            pthread_join(thread, NULL);
+        } else {
+            disconnect_one(&with_next[rank]);
+            disconnect_one(&with_next[rank - 1]);
+        }
+    }
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
     {.name = "world-2", .np = 2, .fn = test_world},
     {.name = "world-5", .np = 5, .fn = test_world},
@@ -298,6 +331,7 @@ static const mpi_test_t tests[] = {
     {.name = "errors", .np = 3, .fn = test_errors},
     {.name = "alone", .np = 0, .fn = test_alone},
     {.name = "join", .np = 2, .fn = test_join},
+    {.name = "circle", .np = 3, .fn = test_circle},
 };
 
 int main(int argc, char **argv)
