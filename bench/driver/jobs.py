@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from . import machine
 
+SHARED_MEMORY = "/dev/shm"
+
 
 @dataclass
 class Outcome:
@@ -42,9 +44,14 @@ def kill_group(process):
         time.sleep(0.3)
 
 
+def shared_memory():
+    """What MPICH has in shared memory; it leaves that there when it is killed."""
+    return {f for f in os.listdir(SHARED_MEMORY) if f.startswith("mpich_shm_")}
+
+
 def run(command, environment, timeout):
     """Runs a command in a process group of its own; never raises for what the command does."""
-    used = machine.cpu_seconds_used()
+    used, segments = machine.cpu_seconds_used(), shared_memory()
     start = time.monotonic()
     process = subprocess.Popen(command, env={**os.environ, **environment}, text=True,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -74,6 +81,8 @@ def run(command, environment, timeout):
                       max(0.0, machine.cpu_seconds_used() - used - own))
     if expired.is_set():
         outcome.endless = True
+        for file in shared_memory() - segments:
+            os.unlink(os.path.join(SHARED_MEMORY, file))
         outcome.error = f"no end within {timeout:.0f} s"
     elif process.returncode != 0:
         lines = [x for x in (output["err"] + output["out"]).splitlines() if x.strip(" -")]
