@@ -516,7 +516,7 @@ static void on_card(int status, const void *card, size_t len, void *context)
     size_t pml_len;
     char *why = NULL;
     mca_pml_peer_lock(peer);
-    if (peer->gone) { /* whatever it was, it leads nowhere now */
+    if (peer->gone || peer->flooded) { /* whatever it was, it leads nowhere now */
         mca_pml_peer_unlock(peer);
         return;
     }
