@@ -19,10 +19,11 @@ MPI_PROGRAMS = ("latency", "throughput", "matching", "collectives", "overlap", "
 TOP = os.path.dirname(HERE)
 CHECKSUM_FILES = ("checksum", "crc32c_arm", "crc32c_table", "crc32c_x86")
 # What compiles beside a program of its name.
-WITH_CHECKSUMS = ("-I" + TOP, "-I" + os.path.join(TOP, "opal", "include"), "-pthread",
+WITH_COPIES = ("-I" + TOP, "-I" + os.path.join(TOP, "opal", "include"), os.path.join(TOP, "opal", "util", "copy.c"))
+WITH_CHECKSUMS = (*WITH_COPIES, "-pthread",
                   *(os.path.join(TOP, "opal", "checksum", f + ".c") for f in CHECKSUM_FILES))
 RAW_PROGRAMS = {
-    "raw_shm": (), "raw_tcp": (), "raw_udp": WITH_CHECKSUMS, "raw_crowd": (), "raw_checked": WITH_CHECKSUMS,
+    "raw_shm": WITH_COPIES, "raw_tcp": (), "raw_udp": WITH_CHECKSUMS, "raw_crowd": (), "raw_checked": WITH_CHECKSUMS,
     "checksum": WITH_CHECKSUMS,
 }
 FLAGS = ["-std=gnu11", "-O2", "-Wall", "-Wextra"]

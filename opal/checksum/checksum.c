@@ -162,3 +162,28 @@ uint64_t opal_additive32_copy(uint64_t state, void *dst, const void *src, size_t
 {
     return additive(state, dst, src, len, true);
 }
+
+enum { BLOCK = 16 << 10, BLOCK_MIN = 4 << 10 };
+
+/*
+ * Lines that are in the other processor's caches, or far away, are copied by what does not fetch them first: stores of a pass that also
+ * sums would wait for each. So a block is summed first, and copied out of the cache then.
+ */
+uint64_t opal_checksum_copy_into(opal_checksum_kind_t kind, uint64_t state, void *dst, const void *src, size_t len, opal_copy_how_t how)
+{
+    uint8_t *to = dst;
+    const uint8_t *from = src;
+    if (kind == OPAL_CHECKSUM_NONE) {
+        opal_copy_into(to, from, len, how);
+        return 0;
+    }
+    while (how != OPAL_COPY_LINES && len >= BLOCK_MIN) {
+        size_t block = len < BLOCK ? len : BLOCK;
+        state = opal_checksum_update(kind, state, from, block);
+        opal_copy_into(to, from, block, how);
+        to += block;
+        from += block;
+        len -= block;
+    }
+    return opal_checksum_copy(kind, state, to, from, len);
+}

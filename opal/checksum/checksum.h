@@ -209,6 +209,21 @@ static inline uint64_t opal_checksum_copy(opal_checksum_kind_t kind, uint64_t st
     }
 }
 
+/* The same, out of memory that another processor has written. */
+static inline uint64_t opal_checksum_copy_out(opal_checksum_kind_t kind, uint64_t state, void *dst, const void *src, size_t len,
+                                              opal_copy_how_t how)
+{
+    if (kind == OPAL_CHECKSUM_NONE) {
+        opal_copy_out(dst, src, len, how);
+        return 0;
+    }
+    return opal_checksum_copy(kind, state, dst, src, len);
+}
+
+/* ... into memory that another processor will read. */
+OPAL_DECLSPEC uint64_t opal_checksum_copy_into(opal_checksum_kind_t kind, uint64_t state, void *dst, const void *src, size_t len,
+                                               opal_copy_how_t how);
+
 static inline uint32_t opal_checksum_finish(opal_checksum_kind_t kind, uint64_t state)
 {
     return kind == OPAL_CHECKSUM_CRC32C ? ~(uint32_t) state : (uint32_t) state;

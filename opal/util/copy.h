@@ -51,11 +51,26 @@ enum {
     OPAL_COPY_VECTOR_MAX = 16 << 10, /* both ends of so much fit a first-level cache */
 };
 
-/* Has the processor a quick instruction for copies of hundreds of bytes? Set by opal_copy_init(), as is a function that does without
- * it, by loads and stores of vectors; NULL: use memcpy(). */
+/*
+ * How what passes between processors through memory is copied, into it and out of it. Which is quickest depends on where its lines are,
+ * and on how far the processors are from each other: whoever chooses measures.
+ */
+typedef enum opal_copy_how {
+    OPAL_COPY_ANY,   /* its lines are in the other processor's caches: by the instruction that fetches nothing that it overwrites */
+    OPAL_COPY_LINES, /* ... in a cache that both share: by plain loads and stores, asked for ahead */
+    OPAL_COPY_PAST,  /* far away: past the caches, to memory */
+} opal_copy_how_t;
+
+typedef void (*opal_copy_fn_t)(void *to, const void *from, size_t len);
+
+/* Has the processor a quick instruction for copies of hundreds of bytes? Set by opal_copy_init(), as are functions that do without
+ * it: by loads and stores of vectors, and by stores past the caches, which are over when it returns. Any length; NULL: there is none. */
 OPAL_DECLSPEC extern bool opal_copy_has_rep;
-OPAL_DECLSPEC extern void (*opal_copy_vectors)(void *to, const void *from, size_t len);
+OPAL_DECLSPEC extern opal_copy_fn_t opal_copy_vectors, opal_copy_past;
 OPAL_DECLSPEC void opal_copy_init(void);
+
+/* Any number of bytes in one of the special ways; memcpy() where the processor has none. */
+OPAL_DECLSPEC void opal_copy_special(void *to, const void *from, size_t len, opal_copy_how_t how);
 
 /*
  * Any number of bytes to or from memory that another processor reads, or has written: `shared`, which is one of the other two. Where that
@@ -74,10 +89,23 @@ static OPAL_ALWAYS_INLINE void opal_copy_between(void *to, const void *from, siz
     opal_copy(to, from, len);
 }
 
-/* Out of memory that another processor has written. What fits the first-level cache is quicker there by plain loads and stores. */
-static OPAL_ALWAYS_INLINE void opal_copy_out(void *to, const void *from, size_t len)
+/* Into memory that another processor will read. */
+static OPAL_ALWAYS_INLINE void opal_copy_into(void *to, const void *from, size_t len, opal_copy_how_t how)
 {
-    if (len > OPAL_COPY_REP_MAX && len <= OPAL_COPY_VECTOR_MAX && opal_copy_vectors) {
+    if (OPAL_UNLIKELY(how != OPAL_COPY_ANY)) {
+        opal_copy_special(to, from, len, how);
+    } else {
+        opal_copy_between(to, from, len, to);
+    }
+}
+
+/* Out of memory that another processor has written. What fits the first-level cache is quicker there by plain loads and stores. What was
+ * written past the caches comes from memory, which the C library is good at. */
+static OPAL_ALWAYS_INLINE void opal_copy_out(void *to, const void *from, size_t len, opal_copy_how_t how)
+{
+    if (OPAL_UNLIKELY(how == OPAL_COPY_LINES)) {
+        opal_copy_special(to, from, len, how);
+    } else if (len > OPAL_COPY_REP_MAX && len <= OPAL_COPY_VECTOR_MAX && opal_copy_vectors && how == OPAL_COPY_ANY) {
         opal_copy_vectors(to, from, len);
     } else {
         opal_copy_between(to, from, len, from);

@@ -68,8 +68,9 @@ extern "C" {
 #define MCA_BTL_CONTRACT_MAJOR 1
 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
  * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
- * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts */
-#define MCA_BTL_CONTRACT_MINOR 13
+ * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts;
+ * 14: how what passes through memory is copied */
+#define MCA_BTL_CONTRACT_MINOR 14
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -146,11 +147,19 @@ struct mca_btl_descriptor {
     uint32_t flags;      /* MCA_BTL_DESC_*, hints to get(); since 1.6, looked at by get() alone */
 };
 
+/* How what passes between processors through memory is best copied, into it and out of it (since 1.14): a hint. */
+typedef enum {
+    MCA_BTL_COPY_ANY,   /* as memory is copied anyway */
+    MCA_BTL_COPY_LINES, /* by plain loads and stores, asked for ahead: it is in a cache that both processors share */
+    MCA_BTL_COPY_PAST,  /* past the caches, to memory: the processors are far from each other */
+} mca_btl_copy_t;
+
 /* Room lent by reserve(). */
 typedef struct mca_btl_room {
     void *ptr;         /* at least 8-byte aligned */
     size_t len;        /* what may be written there */
     uint64_t token[2]; /* the BTL's */
+    mca_btl_copy_t how; /* since 1.14; MCA_BTL_COPY_ANY before reserve(), which leaves it if it does not care */
 } mca_btl_room_t;
 
 /* ---- Arrivals ---- */
@@ -202,6 +211,8 @@ typedef struct mca_btl_upcalls {
     /* Since 1.12 (struct_size says whether it is there); 0: not known. Bytes of header that most fragments have, before payload that a
      * link may want to begin somewhere. */
     size_t usual_header;
+    /* Since 1.14; NULL: not wanted. As arrive_brief(), of a fragment that is best read as `how` says. */
+    bool (*arrive_brief_how)(void *peer, const void *data, size_t len, mca_btl_copy_t how);
 } mca_btl_upcalls_t;
 
 /* ---- Services ---- */
@@ -407,6 +418,8 @@ struct mca_btl_module {
     char name[32];               /* of the link, unique in the process: "shm", "tcp:eth0" */
     mca_btl_limits_t limits;
     const mca_btl_upcalls_t *upcalls; /* set by the user after init() */
+    mca_btl_copy_t reading; /* since 1.14 (struct_size says whether it is there): how what is being handed up is best read; set by the
+                             * link around an upcall, else MCA_BTL_COPY_ANY */
 };
 
 /* mca_base_component_t.ops of framework "btl". */

@@ -44,7 +44,7 @@ static void send_message(size_t len)
         return;
     }
     for (size_t at = 0; at < len;) {
-        mca_btl_room_t room;
+        mca_btl_room_t room = {.how = MCA_BTL_COPY_ANY};
         size_t left = len - at + HEADER, want = left < l->max_frag ? left : l->max_frag;
         while (ops->reserve(endpoint, HEADER + 1, want, &room) != MCA_SUCCESS) {
             conform_poll();

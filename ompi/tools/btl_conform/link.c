@@ -436,7 +436,7 @@ static int send_descriptor(mca_btl_endpoint_t *ep, conform_peer_t *peer, const c
 
 static int send_room(mca_btl_endpoint_t *ep, const conform_header_t *h)
 {
-    mca_btl_room_t room;
+    mca_btl_room_t room = {.how = MCA_BTL_COPY_ANY};
     size_t need = sizeof(*h) + h->len;
     int rc = conform_module->ops->reserve(ep, need, need + conform_random(256), &room);
     if (rc != MCA_SUCCESS) {

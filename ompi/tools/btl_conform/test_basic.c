@@ -156,7 +156,7 @@ void test_messages(void)
 static bool use_room(conform_peer_t *peer, size_t want, size_t len)
 {
     mca_btl_endpoint_t *ep = peer->endpoint[conform_module_index];
-    mca_btl_room_t room;
+    mca_btl_room_t room = {.how = MCA_BTL_COPY_ANY};
     conform_header_t h;
     size_t header = sizeof(h);
     atomic_store(&peer->blocked, true);
@@ -195,7 +195,7 @@ void test_room(void)
             REQUIRE(conform_wait(room_unblocked, peer, 60000), "refused, and never told writable");
         }
     }
-    mca_btl_room_t room;
+    mca_btl_room_t room = {.how = MCA_BTL_COPY_ANY};
     int rc = conform_module->ops->reserve(peer->endpoint[conform_module_index],
                                           conform_module->limits.max_frag + 1, SIZE_MAX, &room);
     REQUIRE(rc != MCA_SUCCESS && rc != MCA_ERR_AGAIN, "reserve of more than max_frag: %d", rc);

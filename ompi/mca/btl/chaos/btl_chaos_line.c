@@ -107,7 +107,7 @@ static int send_bytes(mca_btl_endpoint_t *ep, const unsigned char *bytes, size_t
 {
     const mca_btl_module_ops_t *ops = chaos_below(ep);
     size_t head = len < MCA_BTL_HEADER_MAX ? len : MCA_BTL_HEADER_MAX;
-    mca_btl_room_t room;
+    mca_btl_room_t room = {.how = MCA_BTL_COPY_ANY};
     if (len <= ep->module->below->limits.short_max) {
         return ops->send_short(chaos_endpoint(ep), bytes, head, bytes + head, len - head);
     }

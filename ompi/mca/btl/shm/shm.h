@@ -47,14 +47,16 @@
 #include "hawser/btl.h"
 #include "opal/declspec.h"
 #include "opal/mca/shmem/shmem.h"
+#include "opal/util/copy.h"
 #include "opal/util/lock.h"
+#include "ompi/mca/btl/shm/shm_ways.h"
 
 #define SHM_MAGIC 0x6d68735f72657377ull
 #define SHM_LINE 64u
 #define SHM_ALIGNED _Alignas(SHM_LINE)
 
 enum {
-    SHM_VERSION = 5,
+    SHM_VERSION = 6,
     SHM_WORD = 8,             /* bytes before a message's data */
     SHM_SHORT_MAX = 2048 + MCA_BTL_HEADER_MAX,     /* send_short takes at most: longer ones are quicker in a chunk */
     SHM_MIN_RING = 2048,
@@ -77,14 +79,14 @@ enum {
     SHM_FEW_RINGS = 4,        /* so many are always polled */
     SHM_JOBS = 4,             /* copies that a process shares with their senders at once */
     SHM_WATCH_US = 200000,    /* between looks whether those waited for still live */
+    SHM_SAMPLES = 8,          /* measured fragments under way at most */
 };
 
 typedef enum {
     SHM_KIND_NONE = 0,
     SHM_KIND_DATA = 1,  /* the fragment follows the word */
     SHM_KIND_SKIP = 2,  /* go on at the ring's start; `length` lines are left out */
-    SHM_KIND_CHUNK = 3, /* behind the word: 24 bits for the number of a chunk, 8 for where the fragment begins there, in words; 32
-                         * for its length */
+    SHM_KIND_CHUNK = 3, /* behind the word: a shm_named_t */
     SHM_KIND_FAR = 4,   /* the fragment starts at the next line */
     SHM_KIND_HELP = 5,  /* 32 bits each behind the word: number of a job in the writer's segment, its generation */
     SHM_KIND_PART = 6,  /* behind the word: a shm_part_t; the fragment's header behind that of the first part */
@@ -143,17 +145,35 @@ typedef struct shm_slot {
 } shm_slot_t;
 _Static_assert(sizeof(shm_slot_t) == 2 * SHM_LINE, "a slot is two lines");
 
+/* How the reader is to go about a fragment in a chunk. */
+enum {
+    SHM_FLAG_LINES = 1u << 0,    /* copy it as OPAL_COPY_LINES */
+    SHM_FLAG_PAST = 1u << 1,     /* ... as OPAL_COPY_PAST */
+    SHM_FLAG_MEASURED = 1u << 2, /* leave the time that this took beside the chunk's state */
+    SHM_FLAG_FRESH = 1u << 3,    /* the chunk may be new to you: have all of its pages mapped at once */
+    SHM_FLAG_LAST = 1u << 4,     /* of parts: no other one is in this chunk, which is free behind it */
+};
+
+/* A fragment in a chunk. */
+typedef struct shm_named {
+    uint32_t chunk;
+    uint32_t offset;                          /* bytes from the chunk's start, a multiple of SHM_WORD */
+    uint32_t len;
+    uint32_t flags;
+} shm_named_t;
+
 /* A part of a fragment's payload, in a chunk. Those of one fragment stand in the ring one behind the other; see shm_parts.c. */
 typedef struct shm_part {
     uint32_t chunk, offset;                   /* of the chunk; bytes from its start */
     uint32_t len;
     uint32_t at, total;                       /* where in the payload; all of it */
     uint16_t header_len;                      /* of the first part; of others 0 */
-    uint16_t last;                            /* no other part is in this chunk: it is free behind this one */
+    uint16_t flags;                           /* SHM_FLAG_* */
 } shm_part_t;
 
 typedef struct shm_chunk_state {
     SHM_ALIGNED _Atomic uint32_t busy;
+    _Atomic uint32_t cost;                    /* ns that the reader of a measured fragment took; 0: it did not copy it. Before busy */
 } shm_chunk_state_t;
 
 /* What a process publishes. */
@@ -185,6 +205,7 @@ static_assert(MCA_BTL_STANDING_MAX == SHM_LINE - SHM_WORD, "a line's");
 typedef struct shm_parts {
     size_t total, got;              /* bytes of payload; total is 0: there is none */
     size_t header_len;
+    uint64_t ns;                    /* of copying, if that is measured */
     bool dropped;                   /* whoever was to have it has left */
     unsigned char *buffer;          /* it is collected here, header and payload; NULL: `place` has the payload */
     mca_btl_place_t place;
@@ -231,6 +252,9 @@ struct mca_btl_endpoint {
     size_t cheap;                       /* fragments up to this are cheaper in the ring than in a chunk */
     uint32_t piece;                     /* of the long message under way; 0: none */
     uint32_t last_chunk;                /* sent to this peer */
+    shm_ways_t *ways;                   /* under the pool's lock; NULL until a fragment is long enough */
+    uint32_t wide_seen;                 /* chunks that went to it in the other ways than the near one, up to all */
+    uint64_t filling;                   /* since when (ns) the measured fragment for which there is room is being written */
     uint32_t watch_consumed;            /* slot->consumed when last watched */
     uint32_t wants_lines;               /* of the refused send */
     uint32_t wants_number, wants_capacity; /* of the endpoint then */
@@ -247,6 +271,24 @@ struct mca_btl_endpoint {
     socklen_t door_len;
 };
 
+/* A measured fragment on its way. */
+typedef struct shm_sample {
+    mca_btl_endpoint_t *ep;
+    uint32_t chunk;                 /* with which its time comes back */
+    uint32_t len;
+    uint32_t ns;                    /* that the writer took */
+    shm_way_t way;
+} shm_sample_t;
+
+/* A chunk that was lent, and in which way the fragment goes. */
+typedef struct shm_loan {
+    uint32_t chunk;
+    uint32_t offset;                /* of the fragment in it, but for the endpoint's `lead` */
+    uint64_t since;                 /* ns, if it is to be measured: the search for the chunk counts */
+    bool fresh;                     /* the peer may not have seen it yet */
+    shm_ways_choice_t choice;
+} shm_loan_t;
+
 /* The owner's side of a job. */
 typedef struct shm_share {
     atomic_bool busy;
@@ -257,6 +299,7 @@ typedef struct shm_share {
 } shm_share_t;
 
 typedef bool (*shm_brief_fn_t)(void *peer, const void *data, size_t len);
+typedef bool (*shm_brief_how_fn_t)(void *peer, const void *data, size_t len, mca_btl_copy_t how);
 
 /* The reader's side of a pair; compact, as all of these are gone through in each poll. */
 typedef struct shm_rx {
@@ -292,6 +335,8 @@ struct shm_module {
 
     mca_btl_endpoint_t **peers;  /* by local rank */
 
+    shm_brief_how_fn_t brief_how; /* the user's arrive_brief_how(), or as above */
+
     pthread_mutex_t lock;        /* pool, waiting list; taken if services->threads */
     mca_btl_endpoint_t *waiting;
     _Atomic uint32_t waiting_count;
@@ -303,6 +348,9 @@ struct shm_module {
     bool pool_off;
     uint32_t *chunk_free, chunk_free_count;
     uint32_t *chunk_lent, lent_head, lent_count, lent_mask; /* places are numbered on and on, and masked */
+    uint32_t wide_turn;          /* chunks lent in turn */
+    shm_sample_t samples[SHM_SAMPLES];
+    uint32_t sample_count;
     bool cma_offered;
     char reason[256];            /* why the last peer was refused */
 };
@@ -312,11 +360,13 @@ struct shm_module {
 typedef struct shm_params {
     int64_t backing, single_copy;
     uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit, behind_eager_limit, behind_chunk_min, share_min, parts_min, parts_max, part;
-    int64_t exclusivity;
+    int64_t exclusivity, way;
 } shm_params_t;
 extern shm_params_t mca_btl_shm_params;
 
 enum { SHM_COPY_AUTO, SHM_COPY_ALWAYS, SHM_COPY_NEVER };
+
+#define SHM_WAY_AUTO SHM_WAYS /* of params.way: measured */
 
 /* ---- shm_component.c ---- */
 extern MCA_EXPORT const mca_base_component_t mca_btl_shm_component;
@@ -382,20 +432,28 @@ static inline bool shm_is_in_part(const mca_btl_endpoint_t *ep)
 /* ---- shm_pool.c: this process's chunks ---- */
 int mca_btl_shm_pool_init(shm_module_t *m);
 void mca_btl_shm_pool_free(shm_module_t *m);
-/* A free chunk's number, or -1. */
-int mca_btl_shm_chunk_get(shm_module_t *m);
+/* A free chunk for a fragment of so many bytes, and its way; false: there is none. */
+bool mca_btl_shm_chunk_get(mca_btl_endpoint_t *ep, size_t len, shm_loan_t *loan);
+/* Another one for the same fragment. */
+bool mca_btl_shm_chunk_more(shm_module_t *m, shm_loan_t *loan);
+/* Have the pages of a chunk, of this process's or of a peer's segment, in place, to write or to read. */
+void mca_btl_shm_chunk_populate(const opal_shmem_segment_t *segment, const shm_layout_t *layout, uint32_t chunk, bool write);
+/* A measured fragment of `len` bytes in the chunk, and maybe others, has been written, in `ns`. */
+void mca_btl_shm_chunk_measured(mca_btl_endpoint_t *ep, uint32_t chunk, size_t len, shm_way_t way, uint64_t ns);
 /* Not sent after all. */
 void mca_btl_shm_chunk_unget(shm_module_t *m, uint32_t chunk);
 bool mca_btl_shm_chunk_ready(shm_module_t *m);
 
 /* ---- shm_poll.c ---- */
 int mca_btl_shm_poll(void *context);
-/* Their arrive_brief(), or a function that takes nothing. */
-shm_brief_fn_t mca_btl_shm_brief(const mca_btl_upcalls_t *up);
+/* Note their arrive_brief() and arrive_brief_how(), or functions that take nothing. */
+void mca_btl_shm_know_upcalls(shm_module_t *m);
 /* Hand up all that stands in a peer's ring. */
 void mca_btl_shm_drain_peer(mca_btl_endpoint_t *ep);
 /* The peer's chunk is not needed any more. */
 void mca_btl_shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk);
+/* Beside it, before: the time that copying a measured fragment took; 0: it was not copied. */
+void mca_btl_shm_tell_cost(mca_btl_endpoint_t *ep, uint32_t chunk, uint64_t ns);
 void mca_btl_shm_arm(void *context);
 void mca_btl_shm_disarm(void *context);
 int mca_btl_shm_keep(mca_btl_arrival_t *arrival);
@@ -435,6 +493,23 @@ void mca_btl_shm_share_help(mca_btl_endpoint_t *ep, uint32_t index, uint32_t gen
 int mca_btl_shm_share_poll(shm_module_t *m);
 
 /* ---- Small helpers ---- */
+
+static inline opal_copy_how_t shm_how_of(shm_way_t way)
+{
+    return way == SHM_WAY_WIDE ? OPAL_COPY_LINES : way == SHM_WAY_PAST ? OPAL_COPY_PAST : OPAL_COPY_ANY;
+}
+
+static inline uint32_t shm_flags_of(const shm_loan_t *loan)
+{
+    shm_way_t way = loan->choice.way;
+    uint32_t how = way == SHM_WAY_WIDE ? SHM_FLAG_LINES : way == SHM_WAY_PAST ? SHM_FLAG_PAST : 0;
+    return how | (loan->choice.measured ? SHM_FLAG_MEASURED : 0) | (loan->fresh ? SHM_FLAG_FRESH : 0);
+}
+
+static inline opal_copy_how_t shm_how_of_flags(uint32_t flags)
+{
+    return flags & SHM_FLAG_LINES ? OPAL_COPY_LINES : flags & SHM_FLAG_PAST ? OPAL_COPY_PAST : OPAL_COPY_ANY;
+}
 
 /* The reader tells how far it is after so many lines, and that many are in the longest message
  * that goes through a ring itself: it fits even if the reader has not told of the last ones. */

@@ -11,6 +11,9 @@ static const mca_base_var_enum_t backings[] = {
 static const mca_base_var_enum_t copies[] = {
     {"auto", SHM_COPY_AUTO}, {"always", SHM_COPY_ALWAYS}, {"never", SHM_COPY_NEVER}, {NULL, 0}};
 
+static const mca_base_var_enum_t ways[] = {
+    {"auto", SHM_WAY_AUTO}, {"near", SHM_WAY_NEAR}, {"wide", SHM_WAY_WIDE}, {"past", SHM_WAY_PAST}, {NULL, 0}};
+
 static int shm_register_params(const mca_base_services_t *services)
 {
     static const struct {
@@ -72,6 +75,11 @@ static int shm_register_params(const mca_base_services_t *services)
           .help = "Size of a part of such a message, if its receiver is waiting",
           .def.size = 16 << 10, .min = 1 << 10, .max = 8 << 20},
          &mca_btl_shm_params.part},
+        {{.name = "way", .type = MCA_VAR_ENUM, .level = MCA_VAR_LEVEL_TUNER, .enums = ways, .def.i = SHM_WAY_AUTO,
+          .help = "How fragments of 2 KiB and more are copied: near (through the chunk used last, in the caches), wide (through all of the "
+                  "pool in turn, for a cache that the processors share behind their own), past (written past the caches), or whichever is "
+                  "measured to be quickest (auto)"},
+         &mca_btl_shm_params.way},
         {{.name = "exclusivity", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_DEVELOPER,
           .help = "Preference over other links to the same peer", .def.i = 500, .min = 0, .max = 65536},
          &mca_btl_shm_params.exclusivity},
@@ -225,7 +233,6 @@ static int shm_init(const mca_btl_services_t *services, mca_btl_module_t ***modu
     }
     m->services = services;
     m->layout = mca_btl_shm_layout(job->local_size);
-    m->brief = mca_btl_shm_brief(NULL);
     m->tell_lines = shm_tell_lines(m->layout.ring_lines);
     m->segment.fd = m->door = -1;
     m->look_every = services->oversubscribed ? SHM_CROWDED_INTERVAL : SHM_SLOW_INTERVAL;
@@ -237,6 +244,7 @@ static int shm_init(const mca_btl_services_t *services, mca_btl_module_t ***modu
         .name = "shm",
         .limits = shm_limits(&m->layout),
     };
+    mca_btl_shm_know_upcalls(m);
     int rc = shm_start(m);
     if (rc != MCA_SUCCESS) {
         shm_finalize(&m->super);

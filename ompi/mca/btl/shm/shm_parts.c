@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include "ompi/mca/btl/shm/shm.h"
 #include "ompi/mca/btl/shm/shm_ring.h"
+#include "opal/runtime/progress.h"
 
 enum {
     SHM_PARTS_CHUNKS = 64, /* of one fragment at most */
@@ -32,24 +33,25 @@ typedef struct shm_writing {
     const unsigned char *payload;
     size_t total, at;
     uint32_t part;                    /* bytes of one */
+    shm_loan_t loan;                  /* the first chunk's: of all the same way, and the offset of what needs but one */
     uint32_t chunks[SHM_PARTS_CHUNKS], count;
 } shm_writing_t;
 
 /* All chunks, or none. */
-static bool shm_take_chunks(shm_module_t *m, shm_writing_t *w)
+static bool shm_take_chunks(mca_btl_endpoint_t *ep, shm_writing_t *w)
 {
+    shm_module_t *m = ep->module;
     size_t size = shm_chunk_payload(&m->layout), need = (w->total + size - 1) / size;
-    for (w->count = 0; w->count < need; w->count++) {
-        int chunk = mca_btl_shm_chunk_get(m);
-        if (chunk < 0) {
-            break;
-        }
-        w->chunks[w->count] = (uint32_t)chunk;
+    bool got = mca_btl_shm_chunk_get(ep, w->total, &w->loan);
+    shm_loan_t more = w->loan;
+    for (w->count = 0; got && w->count < need; w->count++) {
+        w->chunks[w->count] = more.chunk;
+        got = w->count + 1 == need || mca_btl_shm_chunk_more(m, &more);
     }
-    for (uint32_t i = 0; w->count < need && i < w->count; i++) {
+    for (uint32_t i = 0; !got && i < w->count; i++) {
         mca_btl_shm_chunk_unget(m, w->chunks[i]);
     }
-    return w->count == need;
+    return got;
 }
 
 /* Write the next part, and say so. `header`: the fragment's, with the first one. */
@@ -62,9 +64,10 @@ static void shm_write_part(mca_btl_endpoint_t *ep, shm_writing_t *w, const void 
     len = len < size - offset ? len : size - offset;
     shm_part_t part = {.chunk = w->chunks[w->at / size], .offset = offset, .len = (uint32_t)len, .at = (uint32_t)w->at,
                        .total = (uint32_t)w->total, .header_len = (uint16_t)header_len};
-    part.last = offset + len == size || w->at + len == w->total;
-    unsigned char *to = shm_chunk_at(&m->segment, &m->layout, part.chunk) + offset;
-    opal_copy_between(to, w->payload + w->at, len, to);
+    part.flags = (uint16_t)(shm_flags_of(&w->loan) | (offset + len == size || w->at + len == w->total ? SHM_FLAG_LAST : 0));
+    part.offset += w->loan.offset;
+    unsigned char *to = shm_chunk_at(&m->segment, &m->layout, part.chunk) + part.offset;
+    opal_copy_into(to, w->payload + w->at, len, shm_how_of(w->loan.choice.way));
     w->at += len;
     atomic_store_explicit(&shm_chunk_state(&m->segment, &m->layout, part.chunk)->busy, 1, memory_order_release); /* see shm_name_chunk() */
     shm_ring_clear_next(ep, 1);
@@ -84,7 +87,21 @@ static bool shm_parts_fit(mca_btl_endpoint_t *ep, shm_writing_t *w)
     uint32_t part = (uint32_t)mca_btl_shm_params.part, size = shm_chunk_payload(&m->layout);
     w->part = part < size && shm_chunk_returned(m, ep->last_chunk) ? part : size;
     uint32_t lines = (uint32_t)(w->total / w->part + w->total / size) + 2; /* no part is in two chunks */
-    return (lines <= ep->room || mca_btl_shm_ring_make_room(ep, lines)) && shm_take_chunks(m, w);
+    return (lines <= ep->room || mca_btl_shm_ring_make_room(ep, lines)) && shm_take_chunks(ep, w);
+}
+
+static void shm_write_parts(mca_btl_endpoint_t *ep, shm_writing_t *w, const void *header, size_t header_len)
+{
+    bool measured = w->loan.choice.measured;
+    shm_write_part(ep, w, header, header_len);
+    while (w->at < w->total) {
+        shm_write_part(ep, w, header, 0);
+    }
+    ep->last_chunk = w->chunks[w->count - 1];
+    if (OPAL_UNLIKELY(measured)) {
+        mca_btl_shm_fence(); /* see shm_note_written() */
+        mca_btl_shm_chunk_measured(ep, ep->last_chunk, w->total, w->loan.choice.way, opal_now_ns() - w->loan.since);
+    }
 }
 
 int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload, size_t len)
@@ -102,11 +119,7 @@ int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t he
         rc = MCA_ERR_NOT_AVAILABLE;
     }
     if (rc == MCA_SUCCESS) {
-        shm_write_part(ep, &w, header, header_len);
-        while (w.at < w.total) {
-            shm_write_part(ep, &w, header, 0);
-        }
-        ep->last_chunk = w.chunks[w.count - 1];
+        shm_write_parts(ep, &w, header, header_len);
     }
     shm_unlock(ep);
     return rc;
@@ -146,6 +159,7 @@ static bool shm_parts_begin(mca_btl_endpoint_t *ep, const shm_part_t *part, cons
     p->header_len = part->header_len;
     p->dropped = false;
     p->got = 0;
+    p->ns = 0;
     if (!shm_parts_place(ep, payload, part->len, part->total)) {
         return false;
     }
@@ -158,7 +172,7 @@ static bool shm_parts_begin(mca_btl_endpoint_t *ep, const shm_part_t *part, cons
 }
 
 /* Bytes of the payload from `at` on to where place() said. */
-static void shm_parts_scatter(const mca_btl_place_t *place, size_t at, const unsigned char *from, size_t len)
+static void shm_parts_scatter(const mca_btl_place_t *place, size_t at, const unsigned char *from, size_t len, opal_copy_how_t how)
 {
     for (uint32_t i = 0; i < place->iov_count && len > 0; i++) {
         size_t here = place->iov[i].iov_len;
@@ -167,21 +181,41 @@ static void shm_parts_scatter(const mca_btl_place_t *place, size_t at, const uns
             continue;
         }
         size_t n = here - at < len ? here - at : len;
-        memcpy((unsigned char *)place->iov[i].iov_base + at, from, n);
+        opal_copy_out((unsigned char *)place->iov[i].iov_base + at, from, n, how);
         from += n;
         len -= n;
         at = 0;
     }
 }
 
-static void shm_parts_add(shm_parts_t *p, const unsigned char *from, size_t len)
+static void shm_parts_add(shm_parts_t *p, const unsigned char *from, size_t len, opal_copy_how_t how)
 {
     if (p->buffer) {
-        memcpy(p->buffer + p->header_len + p->got, from, len);
+        opal_copy_out(p->buffer + p->header_len + p->got, from, len, how);
     } else if (!p->dropped) {
-        shm_parts_scatter(&p->place, p->got, from, len);
+        shm_parts_scatter(&p->place, p->got, from, len, how);
     }
     p->got += len;
+}
+
+static OPAL_NOINLINE void shm_parts_add_measured(shm_parts_t *p, const unsigned char *from, size_t len, opal_copy_how_t how)
+{
+    uint64_t start = opal_now_ns();
+    shm_parts_add(p, from, len, how);
+    p->ns += opal_now_ns() - start;
+}
+
+/* A part is where it belongs. */
+static void shm_parts_done_with(mca_btl_endpoint_t *ep, const shm_part_t *part)
+{
+    const shm_parts_t *p = ep->parts;
+    if (!(part->flags & SHM_FLAG_LAST)) {
+        return;
+    }
+    if (OPAL_UNLIKELY(part->flags & SHM_FLAG_MEASURED) && p->got == p->total) {
+        mca_btl_shm_tell_cost(ep, part->chunk, p->ns);
+    }
+    mca_btl_shm_return_chunk(ep, part->chunk);
 }
 
 static void shm_parts_end(shm_module_t *m, mca_btl_endpoint_t *ep)
@@ -232,14 +266,19 @@ bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsi
         return false;
     }
     const unsigned char *payload = shm_chunk_at(&ep->segment, &ep->layout, part.chunk) + part.offset;
+    if (OPAL_UNLIKELY(part.flags & SHM_FLAG_FRESH)) {
+        mca_btl_shm_chunk_populate(&ep->segment, &ep->layout, part.chunk, false);
+    }
     if (part.at == 0 && !shm_parts_begin(ep, &part, message + sizeof(part), payload)) {
         mca_btl_shm_peer_down(ep, "there is no memory for a message of it");
         return false;
     }
-    shm_parts_add(ep->parts, payload, part.len);
-    if (part.last) {
-        mca_btl_shm_return_chunk(ep, part.chunk);
+    if (OPAL_UNLIKELY(part.flags & SHM_FLAG_MEASURED)) {
+        shm_parts_add_measured(ep->parts, payload, part.len, shm_how_of_flags(part.flags));
+    } else {
+        shm_parts_add(ep->parts, payload, part.len, shm_how_of_flags(part.flags));
     }
+    shm_parts_done_with(ep, &part);
     if (ep->parts->got == ep->parts->total) {
         shm_parts_end(m, ep);
     }

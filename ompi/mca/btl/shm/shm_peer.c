@@ -19,6 +19,7 @@ static void shm_free_endpoint(mca_btl_endpoint_t *ep)
         free(ep->parts->buffer);
         free(ep->parts);
     }
+    free(ep->ways);
     free(ep);
 }
 

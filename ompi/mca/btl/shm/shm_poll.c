@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "ompi/mca/btl/shm/shm.h"
 #include "ompi/mca/btl/shm/shm_ring.h"
+#include "opal/runtime/progress.h"
 
 static void shm_tell_consumed(shm_module_t *m, shm_rx_t *rx)
 {
@@ -31,6 +32,12 @@ void mca_btl_shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk)
     }
 }
 
+void mca_btl_shm_tell_cost(mca_btl_endpoint_t *ep, uint32_t chunk, uint64_t ns)
+{
+    uint32_t cost = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+    atomic_store_explicit(&shm_chunk_state(&ep->segment, &ep->layout, chunk)->cost, cost, memory_order_relaxed);
+}
+
 /* The lines of a fragment come while its header is looked at. More than these the processor
  * fetches ahead by itself. */
 static OPAL_ALWAYS_INLINE void shm_prefetch(const unsigned char *line, uint32_t lines)
@@ -45,10 +52,11 @@ static OPAL_ALWAYS_INLINE void shm_prefetch(const unsigned char *line, uint32_t 
 static OPAL_ALWAYS_INLINE void shm_look_ahead(const shm_rx_t *rx)
 {
     const mca_btl_endpoint_t *ep = rx->endpoint;
-    uint64_t what, word = rx->left > 1 ? shm_load_word(rx->line + SHM_LINE) : 0;
+    uint64_t word = rx->left > 1 ? shm_load_word(rx->line + SHM_LINE) : 0;
     if ((uint32_t)word == rx->number + 1 && word >> 56 == SHM_KIND_CHUNK) {
-        memcpy(&what, rx->line + SHM_LINE + SHM_WORD, sizeof(what));
-        shm_prefetch(shm_chunk_at(&ep->segment, &ep->layout, (uint32_t)what & 0xffffff), SHM_AHEAD_LINES); /* or anywhere */
+        shm_named_t next;
+        memcpy(&next, rx->line + SHM_LINE + SHM_WORD, sizeof(next));
+        shm_prefetch(shm_chunk_at(&ep->segment, &ep->layout, next.chunk) + next.offset, SHM_AHEAD_LINES); /* or anywhere */
     }
 }
 
@@ -74,22 +82,56 @@ static OPAL_NOINLINE bool shm_arrive_from_chunk(shm_module_t *m, mca_btl_endpoin
     return arrival.token[1] != SHM_KEPT_IN_PLACE && arrival.token[1] != SHM_GIVEN_BACK;
 }
 
+/* Hand up the fragment `named`, which begins at `at`; true: its chunk is to be given back. */
+static OPAL_ALWAYS_INLINE bool shm_take_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at, const shm_named_t *named)
+{
+    opal_copy_how_t how = shm_how_of_flags(named->flags);
+    if (OPAL_LIKELY(how == OPAL_COPY_ANY)) {
+        return m->brief(ep->cookie, at, named->len) || shm_arrive_from_chunk(m, ep, at, named->len, named->chunk);
+    }
+    if (m->brief_how(ep->cookie, at, named->len, (mca_btl_copy_t)how)) {
+        return true;
+    }
+    m->super.reading = (mca_btl_copy_t)how;
+    bool done = shm_arrive_from_chunk(m, ep, at, named->len, named->chunk);
+    m->super.reading = MCA_BTL_COPY_ANY;
+    return done;
+}
+
+static OPAL_NOINLINE bool shm_take_chunk_measured(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at,
+                                                  const shm_named_t *named)
+{
+    mca_btl_shm_tell_cost(ep, named->chunk, 0); /* if it is kept, and given back whenever */
+    uint64_t start = opal_now_ns();
+    bool done = shm_take_chunk(m, ep, at, named);
+    if (done) {
+        mca_btl_shm_tell_cost(ep, named->chunk, opal_now_ns() - start);
+    }
+    return done;
+}
+
 /* Hand up the fragment in the chunk that the message at rx->line names; false: it names none. */
 static bool shm_arrive_chunk(shm_module_t *m, const shm_rx_t *rx)
 {
     mca_btl_endpoint_t *ep = rx->endpoint;
-    uint64_t what;
-    memcpy(&what, rx->line + SHM_WORD, sizeof(what));
-    uint32_t chunk = (uint32_t)what & 0xffffff, lead = SHM_WORD * ((uint32_t)what >> 24), len = (uint32_t)(what >> 32);
-    if (!ep->segment.base || chunk >= ep->layout.chunk_count || lead >= SHM_LINE || len > shm_chunk_room(&ep->layout)) {
+    shm_named_t named;
+    memcpy(&named, rx->line + SHM_WORD, sizeof(named));
+    uint32_t size = ep->layout.chunk_size;
+    if (!ep->segment.base || named.chunk >= ep->layout.chunk_count || named.offset > size || named.len > size - named.offset ||
+        named.offset % SHM_WORD != 0) {
         return false;
     }
-    const unsigned char *at = shm_chunk_at(&ep->segment, &ep->layout, chunk) + lead;
-    if (len >= SHM_AHEAD_MIN) {
+    const unsigned char *at = shm_chunk_at(&ep->segment, &ep->layout, named.chunk) + named.offset;
+    if (OPAL_UNLIKELY(named.flags & SHM_FLAG_FRESH)) {
+        mca_btl_shm_chunk_populate(&ep->segment, &ep->layout, named.chunk, false);
+    }
+    if (named.len >= SHM_AHEAD_MIN) {
         shm_look_ahead(rx);
     }
-    if (m->brief(ep->cookie, at, len) || shm_arrive_from_chunk(m, ep, at, len, chunk)) {
-        mca_btl_shm_return_chunk(ep, chunk);
+    bool done = OPAL_UNLIKELY(named.flags & SHM_FLAG_MEASURED) ? shm_take_chunk_measured(m, ep, at, &named)
+                                                               : shm_take_chunk(m, ep, at, &named);
+    if (done) {
+        mca_btl_shm_return_chunk(ep, named.chunk);
     }
     return true;
 }
@@ -199,10 +241,19 @@ static bool shm_takes_nothing(void *peer, const void *data, size_t len)
     return false;
 }
 
-shm_brief_fn_t mca_btl_shm_brief(const mca_btl_upcalls_t *up)
+static bool shm_takes_nothing_how(void *peer, const void *data, size_t len, mca_btl_copy_t how)
 {
-    bool has = up && up->struct_size > offsetof(mca_btl_upcalls_t, arrive_brief) && up->arrive_brief;
-    return has ? up->arrive_brief : shm_takes_nothing;
+    (void)how;
+    return shm_takes_nothing(peer, data, len);
+}
+
+void mca_btl_shm_know_upcalls(shm_module_t *m)
+{
+    const mca_btl_upcalls_t *up = m->super.upcalls;
+    size_t size = up ? up->struct_size : 0;
+    m->brief = size > offsetof(mca_btl_upcalls_t, arrive_brief) && up->arrive_brief ? up->arrive_brief : shm_takes_nothing;
+    m->brief_how = size > offsetof(mca_btl_upcalls_t, arrive_brief_how) && up->arrive_brief_how ? up->arrive_brief_how
+                                                                                                : shm_takes_nothing_how;
 }
 
 /* Hand up what stands in a ring; the number of messages. */
@@ -339,7 +390,7 @@ static int shm_call_waiting(shm_module_t *m)
 static OPAL_COLD int shm_look_around(shm_module_t *m)
 {
     m->polls = m->look_every;
-    m->brief = mca_btl_shm_brief(m->super.upcalls);
+    mca_btl_shm_know_upcalls(m);
     mca_btl_shm_find_announced(m);
     if (m->segment.path[0] != '\0'
         && atomic_load_explicit(&m->header->attached, memory_order_relaxed) >= m->layout.local_size - 1) {

@@ -1,10 +1,28 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This process's chunks, shared by all its peers. The chunk lent longest ago is asked for first:
- * under a steady stream a few chunks go round, and stay in the processors' caches.
+ * This process's chunks, shared by all its peers, and the way in which a fragment goes (shm_ways.h). The near way takes the chunk
+ * lent last if it is back, else the one lent longest ago: under a steady stream a few chunks go round, and stay in the processors'
+ * caches. The others have all of the pool go round, short fragments at another place of a chunk each time.
  */
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "ompi/mca/btl/shm/shm.h"
+#include "opal/runtime/progress.h"
+
+void mca_btl_shm_chunk_populate(const opal_shmem_segment_t *segment, const shm_layout_t *layout, uint32_t chunk, bool write)
+{
+#if defined(MADV_POPULATE_WRITE) && defined(MADV_POPULATE_READ)
+    uintptr_t at = (uintptr_t)shm_chunk_at(segment, layout, chunk), page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = at & ~(page - 1);
+    madvise((void *)from, layout->chunk_size + (at - from), write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+#else /* they come one by one */
+    (void)segment;
+    (void)layout;
+    (void)chunk;
+    (void)write;
+#endif
+}
 
 int mca_btl_shm_pool_init(shm_module_t *m)
 {
@@ -53,20 +71,30 @@ static inline uint32_t *shm_lent(shm_module_t *m, uint32_t i)
     return &m->chunk_lent[(m->lent_head + i) & m->lent_mask];
 }
 
+static inline void shm_mark_lent(shm_module_t *m, uint32_t chunk)
+{
+    atomic_store_explicit(&shm_chunk_state(&m->segment, &m->layout, chunk)->busy, 1, memory_order_relaxed);
+}
+
 /* Lend a chunk that is not in the circle. */
 static inline int shm_lend(shm_module_t *m, uint32_t chunk)
 {
-    atomic_store_explicit(&shm_chunk_state(&m->segment, &m->layout, chunk)->busy, 1, memory_order_relaxed);
+    shm_mark_lent(m, chunk);
     *shm_lent(m, m->lent_count) = chunk;
     m->lent_count++;
     return (int)chunk;
+}
+
+static inline int shm_lend_new(shm_module_t *m)
+{
+    return shm_lend(m, m->chunk_free[--m->chunk_free_count]);
 }
 
 /* Not the one lent longest ago, which the peer still has. */
 static OPAL_NOINLINE int shm_get_other(shm_module_t *m)
 {
     if (m->chunk_free_count > 0) {
-        return shm_lend(m, m->chunk_free[--m->chunk_free_count]);
+        return shm_lend_new(m);
     }
     for (uint32_t i = 1; i < m->lent_count; i++) {
         uint32_t chunk = *shm_lent(m, i);
@@ -82,7 +110,8 @@ static OPAL_NOINLINE int shm_get_other(shm_module_t *m)
     return -1;
 }
 
-static OPAL_ALWAYS_INLINE int shm_get(shm_module_t *m)
+/* Lent longest ago. */
+static OPAL_ALWAYS_INLINE int shm_get_oldest(shm_module_t *m)
 {
     uint32_t chunk = *shm_lent(m, 0); /* any, if none is lent */
     if (OPAL_UNLIKELY(m->lent_count == 0 || !shm_chunk_returned(m, chunk))) {
@@ -93,17 +122,171 @@ static OPAL_ALWAYS_INLINE int shm_get(shm_module_t *m)
     return shm_lend(m, chunk);
 }
 
-static OPAL_NOINLINE int shm_get_among(shm_module_t *m)
+/* Of the two lent last by turns, if the peer is done with the other one: its state, which the peer has written, has come meanwhile. */
+static OPAL_ALWAYS_INLINE int shm_get_near(shm_module_t *m)
 {
-    pthread_mutex_lock(&m->lock);
-    int chunk = shm_get(m);
-    pthread_mutex_unlock(&m->lock);
+    uint32_t *last = shm_lent(m, m->lent_count - 1), *other = shm_lent(m, m->lent_count - 2);
+    uint32_t chunk = *other;
+    if (m->lent_count < 2 || !shm_chunk_returned(m, chunk)) {
+        return shm_get_oldest(m);
+    }
+    *other = *last;
+    *last = chunk;
+    shm_mark_lent(m, chunk);
+    opal_prefetch_write(shm_chunk_state(&m->segment, &m->layout, *other));
+    return (int)chunk;
+}
+
+/* All of the pool in turn. The first time its pages are made here, which must not count. */
+static OPAL_NOINLINE int shm_get_wide(shm_module_t *m, shm_loan_t *loan)
+{
+    int chunk = m->chunk_free_count > 0 ? shm_lend_new(m) : shm_get_oldest(m);
+    if (chunk >= 0 && m->wide_turn++ < m->layout.chunk_count) {
+        mca_btl_shm_chunk_populate(&m->segment, &m->layout, (uint32_t)chunk, true);
+        loan->since = loan->choice.measured ? opal_now_ns() : 0;
+    }
     return chunk;
 }
 
-int mca_btl_shm_chunk_get(shm_module_t *m)
+static OPAL_ALWAYS_INLINE bool shm_get(shm_module_t *m, shm_loan_t *loan)
 {
-    return OPAL_UNLIKELY(m->services->threads) ? shm_get_among(m) : shm_get(m);
+    int chunk = OPAL_LIKELY(loan->choice.way == SHM_WAY_NEAR) ? shm_get_near(m) : shm_get_wide(m, loan);
+    loan->chunk = (uint32_t)chunk;
+    return chunk >= 0;
+}
+
+/* ---- Ways ---- */
+
+/* Hand on the times of measured fragments that have been read; the chunk of each is noted in m->samples until then. */
+static OPAL_NOINLINE void shm_collect_samples(shm_module_t *m)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < m->sample_count; i++) {
+        const shm_sample_t s = m->samples[i];
+        if (s.ep->special & SHM_SPECIAL_DOWN) {
+            continue;
+        }
+        if (!shm_chunk_returned(m, s.chunk)) {
+            m->samples[kept++] = s;
+            continue;
+        }
+        uint32_t ns = atomic_load_explicit(&shm_chunk_state(&m->segment, &m->layout, s.chunk)->cost, memory_order_relaxed);
+        if (ns > 0) {
+            mca_btl_shm_ways_note(s.ep->ways, s.len, s.way, (uint64_t)ns + s.ns);
+        }
+    }
+    m->sample_count = kept;
+}
+
+static OPAL_NOINLINE void shm_begin_ways(mca_btl_endpoint_t *ep)
+{
+    ep->ways = malloc(sizeof(*ep->ways));
+    if (ep->ways) {
+        uint32_t usable = (opal_copy_vectors ? 1u << SHM_WAY_WIDE : 0) | (opal_copy_past ? 1u << SHM_WAY_PAST : 0);
+        const shm_layout_t *l = &ep->module->layout;
+        mca_btl_shm_ways_init(ep->ways, usable, l->chunk_count, (uint64_t)l->chunk_count * l->chunk_size);
+    }
+}
+
+static OPAL_NOINLINE shm_ways_choice_t shm_choose(mca_btl_endpoint_t *ep, size_t len)
+{
+    shm_ways_choice_t choice = {(shm_way_t)mca_btl_shm_params.way, false};
+    if (OPAL_UNLIKELY(choice.way != SHM_WAY_AUTO)) {
+        return choice;
+    }
+    if (OPAL_UNLIKELY(!ep->ways)) {
+        shm_begin_ways(ep);
+    }
+    if (OPAL_LIKELY(ep->ways != NULL)) {
+        choice = mca_btl_shm_ways_choose(ep->ways, len);
+        choice.measured &= ep->module->sample_count < SHM_SAMPLES;
+    } else {
+        choice.way = SHM_WAY_NEAR;
+    }
+    return choice;
+}
+
+/* Where in its chunk a fragment begins that is the n-th to go round with the pool, if it is short: behind the one a round before. */
+static inline uint32_t shm_wide_offset(const shm_module_t *m, size_t len, uint32_t n)
+{
+    uint32_t stride = SHM_WAYS_MIN, size = m->layout.chunk_size;
+    while (stride < len + 2 * SHM_LINE) {
+        stride *= 2;
+    }
+    return stride > size / 2 ? 0 : n / m->layout.chunk_count % (size / stride) * stride;
+}
+
+/* A fragment goes round with the pool. The next one, if it is alike, will find its chunk's state and its first lines here. */
+static OPAL_NOINLINE void shm_go_wide(mca_btl_endpoint_t *ep, size_t len, shm_loan_t *loan)
+{
+    shm_module_t *m = ep->module;
+    uint32_t next = *shm_lent(m, 0);
+    unsigned char *there = shm_chunk_at(&m->segment, &m->layout, next) + shm_wide_offset(m, len, m->wide_turn);
+    loan->offset = shm_wide_offset(m, len, m->wide_turn - 1);
+    loan->fresh = ep->wide_seen < m->layout.chunk_count;
+    ep->wide_seen += loan->fresh;
+    opal_prefetch_write(shm_chunk_state(&m->segment, &m->layout, next));
+    for (uint32_t i = 0; i < SHM_AHEAD_LINES && loan->choice.way == SHM_WAY_WIDE; i++) {
+        opal_prefetch_write(there + i * SHM_LINE);
+    }
+}
+
+static OPAL_ALWAYS_INLINE bool shm_get_for(mca_btl_endpoint_t *ep, size_t len, shm_loan_t *loan)
+{
+    shm_module_t *m = ep->module;
+    if (OPAL_UNLIKELY(m->sample_count > 0)) {
+        shm_collect_samples(m);
+    }
+    loan->choice = len >= SHM_WAYS_MIN ? shm_choose(ep, len) : (shm_ways_choice_t){SHM_WAY_NEAR, false};
+    loan->since = OPAL_UNLIKELY(loan->choice.measured) ? opal_now_ns() : 0;
+    loan->fresh = false;
+    loan->offset = 0;
+    bool got = shm_get(m, loan);
+    if (loan->choice.way != SHM_WAY_NEAR && got) {
+        shm_go_wide(ep, len, loan);
+    }
+    return got;
+}
+
+static OPAL_NOINLINE bool shm_get_among(mca_btl_endpoint_t *ep, size_t len, shm_loan_t *loan)
+{
+    shm_module_t *m = ep->module;
+    pthread_mutex_lock(&m->lock);
+    bool got = shm_get_for(ep, len, loan);
+    pthread_mutex_unlock(&m->lock);
+    return got;
+}
+
+bool mca_btl_shm_chunk_get(mca_btl_endpoint_t *ep, size_t len, shm_loan_t *loan)
+{
+    return OPAL_UNLIKELY(ep->module->services->threads) ? shm_get_among(ep, len, loan) : shm_get_for(ep, len, loan);
+}
+
+bool mca_btl_shm_chunk_more(shm_module_t *m, shm_loan_t *loan)
+{
+    if (m->services->threads) {
+        pthread_mutex_lock(&m->lock);
+    }
+    bool got = shm_get(m, loan);
+    if (m->services->threads) {
+        pthread_mutex_unlock(&m->lock);
+    }
+    return got;
+}
+
+void mca_btl_shm_chunk_measured(mca_btl_endpoint_t *ep, uint32_t chunk, size_t len, shm_way_t way, uint64_t ns)
+{
+    shm_module_t *m = ep->module;
+    if (m->services->threads) {
+        pthread_mutex_lock(&m->lock);
+    }
+    if (m->sample_count < SHM_SAMPLES) {
+        m->samples[m->sample_count++] = (shm_sample_t){
+            .ep = ep, .chunk = chunk, .len = (uint32_t)len, .ns = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX, .way = way};
+    }
+    if (m->services->threads) {
+        pthread_mutex_unlock(&m->lock);
+    }
 }
 
 /* It stays in the circle, as one that has come back. */

@@ -2,6 +2,7 @@
 /* Sending: short messages into the ring, longer ones into lent room in the ring or in a chunk. */
 #include "ompi/mca/btl/shm/shm.h"
 #include "ompi/mca/btl/shm/shm_ring.h"
+#include "opal/runtime/progress.h"
 
 /* What the room given out by reserve() is; kept in its token[0]. READY: a chunk whose number goes into the line that stands
  * ready, so that neither needed the lock. */
@@ -162,6 +163,7 @@ static int shm_reserve_ring(mca_btl_endpoint_t *ep, size_t len, mca_btl_room_t *
     }
     room->ptr = ep->line + SHM_LINE;
     room->len = len;
+    room->how = MCA_BTL_COPY_ANY;
     room->token[0] = SHM_ROOM_RING;
     room->token[1] = lines;
     return MCA_SUCCESS;
@@ -171,7 +173,7 @@ static int shm_reserve_ring(mca_btl_endpoint_t *ep, size_t len, mca_btl_room_t *
  * How much of `want` the next chunk takes. The receiver copies one fragment while the sender
  * writes the next: a message begins with small ones, so that both work early, and goes on with
  * larger and larger ones, which cost less. While the receiver still has the last chunk it does not
- * wait, and small ones gain nothing.
+ * wait, and small ones gain nothing. What is cut ends with a line, as the next one's payload begins with one: both copy whole lines.
  */
 static OPAL_NOINLINE size_t shm_next_piece(mca_btl_endpoint_t *ep, size_t min, size_t want)
 {
@@ -184,28 +186,43 @@ static OPAL_NOINLINE size_t shm_next_piece(mca_btl_endpoint_t *ep, size_t min, s
         ep->piece = 0;
         return want;
     }
-    size_t len = ep->piece > min ? ep->piece : min;
+    size_t len = ep->piece > min ? ep->piece : min, over = (len + ep->lead) % SHM_LINE;
     ep->piece = ep->piece < all / 2 ? 2 * ep->piece : all;
-    return len;
+    return len - over >= min ? len - over : len;
+}
+
+/* What is lent, as token[1] of the room: the chunk, the fragment's offset there in words, and flags. */
+static OPAL_ALWAYS_INLINE uint64_t shm_loan_token(const shm_loan_t *loan, uint32_t lead)
+{
+    return loan->chunk | (uint64_t)((loan->offset + lead) / SHM_WORD) << 24 | (uint64_t)shm_flags_of(loan) << 48;
+}
+
+static OPAL_ALWAYS_INLINE shm_named_t shm_loan_named(uint64_t token, size_t len)
+{
+    return (shm_named_t){.chunk = (uint32_t)token & 0xffffff, .offset = SHM_WORD * ((uint32_t)(token >> 24) & 0xffffff),
+                         .len = (uint32_t)len, .flags = (uint32_t)(token >> 48)};
 }
 
 /* A chunk, if one is free, and how much of the message it takes. */
 static OPAL_ALWAYS_INLINE bool shm_lend_chunk(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
 {
     shm_module_t *m = ep->module;
-    int chunk = mca_btl_shm_chunk_get(m);
-    if (OPAL_UNLIKELY(chunk < 0)) {
+    uint32_t most = shm_chunk_room(&m->layout);
+    shm_loan_t loan;
+    if (OPAL_UNLIKELY(!mca_btl_shm_chunk_get(ep, want < most ? want : most, &loan))) {
         return false;
     }
-    room->ptr = shm_chunk_at(&m->segment, &m->layout, (uint32_t)chunk) + ep->lead;
+    room->ptr = shm_chunk_at(&m->segment, &m->layout, loan.chunk) + loan.offset + ep->lead;
     if (OPAL_LIKELY(want == min)) { /* it is not to be cut, and nothing of it will follow */
         ep->piece = 0;
         room->len = want;
     } else {
         room->len = shm_next_piece(ep, min, want);
     }
-    room->token[1] = (uint64_t)chunk;
-    ep->last_chunk = (uint32_t)chunk;
+    room->how = (mca_btl_copy_t)shm_how_of(loan.choice.way);
+    room->token[1] = shm_loan_token(&loan, ep->lead);
+    ep->last_chunk = loan.chunk;
+    ep->filling = loan.since;
     return true;
 }
 
@@ -286,25 +303,35 @@ static void shm_commit_ring(mca_btl_endpoint_t *ep, uint32_t lent, size_t len)
     }
 }
 
-/* The number of a chunk with so many bytes, to where a line's data is. */
-static OPAL_ALWAYS_INLINE void shm_name_chunk(mca_btl_endpoint_t *ep, void *to, uint32_t chunk, size_t len)
+static OPAL_NOINLINE void shm_note_written(mca_btl_endpoint_t *ep, const shm_named_t *named)
 {
-    uint64_t what = (uint64_t)len << 32 | ep->lead / SHM_WORD << 24 | chunk;
-    /* The receiver's word that it is free again orders the next writer behind this one; so does this store, within a process:
-     * ThreadSanitizer sees no other. */
-    atomic_store_explicit(&shm_chunk_state(&ep->module->segment, &ep->module->layout, chunk)->busy, 1, memory_order_release);
-    memcpy(to, &what, sizeof(what));
+    shm_way_t way = named->flags & SHM_FLAG_LINES ? SHM_WAY_WIDE : named->flags & SHM_FLAG_PAST ? SHM_WAY_PAST : SHM_WAY_NEAR;
+    mca_btl_shm_fence(); /* the last stores may still wait for their lines, and the message's publication for them */
+    mca_btl_shm_chunk_measured(ep, named->chunk, named->len, way, opal_now_ns() - ep->filling);
 }
 
-static void shm_commit_chunk(mca_btl_endpoint_t *ep, uint32_t chunk, size_t len)
+/* The name of a chunk with so many bytes, to where a line's data is. */
+static OPAL_ALWAYS_INLINE void shm_name_chunk(mca_btl_endpoint_t *ep, void *to, uint64_t token, size_t len)
+{
+    const shm_named_t named = shm_loan_named(token, len);
+    if (OPAL_UNLIKELY(named.flags & SHM_FLAG_MEASURED)) {
+        shm_note_written(ep, &named);
+    }
+    /* The receiver's word that it is free again orders the next writer behind this one; so does this store, within a process:
+     * ThreadSanitizer sees no other. */
+    atomic_store_explicit(&shm_chunk_state(&ep->module->segment, &ep->module->layout, named.chunk)->busy, 1, memory_order_release);
+    memcpy(to, &named, sizeof(named));
+}
+
+static void shm_commit_chunk(mca_btl_endpoint_t *ep, uint64_t token, size_t len)
 {
     if (len == 0) {
-        mca_btl_shm_chunk_unget(ep->module, chunk);
+        mca_btl_shm_chunk_unget(ep->module, (uint32_t)token & 0xffffff);
         return;
     }
     shm_ring_clear_next(ep, 1);
-    shm_name_chunk(ep, ep->line + SHM_WORD, chunk, len);
-    shm_ring_publish(ep, 1, shm_word(ep->number, sizeof(uint64_t), SHM_KIND_CHUNK));
+    shm_name_chunk(ep, ep->line + SHM_WORD, token, len);
+    shm_ring_publish(ep, 1, shm_word(ep->number, sizeof(shm_named_t), SHM_KIND_CHUNK));
 }
 
 static OPAL_NOINLINE void shm_commit_locked(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len)
@@ -312,7 +339,7 @@ static OPAL_NOINLINE void shm_commit_locked(mca_btl_endpoint_t *ep, mca_btl_room
     if (room->token[0] == SHM_ROOM_RING) {
         shm_commit_ring(ep, (uint32_t)room->token[1], len);
     } else {
-        shm_commit_chunk(ep, (uint32_t)room->token[1], len);
+        shm_commit_chunk(ep, room->token[1], len);
     }
     if (len > 0) {
         shm_published(ep);
@@ -322,24 +349,23 @@ static OPAL_NOINLINE void shm_commit_locked(mca_btl_endpoint_t *ep, mca_btl_room
 
 void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len)
 {
-    uint32_t chunk = (uint32_t)room->token[1];
     if (OPAL_UNLIKELY(room->token[0] != SHM_ROOM_READY)) {
         shm_commit_locked(ep, room, len);
     } else if (OPAL_UNLIKELY(len == 0)) {
-        mca_btl_shm_chunk_unget(ep->module, chunk);
+        mca_btl_shm_chunk_unget(ep->module, (uint32_t)room->token[1] & 0xffffff);
     } else {
-        shm_name_chunk(ep, ep->standing.ptr, chunk, len);
-        shm_publish(ep, sizeof(uint64_t), SHM_KIND_CHUNK);
+        shm_name_chunk(ep, ep->standing.ptr, room->token[1], len);
+        shm_publish(ep, sizeof(shm_named_t), SHM_KIND_CHUNK);
     }
 }
 
-static void shm_gather(unsigned char *to, const mca_btl_descriptor_t *desc)
+static void shm_gather(unsigned char *to, const mca_btl_descriptor_t *desc, opal_copy_how_t how)
 {
     memcpy(to, desc->header, desc->header_len);
     to += desc->header_len;
     for (uint32_t i = 0; i < desc->iov_count; i++) {
         if (desc->iov[i].iov_len > 0) {
-            memcpy(to, desc->iov[i].iov_base, desc->iov[i].iov_len);
+            opal_copy_into(to, desc->iov[i].iov_base, desc->iov[i].iov_len, how);
             to += desc->iov[i].iov_len;
         }
     }
@@ -357,7 +383,7 @@ int mca_btl_shm_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
     if (rc != MCA_SUCCESS) {
         return rc;
     }
-    shm_gather(room.ptr, desc);
+    shm_gather(room.ptr, desc, (opal_copy_how_t)room.how);
     mca_btl_shm_commit(ep, &room, len);
     return 1;
 }

@@ -216,7 +216,7 @@ static inline int engine_put_bytes(mca_pml_peer_t *peer, mca_pml_link_t *link, c
     if (hdr_len + len + POLICY_ROOM <= link->module->limits.short_max) {
         return policy_short(peer, link, hdr, hdr_len, data, len);
     }
-    mca_btl_room_t room;
+    mca_btl_room_t room = {.how = MCA_BTL_COPY_ANY};
     int rc = policy_reserve(peer, link, hdr_len + len, hdr_len + len, &room);
     if (rc == MCA_SUCCESS) {
         memcpy(room.ptr, hdr, hdr_len);

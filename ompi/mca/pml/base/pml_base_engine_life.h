@@ -605,6 +605,7 @@ static int engine_init(const char *name, mca_pml_t *pml)
     };
     if (POLICY_ROOM == 0 && !POLICY_VERIFIES) {
         engine_upcalls.arrive_brief = opal_progress_threads ? engine_arrive_brief_threads : engine_arrive_brief;
+        engine_upcalls.arrive_brief_how = opal_progress_threads ? engine_arrive_brief_how_threads : engine_arrive_brief_how;
     }
     mca_pml_base_peer_ready = engine_peer_ready;
     mca_pml_base_queues = engine_queues;

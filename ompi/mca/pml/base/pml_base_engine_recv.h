@@ -135,14 +135,22 @@ static mca_pml_recv_t *engine_recv_join(mca_pml_peer_t *peer, const mca_pml_hdr_
     return recv;
 }
 
-static inline void engine_recv_copy_in(mca_pml_recv_t *recv, size_t offset, const void *data, size_t len)
+/* How the data of an arrival is best read. */
+static OPAL_ALWAYS_INLINE opal_copy_how_t engine_reading(const mca_btl_arrival_t *arrival)
+{
+    const mca_btl_module_t *module = arrival->module;
+    static_assert((int) MCA_BTL_COPY_LINES == (int) OPAL_COPY_LINES && (int) MCA_BTL_COPY_PAST == (int) OPAL_COPY_PAST, "alike");
+    return module->struct_size > offsetof(mca_btl_module_t, reading) ? (opal_copy_how_t) module->reading : OPAL_COPY_ANY;
+}
+
+static inline void engine_recv_copy_in(mca_pml_recv_t *recv, size_t offset, const void *data, size_t len, opal_copy_how_t how)
 {
     if (OPAL_UNLIKELY(offset > recv->capacity)) {
         return;
     }
     len = len < recv->capacity - offset ? len : recv->capacity - offset;
     if (OPAL_LIKELY(recv->ptr != NULL)) {
-        opal_copy(recv->ptr + offset, data, len);
+        opal_copy_out(recv->ptr + offset, data, len, how);
     } else {
         opal_convertor_unpack_at(&recv->conv, offset, data, len);
     }
@@ -241,7 +249,7 @@ static inline void engine_meet(mca_pml_recv_t *recv, const mca_pml_peer_t *peer,
 }
 
 static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr,
-                                          const void *payload, size_t len, bool late)
+                                          const void *payload, size_t len, opal_copy_how_t how, bool late)
 {
     uint64_t length = le64toh(hdr->rndv.length);
     engine_meet(recv, peer, &hdr->match, length);
@@ -257,7 +265,7 @@ static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *
     }
     recv->received = len < recv->expected ? len : recv->expected;
     engine_recv_rest(recv, peer, hdr->rndv.sreq, len);
-    engine_recv_copy_in(recv, 0, payload, len);
+    engine_recv_copy_in(recv, 0, payload, len, how);
     if (len > 0) {
         engine_consumed(peer, len, late);
     }
@@ -266,14 +274,14 @@ static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *
 
 /* Give a message to its receive. Neither is in a queue any more; no lock is held. `late`: it has waited for it. */
 static OPAL_ALWAYS_INLINE void engine_deliver(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr,
-                                              const void *payload, size_t len, bool late)
+                                              const void *payload, size_t len, opal_copy_how_t how, bool late)
 {
     if (OPAL_UNLIKELY(hdr->common.type != MCA_PML_HDR_MATCH)) {
-        engine_deliver_long(recv, peer, hdr, payload, len, late);
+        engine_deliver_long(recv, peer, hdr, payload, len, how, late);
         return;
     }
     engine_meet(recv, peer, &hdr->match, len);
-    engine_recv_copy_in(recv, 0, payload, len);
+    engine_recv_copy_in(recv, 0, payload, len, how);
     engine_consumed(peer, len, late);
     engine_recv_done(recv);
 }
@@ -323,7 +331,7 @@ static void engine_message_free(mca_pml_message_t *message)
 
 static OPAL_NOINLINE void engine_deliver_message(mca_pml_recv_t *recv, mca_pml_message_t *message)
 {
-    engine_deliver(recv, message->peer, mca_pml_message_hdr(message), message->payload, message->len, true);
+    engine_deliver(recv, message->peer, mca_pml_message_hdr(message), message->payload, message->len, OPAL_COPY_ANY, true);
     engine_message_free(message);
 }
 
@@ -545,7 +553,7 @@ static OPAL_COLD void engine_on_repeat(mca_pml_peer_t *peer, const ompi_communic
 {
     mca_pml_recv_t *recv = engine_placed_join(peer, comm, seq, len);
     if (recv) {
-        engine_recv_copy_in(recv, 0, payload, len);
+        engine_recv_copy_in(recv, 0, payload, len, OPAL_COPY_ANY);
         engine_recv_leave(recv, 0, len);
     }
 }
@@ -621,7 +629,7 @@ static OPAL_COLD void engine_out_of_turn(mca_pml_comm_peer_t *cp, mca_btl_arriva
     } else if (!kept) {
         engine_flooded(cp->peer);
     } else if (recv) {
-        engine_deliver(recv, cp->peer, hdr, payload, len, false);
+        engine_deliver(recv, cp->peer, hdr, payload, len, engine_reading(arrival), false);
     }
 }
 
@@ -660,7 +668,7 @@ static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arr
     bool more = !opal_list_is_empty(&cp->parked);
     mca_pml_comm_unlock(pc);
     if (OPAL_LIKELY(recv != NULL)) {
-        engine_deliver(recv, peer, hdr, payload, len, false);
+        engine_deliver(recv, peer, hdr, payload, len, engine_reading(arrival), false);
     }
     if (OPAL_UNLIKELY(more)) {
         engine_unpark(pc, cp);
@@ -728,7 +736,7 @@ static inline void engine_overtaken(mca_pml_peer_t *peer, uint64_t seq, uint32_t
     }
 }
 
-static void engine_on_frag(mca_pml_peer_t *peer, const mca_pml_hdr_frag_t *hdr, const void *payload, size_t len)
+static void engine_on_frag(mca_pml_peer_t *peer, const mca_pml_hdr_frag_t *hdr, const void *payload, size_t len, opal_copy_how_t how)
 {
     mca_pml_recv_t *recv = engine_recv_join(peer, hdr, len);
     if (recv) {
@@ -736,7 +744,7 @@ static void engine_on_frag(mca_pml_peer_t *peer, const mca_pml_hdr_frag_t *hdr, 
         while (POLICY_VERIFIES && (other = engine_placing_at(peer, recv, le64toh(hdr->offset), len))) {
             engine_take_place(peer, other);
         }
-        engine_recv_copy_in(recv, le64toh(hdr->offset), payload, len);
+        engine_recv_copy_in(recv, le64toh(hdr->offset), payload, len, how);
         engine_recv_leave(recv, le64toh(hdr->offset), len);
     }
 }
@@ -1000,7 +1008,7 @@ static OPAL_NOINLINE void engine_arrive_other(mca_pml_peer_t *peer, mca_btl_arri
         }
         break;
     case MCA_PML_HDR_FRAG:
-        engine_on_frag(peer, &hdr->frag, payload, len);
+        engine_on_frag(peer, &hdr->frag, payload, len, engine_reading(arrival));
         break;
     case MCA_PML_HDR_ACK:
         engine_on_ack(peer, &hdr->ack);
@@ -1080,9 +1088,9 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_awaited(mca_pml_peer_t *peer, m
 }
 
 /* The receive that such a message has completed; NULL: look closer. *before: whom to tell, see ompi_request_finish_if(). `more`: the
- * payload has any length, not OPAL_COPY_SHORT at most. */
+ * payload has any length, not OPAL_COPY_SHORT at most, and is read as `how` says. */
 static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_take_brief(mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr, size_t len,
-                                                            bool threads, bool more, int32_t *before)
+                                                            opal_copy_how_t how, bool threads, bool more, int32_t *before)
 {
     const size_t payload = len - sizeof(*hdr);
     if (len < sizeof(*hdr) || hdr->common.type != MCA_PML_HDR_MATCH || hdr->common.arch != ENGINE_ARCH) {
@@ -1106,7 +1114,7 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_take_brief(mca_pml_peer_t *peer
         return NULL;
     }
     if (more) {
-        opal_copy_out(recv->ptr, hdr + 1, payload);
+        opal_copy_out(recv->ptr, hdr + 1, payload, how);
     } else {
         opal_copy_short(recv->ptr, hdr + 1, payload);
     }
@@ -1131,10 +1139,10 @@ static inline bool engine_not_brief(size_t len)
     return len - sizeof(mca_pml_hdr_match_t) > OPAL_COPY_SHORT;
 }
 
-static OPAL_NOINLINE bool engine_arrive_longer(void *cookie, const void *data, size_t len)
+static OPAL_NOINLINE bool engine_arrive_longer(void *cookie, const void *data, size_t len, opal_copy_how_t how)
 {
     int32_t before;
-    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, false, true, &before);
+    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, how, false, true, &before);
     return engine_brief_taken(recv, before);
 }
 
@@ -1142,25 +1150,30 @@ static OPAL_NOINLINE bool engine_arrive_longer(void *cookie, const void *data, s
 static bool engine_arrive_brief(void *cookie, const void *data, size_t len)
 {
     if (OPAL_UNLIKELY(engine_not_brief(len))) {
-        return engine_arrive_longer(cookie, data, len);
+        return engine_arrive_longer(cookie, data, len, OPAL_COPY_ANY);
     }
     int32_t before;
-    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, false, false, &before);
+    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, OPAL_COPY_ANY, false, false, &before);
     return engine_brief_taken(recv, before);
 }
 
-static OPAL_NOINLINE bool engine_arrive_brief_among(void *cookie, const void *data, size_t len)
+static bool engine_arrive_brief_how(void *cookie, const void *data, size_t len, mca_btl_copy_t how)
+{
+    return engine_arrive_longer(cookie, data, len, (opal_copy_how_t) how);
+}
+
+static OPAL_NOINLINE bool engine_arrive_brief_among(void *cookie, const void *data, size_t len, opal_copy_how_t how)
 {
     int32_t before;
-    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, true, true, &before);
+    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, how, true, true, &before);
     return engine_brief_taken(recv, before);
 }
 
 /* In a section of a thread that is alone, which ends. */
-static OPAL_NOINLINE bool engine_arrive_longer_alone(void *cookie, const void *data, size_t len)
+static OPAL_NOINLINE bool engine_arrive_longer_alone(void *cookie, const void *data, size_t len, opal_copy_how_t how)
 {
     int32_t before;
-    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, false, true, &before);
+    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, how, false, true, &before);
     opal_alone_leave();
     return engine_brief_taken(recv, before);
 }
@@ -1168,15 +1181,23 @@ static OPAL_NOINLINE bool engine_arrive_longer_alone(void *cookie, const void *d
 static bool engine_arrive_brief_threads(void *cookie, const void *data, size_t len)
 {
     if (OPAL_UNLIKELY(!opal_alone_enter())) {
-        return engine_arrive_brief_among(cookie, data, len);
+        return engine_arrive_brief_among(cookie, data, len, OPAL_COPY_ANY);
     }
     if (OPAL_UNLIKELY(engine_not_brief(len))) {
-        return engine_arrive_longer_alone(cookie, data, len);
+        return engine_arrive_longer_alone(cookie, data, len, OPAL_COPY_ANY);
     }
     int32_t before;
-    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, false, false, &before);
+    mca_pml_recv_t *recv = engine_take_brief(cookie, data, len, OPAL_COPY_ANY, false, false, &before);
     opal_alone_leave();
     return engine_brief_taken(recv, before);
+}
+
+static bool engine_arrive_brief_how_threads(void *cookie, const void *data, size_t len, mca_btl_copy_t how)
+{
+    if (OPAL_UNLIKELY(!opal_alone_enter())) {
+        return engine_arrive_brief_among(cookie, data, len, (opal_copy_how_t) how);
+    }
+    return engine_arrive_longer_alone(cookie, data, len, (opal_copy_how_t) how);
 }
 
 /* ---- Posting ---- */

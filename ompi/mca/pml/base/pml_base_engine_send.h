@@ -120,13 +120,14 @@ static inline int engine_reserve_match(mca_pml_peer_t *peer, mca_pml_link_t *lin
                                        size_t bytes, mca_btl_room_t *room)
 {
     const size_t len = sizeof(mca_pml_hdr_match_t) + bytes;
+    room->how = MCA_BTL_COPY_ANY;
     int rc = policy_reserve(peer, link, len, len, room);
     if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
         return rc;
     }
     char *payload = (char *) room->ptr + sizeof(mca_pml_hdr_match_t);
     if (OPAL_LIKELY(ptr != NULL)) {
-        opal_copy_between(payload, ptr, bytes, payload);
+        opal_copy_into(payload, ptr, bytes, (opal_copy_how_t) room->how);
     } else {
         opal_convertor_pack_at(conv, 0, payload, bytes);
     }
@@ -352,10 +353,10 @@ static OPAL_ALWAYS_INLINE bool engine_try_direct(mca_pml_comm_peer_t *cp, const 
 
 /* ---- First fragments of requests ---- */
 
-static inline size_t engine_send_copy_out(const mca_pml_send_t *send, size_t offset, void *dst, size_t len)
+static inline size_t engine_send_copy_out(const mca_pml_send_t *send, size_t offset, void *dst, size_t len, mca_btl_copy_t how)
 {
     if (send->ptr) {
-        memcpy(dst, send->ptr + offset, len);
+        opal_copy_into(dst, send->ptr + offset, len, (opal_copy_how_t) how);
         return len;
     }
     return opal_convertor_pack_at(&send->conv, offset, dst, len);
@@ -426,7 +427,7 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
     hdr.rndv.length = htole64(send->bytes);
     hdr.rndv.sreq = htole64(send->id);
     uint32_t charge = len > 0 ? engine_cost(len) : 0;
-    mca_btl_room_t lent;
+    mca_btl_room_t lent = {.how = MCA_BTL_COPY_ANY};
     int rc;
     if ((len == 0 || send->ptr) && hdr_len + len + POLICY_ROOM <= engine_short_max(peer, send->cp, link)) {
         engine_charge(peer, charge);
@@ -436,7 +437,7 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
         }
     } else if ((rc = policy_reserve(peer, link, hdr_len + len, hdr_len + len, &lent)) == MCA_SUCCESS) {
         memcpy(lent.ptr, &hdr, hdr_len);
-        engine_send_copy_out(send, 0, (char *) lent.ptr + hdr_len, len);
+        engine_send_copy_out(send, 0, (char *) lent.ptr + hdr_len, len, lent.how);
         engine_charge(peer, charge);
         policy_commit(peer, link, &lent, hdr_len + len);
     }
@@ -712,7 +713,7 @@ static ssize_t engine_piece_copied(mca_pml_peer_t *peer, mca_pml_link_t *link, m
                                    size_t len)
 {
     mca_pml_hdr_frag_t hdr;
-    mca_btl_room_t room;
+    mca_btl_room_t room = {.how = MCA_BTL_COPY_ANY};
     size_t least = len < 1024 ? len : 1024;
     int rc = policy_reserve(peer, link, sizeof(hdr) + least, sizeof(hdr) + len, &room);
     if (rc != MCA_SUCCESS) {
@@ -723,7 +724,7 @@ static ssize_t engine_piece_copied(mca_pml_peer_t *peer, mca_pml_link_t *link, m
     hdr.rreq = htole64(send->rreq);
     hdr.offset = htole64(offset);
     memcpy(room.ptr, &hdr, sizeof(hdr));
-    engine_send_copy_out(send, offset, (char *) room.ptr + sizeof(hdr), len);
+    engine_send_copy_out(send, offset, (char *) room.ptr + sizeof(hdr), len, room.how);
     policy_commit(peer, link, &room, sizeof(hdr) + len);
     return (ssize_t) len;
 }
@@ -1365,7 +1366,7 @@ static int engine_send_detach(mca_pml_send_t *send)
     if (!room) {
         return MPI_ERR_BUFFER;
     }
-    engine_send_copy_out(send, 0, room, send->bytes);
+    engine_send_copy_out(send, 0, room, send->bytes, MCA_BTL_COPY_ANY);
     send->copy = room;
     send->ptr = room;
     return MPI_SUCCESS;

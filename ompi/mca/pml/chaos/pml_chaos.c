@@ -199,7 +199,7 @@ enum { POLICY_STANDING = 0, POLICY_PASS_SELF = 0 };
 static bool pass_on(const held_t *h)
 {
     const mca_btl_module_ops_t *ops = h->link->module->ops;
-    mca_btl_room_t room;
+    mca_btl_room_t room = {.how = MCA_BTL_COPY_ANY};
     if (!h->link->up) {
         engine_returned(h->peer, h->link->endpoint, h->bytes, h->len, MCA_ERR_UNREACHABLE);
         return true;

@@ -19,30 +19,11 @@ static void sum_payload(dr_peer_t *d, dr_frag_t *f)
     f->summed = true;
 }
 
-enum { BLOCK = 16 << 10, BLOCK_MIN = 4 << 10 };
-
-/*
- * Copy to where the peer looked last, and sum. The lines are in its caches: stores would fetch each before they write it, which
- * takes longer than all else. memcpy() writes whole lines without, so a block is summed first, and in the cache then.
- */
-static uint64_t copy_over(opal_checksum_kind_t kind, uint64_t sum, char *to, const char *from, size_t len)
-{
-    while (kind != OPAL_CHECKSUM_NONE && len >= BLOCK_MIN) {
-        size_t block = len < BLOCK ? len : BLOCK;
-        sum = opal_checksum_update(kind, sum, from, block);
-        memcpy(to, from, block);
-        to += block;
-        from += block;
-        len -= block;
-    }
-    return opal_checksum_copy(kind, sum, to, from, len);
-}
-
 /* Into room that the link lends; the first time the payload is summed on the way. */
 static int put_room(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
 {
     size_t head = dr_head_length(f), len = head + f->payload_len;
-    mca_btl_room_t room;
+    mca_btl_room_t room = {.how = MCA_BTL_COPY_ANY};
     int rc = link->module->ops->reserve(link->endpoint, len, len, &room);
     if (rc != MCA_SUCCESS) {
         return rc;
@@ -54,7 +35,7 @@ static int put_room(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
     const struct iovec *iov = f->is.what == DR_IN_PLACE ? f->user->iov : &kept;
     uint32_t count = f->is.what == DR_IN_PLACE ? f->user->iov_count : 1;
     for (uint32_t i = 0; i < count; i++) {
-        sum = copy_over(kind, sum, to, iov[i].iov_base, iov[i].iov_len);
+        sum = opal_checksum_copy_into(kind, sum, to, iov[i].iov_base, iov[i].iov_len, (opal_copy_how_t) room.how);
         to += iov[i].iov_len;
     }
     if (!f->summed) {

@@ -409,7 +409,7 @@ static void make(unsigned char *to, uint32_t id, size_t len)
 static int send_one(uint32_t id, size_t len)
 {
     unsigned char bytes[LEN_MAX];
-    mca_btl_room_t room;
+    mca_btl_room_t room = {.how = MCA_BTL_COPY_ANY};
     int rc;
     make(bytes, id, len);
     switch (id % 3) {

@@ -174,7 +174,7 @@ static void *thread_main(void *arg)
         int rc;
         uint64_t end = world_now_ns() + 20000000000u;
         do {
-            mca_btl_room_t room;
+            mca_btl_room_t room = {.how = MCA_BTL_COPY_ANY};
             if (s % 2) {
                 rc = module->ops->send_short(ep, &h, sizeof(h), payload, h.len);
             } else if ((rc = module->ops->reserve(ep, sizeof(h) + h.len, 1000, &room)) ==

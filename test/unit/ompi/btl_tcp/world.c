@@ -491,7 +491,7 @@ static void desc_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int st
 
 static int send_room(mca_btl_endpoint_t *ep, const mca_btl_module_ops_t *ops, pending_t *p)
 {
-    mca_btl_room_t room;
+    mca_btl_room_t room = {.how = MCA_BTL_COPY_ANY};
     size_t len = sizeof(p->header) + p->header.len;
     int rc = ops->reserve(ep, len, len, &room);
     if (rc == MCA_SUCCESS) {

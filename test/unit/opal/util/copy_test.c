@@ -25,9 +25,16 @@ static void out_of_shared(void *t, const void *f, size_t len)
     opal_copy_between(t, f, len, f);
 }
 
+static opal_copy_how_t how;
+
 static void out_of_others(void *t, const void *f, size_t len)
 {
-    opal_copy_out(t, f, len);
+    opal_copy_out(t, f, len, how);
+}
+
+static void into_others(void *t, const void *f, size_t len)
+{
+    opal_copy_into(t, f, len, how);
 }
 
 static void into_shared(void *t, const void *f, size_t len)
@@ -71,6 +78,14 @@ int main(void)
     opal_copy_init();
     all_lengths(into_shared, 4200, "into shared memory, as this processor does it");
     all_lengths(out_of_shared, 4200, "out of shared memory");
-    all_lengths(out_of_others, 4200, "out of another's memory");
+    static const char *const names[] = {"anyhow", "by lines", "past the caches"};
+    for (how = OPAL_COPY_ANY; how <= OPAL_COPY_PAST; how++) {
+        all_lengths(out_of_others, 4200, names[how]);
+        all_lengths(into_others, 4200, names[how]);
+    }
+    opal_copy_vectors = opal_copy_past = NULL;
+    for (how = OPAL_COPY_LINES; how <= OPAL_COPY_PAST; how++) {
+        all_lengths(into_others, 4200, "a processor without");
+    }
     return tap_end();
 }

@@ -1,0 +1,193 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* The choice among the ways through chunks. It knows no link: see shm_ways.h. */
+#include <string.h>
+#include "ompi/mca/btl/shm/shm_ways.h"
+#include "opal/declspec.h"
+
+enum {
+    COUNTED = SHM_WAYS_TRIAL - 1, /* measurements of which the least is a cost */
+    BETTER_PERCENT = 90,          /* of the cost of the way in use, below which another one takes its place */
+    WORSE_PERCENT = 140,          /* of what it was, above which everything is tried anew */
+    HOPELESS_PERCENT = 200,       /* of the way in use, above which a trial is ended at its start */
+    LONG = 8,                     /* classes from here on are alike in how often they are measured */
+};
+
+static shm_ways_class_t *class_of(shm_ways_t *ways, size_t len)
+{
+    unsigned i = 0;
+    while (i + 1 < SHM_WAYS_CLASSES && len >= (size_t)SHM_WAYS_MIN << (i + 1)) {
+        i++;
+    }
+    return &ways->classes[i];
+}
+
+/* The first fragment of a class: it begins with what the nearest class knows. */
+static OPAL_NOINLINE void begin_class(shm_ways_t *ways, shm_ways_class_t *c)
+{
+    int at = (int)(c - ways->classes);
+    c->until = c->every = (uint16_t)(SHM_WAYS_EVERY >> (at < LONG ? at / 2 : LONG / 2));
+    c->gap = SHM_WAYS_GAP_MIN;
+    c->trial_left = c->trial_length = SHM_WAYS_TRIAL; /* of the way in use */
+    c->until_trial = (uint16_t)(SHM_WAYS_FIRST >> (at < LONG ? at / 2 : LONG / 2)); /* few fragments don't want more of the pool */
+    for (int away = 1; away < SHM_WAYS_CLASSES; away++) {
+        for (int side = -away; side <= away; side += 2 * away) {
+            const shm_ways_class_t *other = &ways->classes[at + side < 0 ? 0 : at + side];
+            if (at + side >= 0 && at + side < SHM_WAYS_CLASSES && other->cost[other->way] > 0) {
+                memcpy(c->cost, other->cost, sizeof(c->cost));
+                c->way = c->trial = other->way;
+                c->until_trial = SHM_WAYS_GAP_MIN;
+                return;
+            }
+        }
+    }
+}
+
+void mca_btl_shm_ways_init(shm_ways_t *ways, uint32_t usable, uint32_t chunks, uint64_t bytes)
+{
+    *ways = (shm_ways_t){.usable = usable | 1u << SHM_WAY_NEAR, .chunks = chunks, .bytes = bytes};
+}
+
+/* Another way than those in use and tried last, if there is one; else another than that in use. PAST, whose trials are short, before WIDE. */
+static shm_way_t next_trial(const shm_ways_t *ways, const shm_ways_class_t *c)
+{
+    for (unsigned i = 1; i <= SHM_WAYS; i++) {
+        shm_way_t way = (shm_way_t)((c->trial + SHM_WAYS - i) % SHM_WAYS);
+        if (way != (shm_way_t)c->way && (ways->usable & 1u << way)) {
+            return way;
+        }
+    }
+    return (shm_way_t)c->way;
+}
+
+/* Fragments of a class until the pool's lines are where a way has them. */
+static uint32_t warm_length(const shm_ways_t *ways, const shm_ways_class_t *c)
+{
+    uint64_t places = c->trial == SHM_WAY_WIDE ? ways->bytes / ((uint64_t)SHM_WAYS_MIN << (c - ways->classes))
+                      : c->trial == SHM_WAY_NEAR ? ways->chunks : 0;
+    return places < SHM_WAYS_WARM_MAX ? (uint32_t)places : SHM_WAYS_WARM_MAX;
+}
+
+static uint16_t within(uint32_t value, uint32_t least, uint32_t most)
+{
+    return (uint16_t)(value < least ? least : value < most ? value : most);
+}
+
+static OPAL_NOINLINE void begin_trial(shm_ways_t *ways, shm_ways_class_t *c)
+{
+    c->trial = (uint8_t)next_trial(ways, c);
+    c->trial_taken = 0;
+    c->trial_least = UINT32_MAX;
+    c->trial_length = c->trial == c->way ? 0 : (uint16_t)(2 * SHM_WAYS_TRIAL + warm_length(ways, c));
+    c->trial_left = c->trial_length;
+    c->until_trial = within(4u * c->trial_length, c->gap, UINT16_MAX);
+    uint32_t most = 32u * c->trial_length > SHM_WAYS_GAP_MAX ? 32u * c->trial_length : SHM_WAYS_GAP_MAX;
+    c->gap = within(2u * c->gap, 4u * c->trial_length, most); /* unless it wins */
+}
+
+/* Of a trial its end is measured, and its start. */
+static shm_ways_choice_t choose_trial(shm_ways_class_t *c)
+{
+    uint32_t sent = (uint32_t)(c->trial_length - c->trial_left--);
+    return (shm_ways_choice_t){(shm_way_t)c->trial, c->trial_left < COUNTED || (sent > 0 && sent < SHM_WAYS_TRIAL)};
+}
+
+/* One is to be measured, or a trial begins. */
+static OPAL_NOINLINE shm_ways_choice_t choose_measured(shm_ways_t *ways, shm_ways_class_t *c)
+{
+    if (c->every == 0) {
+        begin_class(ways, c);
+        return choose_trial(c);
+    }
+    c->until = c->every;
+    if (c->until_trial > c->every || c->cost[c->way] == 0) { /* there must be something to compare with */
+        c->until_trial -= c->until_trial > c->every ? c->every : 0;
+        return (shm_ways_choice_t){(shm_way_t)c->way, true};
+    }
+    begin_trial(ways, c);
+    return c->trial_left > 0 ? choose_trial(c) : (shm_ways_choice_t){(shm_way_t)c->way, true};
+}
+
+shm_ways_choice_t mca_btl_shm_ways_choose(shm_ways_t *ways, size_t len)
+{
+    shm_ways_class_t *c = class_of(ways, len);
+    if (OPAL_UNLIKELY(c->trial_left > 0)) {
+        return choose_trial(c);
+    }
+    if (OPAL_LIKELY(c->until > 1)) {
+        c->until--;
+        return (shm_ways_choice_t){(shm_way_t)c->way, false};
+    }
+    return choose_measured(ways, c);
+}
+
+/* How the first trials go on: one behind the other, until all ways are known. */
+static void hurry(const shm_ways_t *ways, shm_ways_class_t *c)
+{
+    for (unsigned way = 0; way < SHM_WAYS; way++) {
+        if (c->cost[way] == 0 && (ways->usable & 1u << way) && way != c->way) {
+            c->until = c->until_trial = 0;
+        }
+    }
+}
+
+/* The trial has as many measurements as it will get. */
+static void end_trial(const shm_ways_t *ways, shm_ways_class_t *c)
+{
+    uint64_t limit = (uint64_t)c->cost[c->way] * BETTER_PERCENT / 100;
+    c->trial_taken = COUNTED;
+    c->cost[c->trial] = c->trial_least;
+    if (c->trial_least < limit) {
+        c->way = c->trial;
+        c->taken = 0;
+        c->gap = SHM_WAYS_GAP_MIN;
+    }
+    hurry(ways, c);
+}
+
+static void note_trial(const shm_ways_t *ways, shm_ways_class_t *c, uint32_t cost)
+{
+    c->trial_least = cost < c->trial_least ? cost : c->trial_least;
+    if (++c->trial_taken < COUNTED) {
+        return;
+    }
+    bool hopeless = c->trial_least > (uint64_t)c->cost[c->way] * HOPELESS_PERCENT / 100;
+    if (c->trial_left < COUNTED || hopeless) {
+        c->trial_left = 0;
+        end_trial(ways, c);
+    } else { /* that was its start */
+        c->trial_taken = 0;
+        c->trial_least = UINT32_MAX;
+    }
+}
+
+static void note_used(const shm_ways_t *ways, shm_ways_class_t *c, uint32_t cost)
+{
+    uint32_t before = c->cost[c->way];
+    if (OPAL_UNLIKELY(c->trial_taken > 0 && c->trial_taken < COUNTED && c->trial_left == 0)) {
+        end_trial(ways, c); /* this one was sent behind it */
+        return;
+    }
+    c->least = c->taken == 0 || cost < c->least ? cost : c->least;
+    if (++c->taken < COUNTED) {
+        return;
+    }
+    c->taken = 0;
+    if (before > 0 && c->least > (uint64_t)before * WORSE_PERCENT / 100) { /* something else may be better now */
+        memset(c->cost, 0, sizeof(c->cost));
+        c->gap = SHM_WAYS_GAP_MIN;
+        c->until = c->until_trial = 0;
+    }
+    c->cost[c->way] = c->least;
+}
+
+void mca_btl_shm_ways_note(shm_ways_t *ways, size_t len, shm_way_t way, uint64_t ns)
+{
+    shm_ways_class_t *c = class_of(ways, len);
+    uint64_t cost = ns * 1000 / len;
+    uint32_t bounded = cost == 0 ? 1 : cost < UINT32_MAX ? (uint32_t)cost : UINT32_MAX;
+    if (way == (shm_way_t)c->way) {
+        note_used(ways, c, bounded);
+    } else if (way == (shm_way_t)c->trial && c->trial_taken < COUNTED) {
+        note_trial(ways, c, bounded);
+    }
+}

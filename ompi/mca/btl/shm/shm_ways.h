@@ -1,0 +1,79 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * In which way fragments go through chunks: measured on the fragments themselves, for each peer and class of lengths.
+ *
+ * What a copy through shared memory costs depends on where its lines are and on how far the two processors are from each other, and
+ * differs by factors: lines that the reader has looked at last must be taken out of its caches before they can be written. Where both
+ * share a cache behind their own, memory that has not been used for some time has got there, and is written quickly; where they share
+ * none, it is quickest to write past all caches. Virtual machines move from one such state to another.
+ *
+ *     NEAR  the chunk that has just come back is taken again: it is in the caches, best where the processors share those
+ *     WIDE  all of the pool goes round, so that what is written next has left the reader's own caches
+ *     PAST  written past the caches; all of the pool goes round
+ *
+ * Of the fragments of a class now and then one is measured: the time of the writer's copy and that of the reader's, which the reader leaves
+ * beside the chunk's state. Now and then some in a row go another way, ever more rarely while that loses. A way must have put the pool's
+ * lines where it wants them before it shows what it is worth, so a trial is long, unless it is seen to be far worse at once. Only copies are
+ * timed, so what the program does between its messages does not count.
+ *
+ * The caller serialises the use of an object.
+ */
+#ifndef MCA_BTL_SHM_WAYS_H
+#define MCA_BTL_SHM_WAYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum { SHM_WAY_NEAR, SHM_WAY_WIDE, SHM_WAY_PAST, SHM_WAYS } shm_way_t;
+
+enum {
+    SHM_WAYS_MIN = 2048,     /* shorter fragments go the near way */
+    SHM_WAYS_CLASSES = 10,   /* of lengths from SHM_WAYS_MIN << i to twice that; the last one: and beyond */
+    SHM_WAYS_EVERY = 32,     /* fragments of which one is measured; of long ones, to which that is nothing, more */
+    SHM_WAYS_TRIAL = 4,      /* fragments at the start and at the end of a trial, of each of which all but the first are measured */
+    SHM_WAYS_WARM_MAX = 512, /* fragments between those at most */
+    SHM_WAYS_FIRST = 64,     /* fragments before the first trial; of long ones fewer */
+    SHM_WAYS_GAP_MIN = 64,   /* fragments from one trial to the next at least; four times its own length after a long one */
+    SHM_WAYS_GAP_MAX = 4096, /* ... at most; 32 times its own length */
+};
+
+/* A class. Costs are picoseconds for a byte, of writer and reader together, the least of a few measurements in a row: what others do to
+ * the processors does not count. 0: not known. */
+typedef struct shm_ways_class {
+    uint32_t cost[SHM_WAYS];
+    uint32_t least;         /* of the measurements under way of the way in use */
+    uint32_t trial_least;   /* ... of the trial */
+    uint16_t until;         /* fragments until the next measurement */
+    uint16_t every;         /* from one to the next; 0: no fragment yet */
+    uint16_t gap;           /* fragments between trials, doubled by each that is lost */
+    uint16_t until_trial;   /* fragments until the next; as of the last measurement */
+    uint16_t trial_left;    /* fragments of the trial that have not been sent */
+    uint16_t trial_length;  /* all of them */
+    uint8_t way;            /* in use */
+    uint8_t trial;          /* tried last */
+    uint8_t taken;          /* measurements in `least` */
+    uint8_t trial_taken;
+} shm_ways_class_t;
+
+typedef struct shm_ways {
+    shm_ways_class_t classes[SHM_WAYS_CLASSES];
+    uint32_t usable;        /* 1 << shm_way_t of those to choose from; NEAR always is */
+    uint32_t chunks;        /* of the pool */
+    uint64_t bytes;         /* ... of all of them */
+} shm_ways_t;
+
+/* A way and whether the fragment is to be measured. */
+typedef struct shm_ways_choice {
+    shm_way_t way;
+    bool measured;
+} shm_ways_choice_t;
+
+/* The members of the same names. */
+void mca_btl_shm_ways_init(shm_ways_t *ways, uint32_t usable, uint32_t chunks, uint64_t bytes);
+/* The way of the next fragment of so many bytes, at least SHM_WAYS_MIN. */
+shm_ways_choice_t mca_btl_shm_ways_choose(shm_ways_t *ways, size_t len);
+/* What a measured one cost both sides. */
+void mca_btl_shm_ways_note(shm_ways_t *ways, size_t len, shm_way_t way, uint64_t ns);
+
+#endif
