@@ -294,6 +294,26 @@ static void too_long(void)
     MPI_Finalize();
 }
 
+/* Broadcasts of lengths for which the way is chosen by measurement: all go the same one, whoever comes late, whatever kinds stand between. */
+static void chosen(void)
+{
+    static const int counts[] = {256, 512, 700, 4096, 20000};
+    scene_t s;
+    start();
+    scene_open(&s, MPI_COMM_WORLD, 3);
+    for (uint32_t round = 0; round < 2000; round++) {
+        if (round % 160 == 7 && (int) (round / 160) % size == rank) {
+            pause_us(3000);
+        }
+        if (round % 10 == 0) {
+            do_one(&s, round);
+        }
+        do_bcast(&s, round, counts[round % (round < 1000 ? 3 : 5)], (int) (round / 7) % size);
+    }
+    scene_close(&s);
+    MPI_Finalize();
+}
+
 /* Everything on a communicator with a dead process fails, at once and later; on others the rest goes on. */
 static void lost(void)
 {
@@ -333,6 +353,8 @@ static const mpi_test_t tests[] = {
     {.name = "rows-2", .np = 2, .fn = rows},
     {.name = "rows-4", .np = 4, .fn = rows},
     {.name = "rows-9", .np = 9, .fn = rows},
+    {.name = "chosen-2", .np = 2, .fn = chosen},
+    {.name = "chosen-5", .np = 5, .fn = chosen},
     {.name = "communicators-4", .np = 4, .fn = communicators},
     {.name = "communicators-9", .np = 9, .fn = communicators},
     {.name = "threads-2", .np = 2, .fn = threads},

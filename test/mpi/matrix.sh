@@ -39,6 +39,7 @@ coll --mca coll_shm_after 0 --mca coll_shm_meet direct
 coll --mca coll_shm_after 0 --mca coll_shm_block 256 --mca coll_shm_reduce_max 1g --mca coll_shm_bcast_max 1g
 coll_shm --mca coll_shm_after 0 --mca coll_shm_meet direct
 coll_shm --mca coll_shm_after 0 --mca coll_shm_meet tree --mca coll_shm_reduce_max 1g --mca btl tcp,self
+coll_shm:chosen-5 --mca coll_shm_after 0 --mca coll_shm_block 256
 coll_shm:mixed-5 --mca coll ^shm
 coll_shm:threads-2 --mca coll_shm_after 0 --mca opal_progress_thread 1
 coll_requests:moves-5 --mca btl tcp,self

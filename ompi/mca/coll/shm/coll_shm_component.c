@@ -33,12 +33,15 @@ static int shm_register(const mca_base_services_t *services)
          .level = MCA_VAR_LEVEL_TUNER},
         {.name = "bcast_max", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 1 << 20, .min = 0, .max = INT64_MAX,
          .help = "Longest broadcast through shared memory", .level = MCA_VAR_LEVEL_TUNER},
+        {.name = "measure", .type = MCA_VAR_BOOL, .def.b = true,
+         .help = "Broadcasts of 2 KiB and more go through shared memory or as messages, whichever is measured to be quicker",
+         .level = MCA_VAR_LEVEL_TUNER},
         {.name = "reduce_max", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 32 << 10, .min = 0,
          .max = INT64_MAX, .help = "Longest vector that is reduced in shared memory", .level = MCA_VAR_LEVEL_TUNER},
     };
     void *const storage[] = {&coll_shm_params.priority, &coll_shm_params.after, &coll_shm_params.meet,
                              &coll_shm_params.direct_max, &coll_shm_params.spins, &coll_shm_params.block, &coll_shm_params.bcast_max,
-                             &coll_shm_params.reduce_max};
+                             &coll_shm_params.measure, &coll_shm_params.reduce_max};
     for (size_t i = 0; i < sizeof(desc) / sizeof(desc[0]); i++) {
         mca_base_var_desc_t one = desc[i];
         one.framework = "coll";

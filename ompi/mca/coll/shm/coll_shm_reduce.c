@@ -158,6 +158,11 @@ static int reduce_vector(coll_shm_module_t *m, const void *own, void *result, si
     return count <= v.per ? reduce_one(m, &v) : reduce_pieces(m, &v);
 }
 
+int coll_shm_sum(coll_shm_module_t *m, const uint64_t *mine, uint64_t *all, size_t count)
+{
+    return reduce_vector(m, mine, all, count, ompi_datatype_builtin(MPI_UINT64_T), ompi_op_builtin(MPI_SUM));
+}
+
 /* The same answer in all processes: their count, type and operator are the same. */
 static OPAL_ALWAYS_INLINE bool fits(const coll_shm_module_t *m, size_t count, const ompi_datatype_t *type)
 {
