@@ -1,18 +1,19 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* What moving data between the memories of two processes costs when it is summed (CRC32C) in the one and in the other,
    and both sums are compared: nothing else is done. A message goes in pieces, the sender is some of them ahead.
-     "ring"  through shared memory: both sides copy and sum in one pass
+     "ring"  through shared memory: both sides copy and sum, in the best ring and way of copying
      "cma"   the sender sums; the receiver copies by process_vm_readv, then sums
      "both"  as "cma", but the sender writes a part of each piece by process_vm_writev; the best of several parts */
 #include "raw_support.h"
 
 #include <sys/uio.h>
 
-#include "opal/checksum/crc32c.h"
+#include "opal/checksum/checksum.h"
 
-enum { AHEAD = 8, PIECE_MAX = 1 << 20 };
+enum { PIECE_MIN = 4 << 10, PIECE_MAX = 1 << 20, RING_MAX = 8 << 20, SLOTS_MAX = RING_MAX / PIECE_MIN, AHEAD = 8 };
 
-static const size_t pieces[] = { 16 << 10, 64 << 10, 256 << 10, PIECE_MAX };
+static const size_t pieces[] = { PIECE_MIN, 16 << 10, 64 << 10, 256 << 10, PIECE_MAX };
+static const size_t rings[] = { 128 << 10, 1 << 20, 4 << 20, RING_MAX };
 
 typedef enum { RING, CMA, BOTH } way_t;
 
@@ -21,9 +22,9 @@ typedef struct shared {
     raw_line_t count;  /* of messages, which side 0 chose */
     raw_line_t summed; /* pieces, since the beginning */
     raw_line_t taken;
-    uint32_t sums[AHEAD];
+    uint32_t sums[SLOTS_MAX];
     raw_line_t memory[2]; /* addresses of what is sent, and of where it goes */
-    _Alignas(4096) char ring[AHEAD][PIECE_MAX];
+    _Alignas(4096) char ring[RING_MAX];
 } shared_t;
 
 typedef struct pair {
@@ -36,7 +37,9 @@ typedef struct pair {
     /* What is being measured: */
     way_t way;
     size_t bytes, piece;
-    size_t part; /* of 16: what the receiver copies */
+    size_t part;    /* of 16: what the receiver copies */
+    size_t slots;   /* pieces in the ring */
+    opal_copy_how_t how;
 } pair_t;
 
 static long meet(pair_t *p, long value)
@@ -83,23 +86,29 @@ static void cross(pair_t *p, int out, size_t at, size_t len)
     }
 }
 
+static char *place(const pair_t *p, long number)
+{
+    return p->shared->ring + (size_t) number % p->slots * p->piece;
+}
+
 static void send_piece(pair_t *p, size_t at, size_t len, long number)
 {
     size_t own = own_part(p, len);
     /* What the sender writes must not go over what the receiver still looks at. */
-    long ahead = own < len ? (long) ((p->bytes + p->piece - 1) / p->piece) : AHEAD;
+    long most = RING == p->way ? (long) p->slots : AHEAD;
+    long ahead = own < len ? (long) ((p->bytes + p->piece - 1) / p->piece) : most;
     uint64_t sum;
 
-    wait_beyond(&p->shared->taken.value, number - (ahead < AHEAD ? ahead : AHEAD) + 1);
+    wait_beyond(&p->shared->taken.value, number - (ahead < most ? ahead : most) + 1);
     if (RING == p->way) {
-        sum = opal_crc32c_copy(UINT32_MAX, p->shared->ring[number % AHEAD], p->memory + at, len);
+        sum = opal_checksum_copy_into(OPAL_CHECKSUM_CRC32C, UINT32_MAX, place(p, number), p->memory + at, len, p->how);
     } else {
         sum = opal_crc32c_update(UINT32_MAX, p->memory + at, len);
     }
     if (own < len) {
         cross(p, 1, at + own, len - own);
     }
-    p->shared->sums[number % AHEAD] = (uint32_t) sum;
+    p->shared->sums[(size_t) number % p->slots] = (uint32_t) sum;
     raw_set(&p->shared->summed.value, number + 1);
 }
 
@@ -110,14 +119,14 @@ static void take_piece(pair_t *p, size_t at, size_t len, long number)
 
     if (RING == p->way) {
         wait_beyond(&p->shared->summed.value, number + 1);
-        sum = opal_crc32c_copy(UINT32_MAX, p->memory + at, p->shared->ring[number % AHEAD], len);
+        sum = opal_crc32c_copy(UINT32_MAX, p->memory + at, place(p, number), len);
     } else {
         cross(p, 0, at, own);
         sum = opal_crc32c_update(UINT32_MAX, p->memory + at, own);
         wait_beyond(&p->shared->summed.value, number + 1);
         sum = opal_crc32c_update(sum, p->memory + at + own, len - own);
     }
-    if ((uint32_t) sum != p->shared->sums[number % AHEAD]) {
+    if ((uint32_t) sum != p->shared->sums[(size_t) number % p->slots]) {
         fprintf(stderr, "raw_checked: sums differ\n");
         exit(2);
     }
@@ -159,21 +168,44 @@ static double median_of(pair_t *p)
     return bench_median(seconds, BENCH_BATCHES);
 }
 
-/* The best over all pieces, and all parts of them that the sender might write. */
+/* Is it better than `best` so far? */
+static void measure(pair_t *p, pair_t *best, double *least)
+{
+    double seconds = median_of(p);
+
+    if (seconds < *least) {
+        *least = seconds;
+        *best = *p;
+    }
+}
+
+static void best_ring(pair_t *p, pair_t *best, double *least)
+{
+    p->part = 16;
+    for (size_t i = 0; i < sizeof(rings) / sizeof(rings[0]); i++) {
+        p->slots = rings[i] / p->piece;
+        for (p->how = OPAL_COPY_ANY; p->how <= OPAL_COPY_PAST && p->slots > 1; p->how++) {
+            measure(p, best, least);
+        }
+    }
+}
+
+/* The best over all pieces, and all rings or parts of them that the sender might write. */
 static void best_of(pair_t *p)
 {
-    size_t least_part = BOTH == p->way ? 6 : 16, most_part = BOTH == p->way ? 14 : 16;
-    double best = 1e9;
-    size_t piece = 0, part = 0;
+    static const char *const how_names[] = { "any", "lines", "past" };
+    pair_t best = *p;
+    double least = 1e9;
 
     for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
         p->piece = pieces[i];
-        for (p->part = least_part; p->part <= most_part; p->part += 2) {
-            double seconds = median_of(p);
-            if (seconds < best) {
-                best = seconds;
-                piece = p->piece;
-                part = p->part;
+        p->slots = AHEAD;
+        if (RING == p->way) {
+            best_ring(p, &best, &least);
+        } else {
+            size_t first = BOTH == p->way ? 6 : 16, last = BOTH == p->way ? 14 : 16;
+            for (p->part = first; p->part <= last; p->part += 2) {
+                measure(p, &best, &least);
             }
         }
         if (p->piece >= p->bytes) {
@@ -181,8 +213,8 @@ static void best_of(pair_t *p)
         }
     }
     if (0 == p->side) {
-        printf("checked size=%zu us=%.4f gbs=%.4f piece=%zu sixteenths=%zu\n", p->bytes, 1e6 * best,
-               1e-9 * (double) p->bytes / best, piece, part);
+        printf("checked size=%zu us=%.4f gbs=%.4f piece=%zu sixteenths=%zu slots=%zu way=%s\n", p->bytes, 1e6 * least,
+               1e-9 * (double) p->bytes / least, best.piece, best.part, best.slots, how_names[best.how]);
     }
 }
 
@@ -200,6 +232,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "raw_checked: needs two processors\n");
         return 2;
     }
+    opal_copy_init();
     p.shared = raw_shared(sizeof(shared_t));
     p.side = raw_fork(&o, &p.child);
     p.memory = bench_buffer(room);

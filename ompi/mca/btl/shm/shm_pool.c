@@ -157,25 +157,26 @@ static OPAL_ALWAYS_INLINE bool shm_get(shm_module_t *m, shm_loan_t *loan)
 
 /* ---- Ways ---- */
 
-/* Hand on the times of measured fragments that have been read; the chunk of each is noted in m->samples until then. */
+/* Hand on the times of measured fragments that have been read. They come back in their order, nearly: only the first is looked at, as a
+ * look takes the line of its chunk's state from the reader. */
 static OPAL_NOINLINE void shm_collect_samples(shm_module_t *m)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < m->sample_count; i++) {
-        const shm_sample_t s = m->samples[i];
-        if (s.ep->special & SHM_SPECIAL_DOWN) {
+    uint32_t done = 0;
+    for (; done < m->sample_count; done++) {
+        const shm_sample_t *s = &m->samples[done];
+        if (s->ep->special & SHM_SPECIAL_DOWN) {
             continue;
         }
-        if (!shm_chunk_returned(m, s.chunk)) {
-            m->samples[kept++] = s;
-            continue;
+        if (!shm_chunk_returned(m, s->chunk)) {
+            break;
         }
-        uint32_t ns = atomic_load_explicit(&shm_chunk_state(&m->segment, &m->layout, s.chunk)->cost, memory_order_relaxed);
+        uint32_t ns = atomic_load_explicit(&shm_chunk_state(&m->segment, &m->layout, s->chunk)->cost, memory_order_relaxed);
         if (ns > 0) {
-            mca_btl_shm_ways_note(s.ep->ways, s.len, s.way, (uint64_t)ns + s.ns);
+            mca_btl_shm_ways_note(s->ep->ways, s->len, s->way, (uint64_t)ns + s->ns);
         }
     }
-    m->sample_count = kept;
+    m->sample_count -= done;
+    memmove(m->samples, m->samples + done, m->sample_count * sizeof(m->samples[0]));
 }
 
 static OPAL_NOINLINE void shm_begin_ways(mca_btl_endpoint_t *ep)

@@ -9,7 +9,7 @@ enum {
     BETTER_PERCENT = 90,          /* of the cost of the way in use, below which another one takes its place */
     WORSE_PERCENT = 140,          /* of what it was, above which everything is tried anew */
     HOPELESS_PERCENT = 200,       /* of the way in use, above which a trial is ended at its start */
-    LONG = 8,                     /* classes from here on are alike in how often they are measured */
+    LONG = 4,                     /* classes from here on are alike in how often they are measured */
 };
 
 static shm_ways_class_t *class_of(shm_ways_t *ways, size_t len)

@@ -7,6 +7,7 @@
  *   int  policy_short(peer, link, hdr, hdr_len, data, len)    hand a fragment to a link, as send_short
  *   int  policy_reserve(peer, link, min, want, room)          as reserve
  *   void policy_commit(peer, link, room, len)                 as commit
+ *   int  policy_whole(peer, link, hdr, hdr_len, data, len)    a whole message, longer than for policy_short(), if POLICY_KEEPS
  *   int  policy_send(peer, link, desc)                        as send of a descriptor
  *   int  policy_recall(peer, link, desc)                      as recall of one that policy_send took
  *   bool policy_arrive(peer, arrival)                         look at what arrived; false: it is not for the engine (yet)
@@ -25,6 +26,7 @@
  *   POLICY_ROOM                                               bytes that the policy puts in front of a header
  *   POLICY_STANDING                                           small messages may pass policy_short() by, in the room that
  *                                                             stands ready in a link
+ *   POLICY_KEEPS                                              whole messages in the user's memory go by policy_whole()
  *   POLICY_IN_PLACE                                           pieces in the user's memory always go by policy_send
  *   POLICY_FETCH                                              may the receiver fetch a message by itself?
  *   POLICY_FETCH_PIECE                                        bytes of a piece, if they are checked

@@ -143,6 +143,11 @@ static OPAL_ALWAYS_INLINE int engine_put_match(mca_pml_peer_t *peer, mca_pml_lin
         engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
         return policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes);
     }
+    if (POLICY_KEEPS && ptr) {
+        mca_pml_hdr_match_t hdr;
+        engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
+        return policy_whole(peer, link, &hdr, sizeof(hdr), ptr, bytes);
+    }
     mca_btl_room_t room;
     int rc = engine_reserve_match(peer, link, ptr, conv, bytes, &room);
     if (OPAL_LIKELY(rc == MCA_SUCCESS)) {
@@ -461,6 +466,9 @@ static int engine_first_match(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
     if ((send->ptr || send->bytes == 0) && sizeof(hdr) + send->bytes + POLICY_ROOM <= link->module->limits.short_max) {
         engine_fill_first(peer, &hdr, MCA_PML_HDR_MATCH, send);
         rc = policy_short(peer, link, &hdr, sizeof(hdr), send->ptr, send->bytes);
+    } else if (POLICY_KEEPS && send->ptr) {
+        engine_fill_first(peer, &hdr, MCA_PML_HDR_MATCH, send);
+        rc = policy_whole(peer, link, &hdr, sizeof(hdr), send->ptr, send->bytes);
     } else {
         mca_btl_room_t room;
         rc = engine_reserve_match(peer, link, send->ptr, &send->conv, send->bytes, &room);

@@ -6,7 +6,18 @@
 #include <limits.h>
 #include "ompi/mca/pml/base/pml_base_request.h"
 
-enum { POLICY_ROOM = 0, POLICY_IN_PLACE = 0, POLICY_FETCH = 1, POLICY_FETCH_PIECE = INT_MAX, POLICY_LOSSY = 0, POLICY_VERIFIES = 0 };
+enum { POLICY_ROOM = 0, POLICY_KEEPS = 0, POLICY_IN_PLACE = 0, POLICY_FETCH = 1, POLICY_FETCH_PIECE = INT_MAX, POLICY_LOSSY = 0, POLICY_VERIFIES = 0 };
+
+static inline int policy_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len)
+{
+    (void) peer;
+    (void) link;
+    (void) hdr;
+    (void) hdr_len;
+    (void) data;
+    (void) len;
+    return MCA_ERR_NOT_AVAILABLE;
+}
 
 static inline bool policy_place(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,
                                 mca_pml_placing_t *placing)

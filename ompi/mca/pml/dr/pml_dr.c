@@ -24,13 +24,14 @@
 
 /* ---- The policy, as the engine calls it ---- */
 
-enum { POLICY_ROOM = sizeof(dr_prefix_t), POLICY_IN_PLACE = 1, POLICY_FETCH = 1, POLICY_FETCH_PIECE = 256 << 10,
+enum { POLICY_ROOM = sizeof(dr_prefix_t), POLICY_KEEPS = 1, POLICY_IN_PLACE = 1, POLICY_FETCH = 1, POLICY_FETCH_PIECE = 256 << 10,
        POLICY_LOSSY = 1, POLICY_VERIFIES = 1, POLICY_STANDING = 0, POLICY_PASS_SELF = 0 };
 
 static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len,
                                const void *data, size_t len);
 static int policy_reserve(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t min, size_t want, mca_btl_room_t *room);
 static void policy_commit(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_room_t *room, size_t len);
+static int policy_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len);
 static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
 static int policy_recall(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
 static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival);

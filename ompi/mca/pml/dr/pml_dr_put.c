@@ -20,7 +20,7 @@ static void sum_payload(dr_peer_t *d, dr_frag_t *f)
 }
 
 /* Into room that the link lends; the first time the payload is summed on the way. */
-static int put_room(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
+static int put_room(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, const struct iovec *iov, uint32_t count)
 {
     size_t head = dr_head_length(f), len = head + f->payload_len;
     mca_btl_room_t room = {.how = MCA_BTL_COPY_ANY};
@@ -31,9 +31,6 @@ static int put_room(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
     const opal_checksum_kind_t kind = f->summed ? OPAL_CHECKSUM_NONE : d->out.kind;
     char *to = (char *) room.ptr + head;
     uint64_t sum = dr_wire_begin(&d->out);
-    struct iovec kept = {f->bytes + head, f->payload_len};
-    const struct iovec *iov = f->is.what == DR_IN_PLACE ? f->user->iov : &kept;
-    uint32_t count = f->is.what == DR_IN_PLACE ? f->user->iov_count : 1;
     for (uint32_t i = 0; i < count; i++) {
         sum = opal_checksum_copy_into(kind, sum, to, iov[i].iov_base, iov[i].iov_len, (opal_copy_how_t) room.how);
         to += iov[i].iov_len;
@@ -46,6 +43,21 @@ static int put_room(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
     memcpy(room.ptr, f->bytes, head);
     link->module->ops->commit(link->endpoint, &room, len);
     return MCA_SUCCESS;
+}
+
+int dr_put_whole(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, const void *data)
+{
+    void *kept = f->bytes + dr_head_length(f);
+    if (f->payload_len >= link->module->limits.send_min) {
+        memcpy(kept, data, f->payload_len);
+        return dr_put(d, link, f);
+    }
+    const struct iovec iov = {(void *) (uintptr_t) data, f->payload_len};
+    int rc = put_room(d, link, f, &iov, 1);
+    if (rc == MCA_SUCCESS) {
+        memcpy(kept, data, f->payload_len);
+    }
+    return dr_note_full(d, link, rc);
 }
 
 /* From where it lies. */
@@ -89,7 +101,11 @@ int dr_put(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
         dr_seal_frag(d, f);
         rc = dr_send_kept(link, f);
     } else {
-        rc = f->payload_len >= limits->send_min ? put_desc(d, link, f) : put_room(d, link, f);
+        const struct iovec kept = {f->bytes + head, f->payload_len};
+        bool in_place = f->is.what == DR_IN_PLACE;
+        rc = f->payload_len >= limits->send_min
+                 ? put_desc(d, link, f)
+                 : put_room(d, link, f, in_place ? f->user->iov : &kept, in_place ? f->user->iov_count : 1);
     }
     return dr_note_full(d, link, rc);
 }

@@ -33,6 +33,9 @@ static inline int dr_send_kept(mca_pml_link_t *link, const dr_frag_t *f)
                             (size_t) f->header_len + f->payload_len);
 }
 
+/* Hand a new fragment, of which the stream will be told that it is on its way, to a link, and keep it; its payload is still at `data`. */
+int dr_put_whole(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, const void *data);
+
 /* Hand a fragment, of which the stream knows that it is on its way, to a link. */
 int dr_put(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f);
 
