@@ -56,7 +56,7 @@ enum {
     COLL_SHM_INLINE = 48,   /* bytes in a slot; they are aligned to 16 */
     COLL_SHM_AHEAD = 4,     /* operations of a long vector under way: half of the cells, as who is ahead may be as far behind */
     COLL_SHM_MIN_BLOCK = 256,
-    COLL_SHM_CHOICE_MIN = 2048, /* bytes of a broadcast of which it is measured whether messages are quicker; see coll_shm_choice.c */
+    COLL_SHM_CHOICE_MIN = 2048, /* bytes from which on it is measured whether messages are quicker; see coll_shm_choice.c */
     COLL_SHM_CHOICES = 10,      /* classes of lengths from there, each to twice that of the one before */
 };
 
@@ -103,7 +103,10 @@ _Static_assert(sizeof(coll_shm_slot_t) == COLL_SHM_LINE, "one line");
 
 typedef enum { COLL_SHM_NEW, COLL_SHM_UP, COLL_SHM_OFF, COLL_SHM_BROKEN } coll_shm_state_t;
 
-/* Whether broadcasts of a class go below. The same in all members, but for `least`. */
+/* Kinds of operations for which that is measured. */
+typedef enum { COLL_SHM_BCAST, COLL_SHM_ALLREDUCE, COLL_SHM_KINDS } coll_shm_kind_t;
+
+/* Whether operations of a class go below. The same in all members, but for `least`. */
 typedef struct coll_shm_choice {
     uint32_t least[2];              /* ns of a call through the segment, below, in the trial under way */
     uint32_t until;                 /* calls until the next trial */
@@ -131,7 +134,7 @@ typedef struct coll_shm_module {
     _Atomic uint32_t losses;        /* ompi_procs_lost when it was last looked at */
     opal_shmem_segment_t segment;
     mca_coll_table_t below;
-    coll_shm_choice_t bcast[COLL_SHM_CHOICES];
+    coll_shm_choice_t choices[COLL_SHM_KINDS][COLL_SHM_CHOICES];
 } coll_shm_module_t;
 
 /* ---- Places in the segment ---- */
@@ -260,12 +263,19 @@ static OPAL_ALWAYS_INLINE bool coll_shm_up_to(size_t max, size_t count, const om
 /* A few numbers, each added up over all members. */
 int coll_shm_sum(coll_shm_module_t *m, const uint64_t *mine, uint64_t *all, size_t count);
 
-/* ---- Broadcasts through the segment or below (coll_shm_choice.c) ---- */
+/* ---- Through the segment or below (coll_shm_choice.c) ---- */
 
-/* Does a broadcast of so many bytes (COLL_SHM_CHOICE_MIN at least) go below? An error is one of the segment. If *timed is not NULL,
- * coll_shm_time() wants to know when it is over. */
-int coll_shm_choose(coll_shm_module_t *m, size_t bytes, bool *below, uint32_t **timed);
-void coll_shm_time(uint32_t *timed, uint64_t since);
+/* Where an operation goes, and what is to be noted when it is over. */
+typedef struct coll_shm_way {
+    bool below;
+    uint32_t *timed; /* NULL: nothing */
+    uint64_t since;
+} coll_shm_way_t;
+
+/* The way of an operation of so many bytes. An error is one of the segment. */
+int coll_shm_choose(coll_shm_module_t *m, coll_shm_kind_t kind, size_t bytes, coll_shm_way_t *way);
+/* It is over. */
+void coll_shm_chosen(const coll_shm_way_t *way);
 
 int coll_shm_barrier(MCA_COLL_ARGS);
 int coll_shm_bcast(void *buf, size_t count, ompi_datatype_t *type, int root, MCA_COLL_ARGS);

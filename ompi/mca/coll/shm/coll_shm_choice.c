@@ -1,11 +1,12 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Broadcasts through the segment or below, as messages: whichever is measured to be quicker, by class of lengths. Which one that is
- * depends on where the processors' caches are (btl/shm measures the same for messages).
+ * Operations through the segment or below, as messages: whichever is measured to be quicker, by kind and class of lengths. Which one that
+ * is depends on where the processors' caches are (btl/shm measures the same for messages).
  *
- * All members must come to the same answer. They count the broadcasts of a class alike, so that trials are at the same calls in all of
+ * All members must come to the same answer. They count the operations of a class alike, so that trials are at the same calls in all of
  * them: a few calls each way, timed, and then the sum over all members of the least that each way took. Messages that are not hopeless
- * then have some more calls to find their own best way. Reductions are not chosen so: their results would depend on it.
+ * then have some more calls to find their own best way. Of reductions those of two processes only are chosen so: the results of others
+ * would depend on it.
  */
 #include "ompi/mca/coll/shm/coll_shm.h"
 
@@ -22,13 +23,13 @@ enum {
     SECOND_END = FIRST_END + WARM + TRIAL,
 };
 
-static coll_shm_choice_t *choice_of(coll_shm_module_t *m, size_t bytes)
+static coll_shm_choice_t *choice_of(coll_shm_module_t *m, coll_shm_kind_t kind, size_t bytes)
 {
     unsigned i = 0;
     while (i + 1 < COLL_SHM_CHOICES && bytes >= (size_t) COLL_SHM_CHOICE_MIN << (i + 1)) {
         i++;
     }
-    return &m->bcast[i];
+    return &m->choices[kind][i];
 }
 
 /* At the end of the trial's first or second part. */
@@ -52,35 +53,39 @@ static int agree(coll_shm_module_t *m, coll_shm_choice_t *c)
     return MPI_SUCCESS;
 }
 
-int coll_shm_choose(coll_shm_module_t *m, size_t bytes, bool *below, uint32_t **timed)
+int coll_shm_choose(coll_shm_module_t *m, coll_shm_kind_t kind, size_t bytes, coll_shm_way_t *way)
 {
-    coll_shm_choice_t *c = choice_of(m, bytes);
-    *timed = NULL;
-    *below = c->below;
+    *way = (coll_shm_way_t) {.below = false};
+    if (bytes < COLL_SHM_CHOICE_MIN || !coll_shm_params.measure) {
+        return MPI_SUCCESS;
+    }
+    coll_shm_choice_t *c = choice_of(m, kind, bytes);
+    way->below = c->below;
     if (c->step == 0 && c->until > 0) {
         c->until--;
         return MPI_SUCCESS;
     }
     if (c->step == FIRST_END || c->step == SECOND_END) {
         int rc = agree(m, c);
-        *below = c->step > 0 || c->below;
+        way->below = c->step > 0 || c->below;
         return rc;
     }
     if (c->step == 0) {
         c->least[0] = c->least[1] = UINT32_MAX;
     }
-    *below = c->step >= TRIAL;
+    way->below = c->step >= TRIAL;
     if (c->step < FIRST_END ? c->step % TRIAL > 0 : c->step > SECOND_END - TRIAL) {
-        *timed = &c->least[*below];
+        way->timed = &c->least[way->below];
+        way->since = opal_now_ns();
     }
     c->step++;
     return MPI_SUCCESS;
 }
 
-void coll_shm_time(uint32_t *timed, uint64_t since)
+void coll_shm_chosen(const coll_shm_way_t *way)
 {
-    uint64_t ns = opal_now_ns() - since;
-    if (ns < *timed) {
-        *timed = (uint32_t) ns;
+    if (way->timed) {
+        uint64_t ns = opal_now_ns() - way->since;
+        *way->timed = ns < *way->timed ? (uint32_t) ns : *way->timed;
     }
 }

@@ -34,7 +34,8 @@ static int shm_register(const mca_base_services_t *services)
         {.name = "bcast_max", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 1 << 20, .min = 0, .max = INT64_MAX,
          .help = "Longest broadcast through shared memory", .level = MCA_VAR_LEVEL_TUNER},
         {.name = "measure", .type = MCA_VAR_BOOL, .def.b = true,
-         .help = "Broadcasts of 2 KiB and more go through shared memory or as messages, whichever is measured to be quicker",
+         .help = "Broadcasts of 2 KiB and more, and allreduces of two processes, go through shared memory or as messages, whichever "
+                 "is measured to be quicker",
          .level = MCA_VAR_LEVEL_TUNER},
         {.name = "reduce_max", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 32 << 10, .min = 0,
          .max = INT64_MAX, .help = "Longest vector that is reduced in shared memory", .level = MCA_VAR_LEVEL_TUNER},

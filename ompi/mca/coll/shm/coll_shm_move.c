@@ -3,7 +3,6 @@
 #include "ompi/mca/coll/shm/coll_shm.h"
 
 #include "ompi/errhandler/errhandler.h"
-#include "opal/runtime/progress.h"
 
 /* ---- Barrier ---- */
 
@@ -145,33 +144,18 @@ static int bcast_here(coll_shm_module_t *m, void *buf, size_t count, const ompi_
     return m->rank == root ? send_stream(m, &stream) : receive_stream(m, &stream, root);
 }
 
-/* One that is so long that messages may be quicker. */
-static OPAL_NOINLINE int bcast_long(coll_shm_module_t *m, void *buf, size_t count, ompi_datatype_t *type, int root,
-                                    ompi_communicator_t *comm)
-{
-    bool below;
-    uint32_t *timed;
-    int rc = coll_shm_choose(m, count * ompi_datatype_size(type), &below, &timed);
-    if (OPAL_UNLIKELY(rc != MPI_SUCCESS)) {
-        return rc;
-    }
-    uint64_t since = timed ? opal_now_ns() : 0;
-    rc = below ? bcast_below(m, buf, count, type, root, comm) : bcast_here(m, buf, count, type, root);
-    if (timed) {
-        coll_shm_time(timed, since);
-    }
-    return rc;
-}
-
 int coll_shm_bcast(void *buf, size_t count, ompi_datatype_t *type, int root, MCA_COLL_ARGS)
 {
     coll_shm_module_t *m = module;
+    coll_shm_way_t way;
     int rc;
     if (!coll_shm_is_up(m, coll_shm_up_to(coll_shm_params.bcast_max, count, type), &rc)) {
         return rc != MPI_SUCCESS ? rc : bcast_below(m, buf, count, type, root, comm);
     }
-    if (count * ompi_datatype_size(type) >= COLL_SHM_CHOICE_MIN && coll_shm_params.measure) {
-        return bcast_long(m, buf, count, type, root, comm);
+    rc = coll_shm_choose(m, COLL_SHM_BCAST, count * ompi_datatype_size(type), &way);
+    if (OPAL_LIKELY(rc == MPI_SUCCESS)) {
+        rc = way.below ? bcast_below(m, buf, count, type, root, comm) : bcast_here(m, buf, count, type, root);
+        coll_shm_chosen(&way);
     }
-    return bcast_here(m, buf, count, type, root);
+    return rc;
 }

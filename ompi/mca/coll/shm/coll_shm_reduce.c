@@ -184,14 +184,29 @@ int coll_shm_reduce(const void *sbuf, void *rbuf, size_t count, ompi_datatype_t 
     return reduce_vector(m, sbuf == MPI_IN_PLACE ? rbuf : sbuf, m->rank == root ? rbuf : NULL, count, type, op);
 }
 
+static int allreduce_below(coll_shm_module_t *m, const void *sbuf, void *rbuf, size_t count, ompi_datatype_t *type, ompi_op_t *op,
+                           ompi_communicator_t *comm)
+{
+    return m->below.allreduce.fn(sbuf, rbuf, count, type, op, comm, m->below.allreduce.module);
+}
+
 int coll_shm_allreduce(const void *sbuf, void *rbuf, size_t count, ompi_datatype_t *type, ompi_op_t *op,
                        MCA_COLL_ARGS)
 {
     coll_shm_module_t *m = module;
+    coll_shm_way_t way = {.below = false};
     int rc;
     if (!coll_shm_is_up(m, fits(m, count, type), &rc)) {
-        return rc != MPI_SUCCESS ? rc
-                                 : m->below.allreduce.fn(sbuf, rbuf, count, type, op, comm, m->below.allreduce.module);
+        return rc != MPI_SUCCESS ? rc : allreduce_below(m, sbuf, rbuf, count, type, op, comm);
     }
-    return reduce_vector(m, sbuf == MPI_IN_PLACE ? rbuf : sbuf, rbuf, count, type, op);
+    if (m->size == 2) { /* of more processes' data the sum depends on the way */
+        rc = coll_shm_choose(m, COLL_SHM_ALLREDUCE, count * ompi_datatype_size(type), &way);
+        if (OPAL_UNLIKELY(rc != MPI_SUCCESS)) {
+            return rc;
+        }
+    }
+    rc = way.below ? allreduce_below(m, sbuf, rbuf, count, type, op, comm)
+                   : reduce_vector(m, sbuf == MPI_IN_PLACE ? rbuf : sbuf, rbuf, count, type, op);
+    coll_shm_chosen(&way);
+    return rc;
 }
