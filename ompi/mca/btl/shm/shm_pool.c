@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * This process's chunks, shared by all its peers, and the way in which a fragment goes (shm_ways.h). The near way takes the chunk
- * lent last if it is back, else the one lent longest ago: under a steady stream a few chunks go round, and stay in the processors'
- * caches. The others have all of the pool go round, short fragments at another place of a chunk each time.
+ * This process's chunks, shared by all its peers, and the way in which a fragment goes (shm_ways.h). The near way takes the two
+ * chunks lent last by turns, if they are back, else the one lent longest ago: under a steady stream a few chunks go round, and stay in
+ * the processors' caches. The others have all of the pool go round, short fragments at another place of a chunk each time.
  */
 #include <stdlib.h>
 #include <sys/mman.h>

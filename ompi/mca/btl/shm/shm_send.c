@@ -207,18 +207,19 @@ static OPAL_ALWAYS_INLINE shm_named_t shm_loan_named(uint64_t token, size_t len)
 static OPAL_ALWAYS_INLINE bool shm_lend_chunk(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
 {
     shm_module_t *m = ep->module;
-    uint32_t most = shm_chunk_room(&m->layout);
+    uint32_t piece = ep->piece;
     shm_loan_t loan;
-    if (OPAL_UNLIKELY(!mca_btl_shm_chunk_get(ep, want < most ? want : most, &loan))) {
-        return false;
-    }
-    room->ptr = shm_chunk_at(&m->segment, &m->layout, loan.chunk) + loan.offset + ep->lead;
     if (OPAL_LIKELY(want == min)) { /* it is not to be cut, and nothing of it will follow */
         ep->piece = 0;
         room->len = want;
     } else {
         room->len = shm_next_piece(ep, min, want);
     }
+    if (OPAL_UNLIKELY(!mca_btl_shm_chunk_get(ep, room->len, &loan))) {
+        ep->piece = piece;
+        return false;
+    }
+    room->ptr = shm_chunk_at(&m->segment, &m->layout, loan.chunk) + loan.offset + ep->lead;
     room->how = (mca_btl_copy_t)shm_how_of(loan.choice.way);
     room->token[1] = shm_loan_token(&loan, ep->lead);
     ep->last_chunk = loan.chunk;
