@@ -21,24 +21,32 @@ static shm_ways_class_t *class_of(shm_ways_t *ways, size_t len)
     return &ways->classes[i];
 }
 
-/* The first fragment of a class: it begins with what the nearest class knows. */
+/* The nearest class that knows what its way costs; NULL: there is none. */
+static const shm_ways_class_t *neighbour_of(const shm_ways_t *ways, int at)
+{
+    for (int away = 1; away < SHM_WAYS_CLASSES; away++) {
+        for (int i = at - away; i <= at + away; i += 2 * away) {
+            if (i >= 0 && i < SHM_WAYS_CLASSES && ways->classes[i].cost[ways->classes[i].way] > 0) {
+                return &ways->classes[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* The first fragment of a class: it begins with what its neighbour knows. */
 static OPAL_NOINLINE void begin_class(shm_ways_t *ways, shm_ways_class_t *c)
 {
     int at = (int)(c - ways->classes);
+    const shm_ways_class_t *neighbour = neighbour_of(ways, at);
     c->until = c->every = (uint16_t)(SHM_WAYS_EVERY >> (at < LONG ? at / 2 : LONG / 2));
     c->gap = SHM_WAYS_GAP_MIN;
     c->trial_left = c->trial_length = SHM_WAYS_TRIAL; /* of the way in use */
     c->until_trial = (uint16_t)(SHM_WAYS_FIRST >> (at < LONG ? at / 2 : LONG / 2)); /* few fragments don't want more of the pool */
-    for (int away = 1; away < SHM_WAYS_CLASSES; away++) {
-        for (int side = -away; side <= away; side += 2 * away) {
-            const shm_ways_class_t *other = &ways->classes[at + side < 0 ? 0 : at + side];
-            if (at + side >= 0 && at + side < SHM_WAYS_CLASSES && other->cost[other->way] > 0) {
-                memcpy(c->cost, other->cost, sizeof(c->cost));
-                c->way = c->trial = other->way;
-                c->until_trial = SHM_WAYS_GAP_MIN;
-                return;
-            }
-        }
+    if (neighbour) {
+        memcpy(c->cost, neighbour->cost, sizeof(c->cost));
+        c->way = c->trial = neighbour->way;
+        c->until_trial = SHM_WAYS_GAP_MIN;
     }
 }
 
