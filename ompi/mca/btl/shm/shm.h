@@ -80,6 +80,7 @@ enum {
     SHM_JOBS = 4,             /* copies that a process shares with their senders at once */
     SHM_WATCH_US = 200000,    /* between looks whether those waited for still live */
     SHM_SAMPLES = 8,          /* measured fragments under way at most */
+    SHM_BUFFER_CLASSES = 9,   /* of buffers for arrivals that are kept: 4 KiB to 1 MiB */
 };
 
 typedef enum {
@@ -351,6 +352,8 @@ struct shm_module {
     uint32_t wide_turn;          /* chunks lent in turn */
     shm_sample_t samples[SHM_SAMPLES];
     uint32_t sample_count;
+    struct shm_buffer *spare[SHM_BUFFER_CLASSES]; /* under the lock, as the next one */
+    size_t spare_bytes;
     bool cma_offered;
     char reason[256];            /* why the last peer was refused */
 };
@@ -443,6 +446,14 @@ void mca_btl_shm_chunk_measured(mca_btl_endpoint_t *ep, uint32_t chunk, size_t l
 /* Not sent after all. */
 void mca_btl_shm_chunk_unget(shm_module_t *m, uint32_t chunk);
 bool mca_btl_shm_chunk_ready(shm_module_t *m);
+
+/* ---- shm_buffers.c: memory for arrivals that are kept ---- */
+/* At least so many bytes, at the start of a cache line; NULL: there are none. */
+void *mca_btl_shm_buffer_get(shm_module_t *m, size_t len);
+/* Give it back; NULL is nothing. */
+void mca_btl_shm_buffer_put(shm_module_t *m, void *bytes);
+/* Nothing is kept for the next ones any more. */
+void mca_btl_shm_buffers_release(shm_module_t *m);
 
 /* ---- shm_poll.c ---- */
 int mca_btl_shm_poll(void *context);

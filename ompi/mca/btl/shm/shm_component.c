@@ -127,6 +127,7 @@ static void shm_finalize(mca_btl_module_t *module)
     mca_btl_shm_door_close(m);
     mca_btl_shm_free_peers(m);
     mca_btl_shm_pool_free(m);
+    mca_btl_shm_buffers_release(m);
     opal_shmem_detach(&m->segment);
     pthread_mutex_destroy(&m->lock);
     free(m->rx);

@@ -141,7 +141,7 @@ static bool shm_parts_place(mca_btl_endpoint_t *ep, const void *payload, size_t 
         }
         up->place_cancel(ep->cookie, p->place.token); /* it begins somewhere in the payload: unheard of */
     }
-    p->buffer = malloc(p->header_len + total);
+    p->buffer = mca_btl_shm_buffer_get(ep->module, p->header_len + total);
     if (p->buffer) {
         memcpy(p->buffer, p->head, p->header_len);
     }
@@ -240,7 +240,7 @@ static void shm_parts_end(shm_module_t *m, mca_btl_endpoint_t *ep)
     }
     m->super.upcalls->arrive(ep->cookie, &arrival);
     if (arrival.token[0] == SHM_TOKEN_BUFFER) { /* not kept */
-        free(buffer);
+        mca_btl_shm_buffer_put(m, buffer);
     }
 }
 
@@ -288,7 +288,7 @@ bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsi
 void mca_btl_shm_parts_drop(mca_btl_endpoint_t *ep)
 {
     if (shm_is_in_part(ep)) {
-        free(ep->parts->buffer);
+        mca_btl_shm_buffer_put(ep->module, ep->parts->buffer);
         ep->parts->buffer = NULL;
         ep->parts->dropped = true;
     }
@@ -301,7 +301,7 @@ void mca_btl_shm_parts_cancel(mca_btl_endpoint_t *ep)
         return;
     }
     bool placed = !p->buffer && !p->dropped;
-    free(p->buffer);
+    mca_btl_shm_buffer_put(ep->module, p->buffer);
     p->buffer = NULL;
     p->total = 0;
     if (placed) {

@@ -16,7 +16,7 @@ static void shm_free_endpoint(mca_btl_endpoint_t *ep)
 {
     opal_shmem_detach(&ep->segment);
     if (ep->parts) {
-        free(ep->parts->buffer);
+        mca_btl_shm_buffer_put(ep->module, ep->parts->buffer);
         free(ep->parts);
     }
     free(ep->ways);

@@ -447,6 +447,7 @@ static OPAL_COLD void shm_arm_watched(shm_module_t *m)
 void mca_btl_shm_arm(void *context)
 {
     shm_module_t *m = context;
+    mca_btl_shm_buffers_release(m);
     atomic_store(&m->armed, true);
     atomic_store_explicit(&m->header->sleeping, 1, memory_order_relaxed);
     if (OPAL_UNLIKELY(m->watching || atomic_load_explicit(&m->watch_wanted, memory_order_relaxed))) {
@@ -495,7 +496,7 @@ int mca_btl_shm_keep(mca_btl_arrival_t *arrival)
         }
         atomic_fetch_sub_explicit(&ep->kept, 1, memory_order_relaxed);
     }
-    void *copy = malloc(arrival->len > 0 ? arrival->len : 1);
+    void *copy = mca_btl_shm_buffer_get(ep->module, arrival->len);
     if (!copy) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
@@ -513,7 +514,7 @@ void mca_btl_shm_release(mca_btl_arrival_t *arrival)
         atomic_fetch_sub_explicit(&ep->kept, 1, memory_order_relaxed);
         arrival->token[1] = SHM_GIVEN_BACK;
     } else {
-        free((void *)(uintptr_t)arrival->token[1]);
+        mca_btl_shm_buffer_put(ep->module, (void *)(uintptr_t)arrival->token[1]);
         arrival->token[1] = SHM_NOT_KEPT;
     }
 }
