@@ -47,15 +47,10 @@ static int put_room(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, const stru
 
 int dr_put_whole(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, const void *data)
 {
-    void *kept = f->bytes + dr_head_length(f);
-    if (f->payload_len >= link->module->limits.send_min) {
-        memcpy(kept, data, f->payload_len);
-        return dr_put(d, link, f);
-    }
     const struct iovec iov = {(void *) (uintptr_t) data, f->payload_len};
     int rc = put_room(d, link, f, &iov, 1);
     if (rc == MCA_SUCCESS) {
-        memcpy(kept, data, f->payload_len);
+        memcpy(f->bytes + dr_head_length(f), data, f->payload_len);
     }
     return dr_note_full(d, link, rc);
 }

@@ -33,7 +33,8 @@ static inline int dr_send_kept(mca_pml_link_t *link, const dr_frag_t *f)
                             (size_t) f->header_len + f->payload_len);
 }
 
-/* Hand a new fragment, of which the stream will be told that it is on its way, to a link, and keep it; its payload is still at `data`. */
+/* Put a new fragment, of which the stream will be told that it is on its way, into a link's room, and keep it; its payload is still at
+ * `data`. Not as a descriptor: what the stream does not know no event can be about. */
 int dr_put_whole(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, const void *data);
 
 /* Hand a fragment, of which the stream knows that it is on its way, to a link. */

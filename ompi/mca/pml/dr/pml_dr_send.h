@@ -131,41 +131,6 @@ static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const
                                              : send_granted(d, link, path, true, hdr, data, len);
 }
 
-/* A whole message from the user's memory goes into the link's room first, and what is kept of it is copied while the peer is at work. To a
- * link that would rather send from memory the kept copy goes. */
-static int policy_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len)
-{
-    dr_peer_t *d = dr_of(peer);
-    dr_stream_t *s = &d->stream;
-    if (!s->paths) {
-        dr_add_paths(d);
-    }
-    size_t head = sizeof(dr_prefix_t) + hdr_len, span = hdr_len + len, cost = sizeof(dr_frag_t) + head + len;
-    unsigned path = dr_path_of(d, link);
-    if (dr_is_full(d, link)) {
-        return MCA_ERR_AGAIN;
-    }
-    if (!dr_stream_has_room(s, path, cost, span)) {
-        return refuse(d);
-    }
-    dr_frag_t *f = dr_frag_new(d, DR_KEPT, head + len);
-    if (!f) {
-        return MCA_ERR_OUT_OF_RESOURCE;
-    }
-    f->header_len = (uint8_t) hdr_len;
-    f->payload_len = (uint32_t) len;
-    memcpy(f->bytes + sizeof(dr_prefix_t), hdr, hdr_len);
-    f->record.seq = s->next; /* what dr_stream_send() will say */
-    f->record.tries = 1;
-    int rc = dr_put_whole(d, link, f, data);
-    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
-        return unsent(d, f, rc);
-    }
-    dr_stream_send(s, &f->record, path, (uint32_t) span, (uint32_t) cost, dr_send_time(d, path));
-    dr_active(d);
-    return MCA_SUCCESS;
-}
-
 /* Lend a fragment's own memory: it will be kept. */
 static int policy_reserve(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t min, size_t want, mca_btl_room_t *room)
 {
@@ -213,6 +178,56 @@ static void policy_commit(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_ro
         dr_urgent(d);
     }
     dr_active(d);
+}
+
+/* A link that would rather send from memory than lend room is given the kept copy. */
+static int whole_kept(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len)
+{
+    mca_btl_room_t room;
+    int rc = policy_reserve(peer, link, hdr_len + len, hdr_len + len, &room);
+    if (rc == MCA_SUCCESS) {
+        memcpy(room.ptr, hdr, hdr_len);
+        memcpy((char *) room.ptr + hdr_len, data, len);
+        policy_commit(peer, link, &room, hdr_len + len);
+    }
+    return rc;
+}
+
+/* A whole message from the user's memory goes into the link's room first, and what is kept of it is copied while the peer is at work. */
+static int policy_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len)
+{
+    dr_peer_t *d = dr_of(peer);
+    dr_stream_t *s = &d->stream;
+    if (len >= link->module->limits.send_min) {
+        return whole_kept(peer, link, hdr, hdr_len, data, len);
+    }
+    if (!s->paths) {
+        dr_add_paths(d);
+    }
+    size_t head = sizeof(dr_prefix_t) + hdr_len, span = hdr_len + len, cost = sizeof(dr_frag_t) + head + len;
+    unsigned path = dr_path_of(d, link);
+    if (dr_is_full(d, link)) {
+        return MCA_ERR_AGAIN;
+    }
+    if (!dr_stream_has_room(s, path, cost, span)) {
+        return refuse(d);
+    }
+    dr_frag_t *f = dr_frag_new(d, DR_KEPT, head + len);
+    if (!f) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    f->header_len = (uint8_t) hdr_len;
+    f->payload_len = (uint32_t) len;
+    memcpy(f->bytes + sizeof(dr_prefix_t), hdr, hdr_len);
+    f->record.seq = s->next; /* what dr_stream_send() will say */
+    f->record.tries = 1;
+    int rc = dr_put_whole(d, link, f, data);
+    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
+        return unsent(d, f, rc);
+    }
+    dr_stream_send(s, &f->record, path, (uint32_t) span, (uint32_t) cost, dr_send_time(d, path));
+    dr_active(d);
+    return MCA_SUCCESS;
 }
 
 /*
