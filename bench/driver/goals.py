@@ -9,7 +9,9 @@ class Goal:
     suite: str
     row: str
     factor: float        # at most (times) or at least (rates) this much of the reference
-    reference: str = ""  # "": the best peer; "raw": the best raw series; else a row of Hawser's
+    reference: str = ""  # "": the best peer; "raw": the best raw series; else another series, or a row of Hawser's
+    series: str = "hawser"
+    plus: float = 0.0    # us more than that
 
 
 FIRST = (
@@ -41,6 +43,17 @@ FINAL = (
     Goal("tcp bandwidth, 1 MiB", "bandwidth:tcp", "1048576", 1.0),
     Goal("udp half round trip, 8 B, against the socket", "latency:udp", "8", 1.15, "raw"),
     Goal("udp bandwidth, 1 MiB, against the socket", "bandwidth:udp", "1048576", 0.9, "raw"),
+    Goal("dr over shm, half round trip, 8 B", "latency:dr-shm", "8", 1.0, "hawser teg", plus=0.04),
+    Goal("dr over shm, half round trip, 8 B, checksums off", "latency:dr-shm", "8", 1.1, "hawser teg", "hawser unchecked"),
+    *(Goal(f"dr over shm, bandwidth, {name}{', checksums off' if series else ''}", "bandwidth:dr-shm", row, 0.9, "hawser teg",
+           series or "hawser")
+      for name, row in (("1 MiB", "1048576"), ("4 MiB", "4194304")) for series in ("", "hawser unchecked")),
+    *(Goal(f"dr over shm, bandwidth, {name}, against copy and sum", "bandwidth:dr-shm", row, 0.9, "raw")
+      for name, row in (("4 KiB", "4096"), ("64 KiB", "65536"), ("256 KiB", "262144"))),
+    *(Goal(f"dr over tcp, half round trip, 8 B{', checksums off' if series else ''}", "latency:dr-tcp", "8", 1.1, "hawser teg",
+           series or "hawser") for series in ("", "hawser unchecked")),
+    Goal("dr over tcp, bandwidth, 1 MiB", "bandwidth:dr-tcp", "1048576", 0.85, "hawser teg"),
+    Goal("dr over tcp, bandwidth, 1 MiB, checksums off", "bandwidth:dr-tcp", "1048576", 0.9, "hawser teg", "hawser unchecked"),
     *(Goal(f"start-up, {n} ranks", "startup:job", str(n), 0.8) for n in (2, 16, 64)),
     *(Goal(f"memory, {n} ranks", "memory:job", str(n), 0.8) for n in (2, 16, 64)),
     *(Goal(f"{kind}, {n} ranks", "collectives:shm", f"{kind} {n}", 0.85)
@@ -62,17 +75,20 @@ def check(goal, tables):
     table = tables.get(goal.suite)
     if table is None:
         return None, "not measured"
-    own = table.median("hawser", goal.row)
+    own = table.median(goal.series, goal.row)
     if own is None:
         return None, "no figure of Hawser's"
     if goal.reference == "":
         reference = table.best_peer(goal.row)
     elif goal.reference == "raw":
         reference = table.best_raw(goal.row)
+    elif goal.reference in table.samples:
+        reference = table.median(goal.reference, goal.row)
     else:
         reference = table.median("hawser", goal.reference)
     if not reference:
         return None, "nothing to compare with"
     ratio = own / reference
-    met = ratio <= goal.factor if table.suite.smaller_is_better else ratio >= goal.factor
+    limit = reference * goal.factor + goal.plus
+    met = own <= limit if table.suite.smaller_is_better else own >= limit
     return ratio, "yes" if met else "no"

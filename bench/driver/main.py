@@ -214,7 +214,7 @@ class Rounds:
 
     def one(self, suite, table, series, ranks, variant):
         command, environment = series.run(suite, ranks, variant)
-        if suite.link in ("tcp", "udp"):
+        if suite.link in ("tcp", "udp", "dr-tcp"):
             command = self.namespace.wrap(command)
         outcome, passed = self.gated_run(command, environment, self.o.limit)
         if outcome.endless:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 class Setting:
     """One way to run a library; name "" is its default way."""
     name: str
-    # "shm", "tcp", "udp", "crowd" (shared memory, more ranks than processors) or "job" (start-up, memory,
-    # idling: whatever a user gets)
+    # "shm", "tcp", "udp", "dr-shm" and "dr-tcp" (pml/dr beside teg), "crowd" (shared memory, more ranks than processors)
+    # or "job" (start-up, memory, idling: whatever a user gets)
     link: str
     arguments: tuple = ()
     environment: dict = field(default_factory=dict)
@@ -22,15 +22,22 @@ class Setting:
 
 UCX = ("--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any")
 OB1 = ("--mca", "pml", "ob1")
+DR = ("--mca", "pml", "dr")
+UNCHECKED = ("--mca", "pml_dr_checksum", "none")
+HAWSER_SHM = ("--mca", "btl", "shm,self")
+HAWSER_TCP = ("--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo")
 NO_OFI = ("--mca", "mtl", "^ofi", "--mca", "btl", "^ofi,uct")
 
 SETTINGS = {
     "hawser": (
-        Setting("", "shm", ("--mca", "btl", "shm,self")),
-        Setting("", "tcp", ("--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo")),
+        Setting("", "shm", HAWSER_SHM),
+        Setting("", "tcp", HAWSER_TCP),
         Setting("", "udp", ("--mca", "pml", "dr", "--mca", "btl", "udp,self", "--mca",
                             "btl_udp_if_include", "lo")),
-        Setting("", "crowd", ("--mca", "btl", "shm,self")),
+        *(setting for link, arguments in (("dr-shm", HAWSER_SHM), ("dr-tcp", HAWSER_TCP)) for setting in (
+            Setting("", link, DR + arguments), Setting("teg", link, arguments),
+            Setting("unchecked", link, DR + UNCHECKED + arguments))),
+        Setting("", "crowd", HAWSER_SHM),
         Setting("", "job"),
     ),
     "ompi": (

@@ -61,7 +61,7 @@ class Table:
         return min(medians) if self.suite.smaller_is_better else max(medians)
 
     def peers(self):
-        return [s for s in self.samples if s != "hawser" and not s.startswith("raw ")]
+        return [s for s in self.samples if s.split()[0] not in ("hawser", "raw")]
 
     def best_peer(self, row):
         return self.best_of(self.peers(), row)
@@ -126,6 +126,7 @@ def goals_markdown(title, wanted, tables):
         table = tables.get(goal.suite)
         sign = "<=" if table is None or table.suite.smaller_is_better else ">="
         of = {"": "the best peer", "raw": "the raw limit"}.get(goal.reference, goal.reference)
+        of += f" + {goal.plus:g} us" if goal.plus else ""
         shown = f"{ratio:.2f} x{table.mark(goal.row)}" if ratio is not None else ""
         lines.append(f"| {goal.text} | {sign} {goal.factor:g} x {of} | {shown} | {met} |")
     return "\n".join(lines) + "\n"

@@ -32,14 +32,18 @@ class Suite:
         return f"{self.name}:{self.link}"
 
 
+def over(link):
+    return f"{link[3:]}, pml/dr beside teg" if link.startswith("dr-") else link
+
+
 def latency(link, raw):
     return Suite("latency", link, "latency", "latency", ("size",), "us", "us", True,
-                 f"Half round trip over {link}", raw=raw)
+                 f"Half round trip over {over(link)}", raw=raw)
 
 
 def throughput(name, link, title, *arguments, raw=()):
     return Suite(name, link, "throughput", "throughput", ("size",), "gbs", "GB/s", False,
-                 f"{title} over {link}", arguments=arguments, raw=raw)
+                 f"{title} over {over(link)}", arguments=arguments, raw=raw)
 
 
 SHM_RAW = (("two copies", "raw_shm", "ring", "ring", "us"), ("one copy", "raw_shm", "cma", "cma",
@@ -66,6 +70,8 @@ SUITES = (
     throughput("bandwidth", "udp", "Bandwidth, window 64",
                raw=(("socket", "raw_udp", "stream", "udp_stream", "gbs"),
                     ("socket with code and sum", "raw_udp", "stream+", "udp_stream", "gbs"))),
+    *(suite for link, checked in (("dr-shm", (("summed", "raw_checked", "ring", "checked", "gbs"),)), ("dr-tcp", ())) for suite in (
+        latency(link, ()), throughput("bandwidth", link, "Bandwidth, window 64", raw=checked))),
     throughput("bidirectional", "shm", "Bandwidth both ways, window 64", "--both"),
     throughput("bidirectional", "tcp", "Bandwidth both ways, window 64", "--both"),
     Suite("rate", "shm", "throughput", "throughput", ("size",), "mrate", "million/s", False,
