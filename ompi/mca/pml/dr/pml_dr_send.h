@@ -180,26 +180,13 @@ static void policy_commit(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_ro
     dr_active(d);
 }
 
-/* A link that would rather send from memory than lend room is given the kept copy. */
-static int whole_kept(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len)
-{
-    mca_btl_room_t room;
-    int rc = policy_reserve(peer, link, hdr_len + len, hdr_len + len, &room);
-    if (rc == MCA_SUCCESS) {
-        memcpy(room.ptr, hdr, hdr_len);
-        memcpy((char *) room.ptr + hdr_len, data, len);
-        policy_commit(peer, link, &room, hdr_len + len);
-    }
-    return rc;
-}
-
 /* A whole message from the user's memory goes into the link's room first, and what is kept of it is copied while the peer is at work. */
 static int policy_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len)
 {
     dr_peer_t *d = dr_of(peer);
     dr_stream_t *s = &d->stream;
     if (len >= link->module->limits.send_min) {
-        return whole_kept(peer, link, hdr, hdr_len, data, len);
+        return engine_put_bytes(peer, link, hdr, hdr_len, data, len); /* it would rather send from memory: from the kept copy */
     }
     if (!s->paths) {
         dr_add_paths(d);
