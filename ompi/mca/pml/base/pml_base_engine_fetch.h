@@ -234,6 +234,10 @@ static void engine_fetch_event(mca_btl_descriptor_t *desc, mca_btl_event_t event
             engine_fetch_run(fetch);
         }
     } else if (event == MCA_BTL_UNCONFIRMED) {
+        mca_pml_peer_t *peer = fetch->recv->peer;
+        mca_pml_peer_lock(peer);
+        fetch->link->retries++; /* the piece was counted when the link took it, and is sent now: it goes twice */
+        mca_pml_peer_unlock(peer);
         engine_fetch_give_up(fetch);
     }
 }
