@@ -338,7 +338,7 @@ struct shm_module {
 
     shm_brief_how_fn_t brief_how; /* the user's arrive_brief_how(), or as above */
 
-    pthread_mutex_t lock;        /* pool, waiting list; taken if services->threads */
+    pthread_mutex_t lock;        /* pool, spare buffers, waiting list; taken by shm_module_lock() */
     mca_btl_endpoint_t *waiting;
     _Atomic uint32_t waiting_count;
     atomic_bool watch_wanted;    /* some endpoint is `watched`; the poller starts the timer */
@@ -505,6 +505,20 @@ int mca_btl_shm_share_poll(shm_module_t *m);
 
 /* ---- Small helpers ---- */
 
+static inline void shm_module_lock(shm_module_t *m)
+{
+    if (m->services->threads) {
+        pthread_mutex_lock(&m->lock);
+    }
+}
+
+static inline void shm_module_unlock(shm_module_t *m)
+{
+    if (m->services->threads) {
+        pthread_mutex_unlock(&m->lock);
+    }
+}
+
 static inline opal_copy_how_t shm_how_of(shm_way_t way)
 {
     return way == SHM_WAY_WIDE ? OPAL_COPY_LINES : way == SHM_WAY_PAST ? OPAL_COPY_PAST : OPAL_COPY_ANY;
@@ -517,9 +531,14 @@ static inline uint32_t shm_flags_of(const shm_loan_t *loan)
     return how | (loan->choice.measured ? SHM_FLAG_MEASURED : 0) | (loan->fresh ? SHM_FLAG_FRESH : 0);
 }
 
+static inline shm_way_t shm_way_of_flags(uint32_t flags)
+{
+    return flags & SHM_FLAG_LINES ? SHM_WAY_WIDE : flags & SHM_FLAG_PAST ? SHM_WAY_PAST : SHM_WAY_NEAR;
+}
+
 static inline opal_copy_how_t shm_how_of_flags(uint32_t flags)
 {
-    return flags & SHM_FLAG_LINES ? OPAL_COPY_LINES : flags & SHM_FLAG_PAST ? OPAL_COPY_PAST : OPAL_COPY_ANY;
+    return shm_how_of(shm_way_of_flags(flags));
 }
 
 /* The reader tells how far it is after so many lines, and that many are in the longest message

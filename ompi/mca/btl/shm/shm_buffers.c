@@ -28,32 +28,18 @@ static uint32_t class_of(size_t len)
     return len < LEAST / 2 ? SHM_BUFFER_CLASSES : class;
 }
 
-static void lock(shm_module_t *m)
-{
-    if (m->services->threads) {
-        pthread_mutex_lock(&m->lock);
-    }
-}
-
-static void unlock(shm_module_t *m)
-{
-    if (m->services->threads) {
-        pthread_mutex_unlock(&m->lock);
-    }
-}
-
 void *mca_btl_shm_buffer_get(shm_module_t *m, size_t len)
 {
     uint32_t class = class_of(len);
     shm_buffer_t *b = NULL;
     if (class < SHM_BUFFER_CLASSES) {
-        lock(m);
+        shm_module_lock(m);
         b = m->spare[class];
         if (b) {
             m->spare[class] = b->next;
             m->spare_bytes -= (size_t)LEAST << class;
         }
-        unlock(m);
+        shm_module_unlock(m);
         len = (size_t)LEAST << class;
     }
     if (!b && (b = aligned_alloc(SHM_LINE, (sizeof(*b) + len + SHM_LINE - 1) / SHM_LINE * SHM_LINE))) {
@@ -71,14 +57,14 @@ void mca_btl_shm_buffer_put(shm_module_t *m, void *bytes)
     size_t size = (size_t)LEAST << b->class;
     bool kept = false;
     if (b->class < SHM_BUFFER_CLASSES) {
-        lock(m);
+        shm_module_lock(m);
         kept = m->spare_bytes + size <= SPARE_BYTES;
         if (kept) {
             b->next = m->spare[b->class];
             m->spare[b->class] = b;
             m->spare_bytes += size;
         }
-        unlock(m);
+        shm_module_unlock(m);
     }
     if (!kept) {
         free(b);
@@ -87,7 +73,7 @@ void mca_btl_shm_buffer_put(shm_module_t *m, void *bytes)
 
 void mca_btl_shm_buffers_release(shm_module_t *m)
 {
-    lock(m);
+    shm_module_lock(m);
     for (uint32_t class = 0; m->spare_bytes > 0 && class < SHM_BUFFER_CLASSES; class++) {
         shm_buffer_t *b;
         while ((b = m->spare[class])) {
@@ -96,5 +82,5 @@ void mca_btl_shm_buffers_release(shm_module_t *m)
             free(b);
         }
     }
-    unlock(m);
+    shm_module_unlock(m);
 }

@@ -367,13 +367,9 @@ static mca_btl_endpoint_t *shm_take_waiting(shm_module_t *m)
 static int shm_call_waiting(shm_module_t *m)
 {
     int count = 0;
-    if (m->services->threads) {
-        pthread_mutex_lock(&m->lock);
-    }
+    shm_module_lock(m);
     mca_btl_endpoint_t *ready = shm_take_waiting(m);
-    if (m->services->threads) {
-        pthread_mutex_unlock(&m->lock);
-    }
+    shm_module_unlock(m);
     while (ready) {
         mca_btl_endpoint_t *ep = ready;
         ready = ep->next_ready;
@@ -456,18 +452,14 @@ void mca_btl_shm_arm(void *context)
     if (atomic_load_explicit(&m->waiting_count, memory_order_acquire) == 0) {
         return;
     }
-    if (m->services->threads) {
-        pthread_mutex_lock(&m->lock);
-    }
+    shm_module_lock(m);
     for (mca_btl_endpoint_t *ep = m->waiting; ep; ep = ep->next_waiting) {
         atomic_store_explicit(&ep->slot->want_room, 1, memory_order_relaxed);
         if (ep->wants_chunk) {
             atomic_store_explicit(&m->header->want_chunk, 1, memory_order_relaxed);
         }
     }
-    if (m->services->threads) {
-        pthread_mutex_unlock(&m->lock);
-    }
+    shm_module_unlock(m);
 }
 
 void mca_btl_shm_disarm(void *context)

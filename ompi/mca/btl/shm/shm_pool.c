@@ -32,9 +32,7 @@ int mca_btl_shm_pool_init(shm_module_t *m)
     if (m->pool_off || m->layout.chunk_count == 0) {
         return MCA_ERR_NOT_AVAILABLE;
     }
-    if (m->services->threads) {
-        pthread_mutex_lock(&m->lock);
-    }
+    shm_module_lock(m);
     uint32_t count = m->layout.chunk_count, places = 1;
     while (places < count) {
         places *= 2;
@@ -53,9 +51,7 @@ int mca_btl_shm_pool_init(shm_module_t *m)
             m->pool_ready = true;
         }
     }
-    if (m->services->threads) {
-        pthread_mutex_unlock(&m->lock);
-    }
+    shm_module_unlock(m);
     return m->pool_ready ? MCA_SUCCESS : MCA_ERR_NOT_AVAILABLE;
 }
 
@@ -265,29 +261,21 @@ bool mca_btl_shm_chunk_get(mca_btl_endpoint_t *ep, size_t len, shm_loan_t *loan)
 
 bool mca_btl_shm_chunk_more(shm_module_t *m, shm_loan_t *loan)
 {
-    if (m->services->threads) {
-        pthread_mutex_lock(&m->lock);
-    }
+    shm_module_lock(m);
     bool got = shm_get(m, loan);
-    if (m->services->threads) {
-        pthread_mutex_unlock(&m->lock);
-    }
+    shm_module_unlock(m);
     return got;
 }
 
 void mca_btl_shm_chunk_measured(mca_btl_endpoint_t *ep, uint32_t chunk, size_t len, shm_way_t way, uint64_t ns)
 {
     shm_module_t *m = ep->module;
-    if (m->services->threads) {
-        pthread_mutex_lock(&m->lock);
-    }
+    shm_module_lock(m);
     if (m->sample_count < SHM_SAMPLES) {
         m->samples[m->sample_count++] = (shm_sample_t){
             .ep = ep, .chunk = chunk, .len = (uint32_t)len, .ns = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX, .way = way};
     }
-    if (m->services->threads) {
-        pthread_mutex_unlock(&m->lock);
-    }
+    shm_module_unlock(m);
 }
 
 /* It stays in the circle, as one that has come back. */

@@ -13,10 +13,7 @@ static int shm_refuse(mca_btl_endpoint_t *ep, uint32_t lines, bool chunk)
 {
     shm_module_t *m = ep->module;
     uint32_t some = shm_tell_lines(ep->layout.ring_lines); /* one by one would cost a look per message */
-    bool threads = m->services->threads;
-    if (threads) {
-        pthread_mutex_lock(&m->lock);
-    }
+    shm_module_lock(m);
     ep->wants_lines = lines > some ? lines : some;
     ep->wants_number = ep->number;
     ep->wants_capacity = ep->capacity;
@@ -29,11 +26,9 @@ static int shm_refuse(mca_btl_endpoint_t *ep, uint32_t lines, bool chunk)
         m->waiting = ep;
         atomic_fetch_add_explicit(&m->waiting_count, 1, memory_order_release);
     }
-    if (threads) {
-        pthread_mutex_unlock(&m->lock);
-        if (atomic_load_explicit(&m->armed, memory_order_relaxed)) {
-            m->services->wake(); /* let the sleeper ask for room before it sleeps on */
-        }
+    shm_module_unlock(m);
+    if (m->services->threads && atomic_load_explicit(&m->armed, memory_order_relaxed)) {
+        m->services->wake(); /* let the sleeper ask for room before it sleeps on */
     }
     return MCA_ERR_AGAIN;
 }
@@ -197,9 +192,14 @@ static OPAL_ALWAYS_INLINE uint64_t shm_loan_token(const shm_loan_t *loan, uint32
     return loan->chunk | (uint64_t)((loan->offset + lead) / SHM_WORD) << 24 | (uint64_t)shm_flags_of(loan) << 48;
 }
 
+static OPAL_ALWAYS_INLINE uint32_t shm_loan_chunk(uint64_t token)
+{
+    return (uint32_t)token & 0xffffff;
+}
+
 static OPAL_ALWAYS_INLINE shm_named_t shm_loan_named(uint64_t token, size_t len)
 {
-    return (shm_named_t){.chunk = (uint32_t)token & 0xffffff, .offset = SHM_WORD * ((uint32_t)(token >> 24) & 0xffffff),
+    return (shm_named_t){.chunk = shm_loan_chunk(token), .offset = SHM_WORD * ((uint32_t)(token >> 24) & 0xffffff),
                          .len = (uint32_t)len, .flags = (uint32_t)(token >> 48)};
 }
 
@@ -306,9 +306,8 @@ static void shm_commit_ring(mca_btl_endpoint_t *ep, uint32_t lent, size_t len)
 
 static OPAL_NOINLINE void shm_note_written(mca_btl_endpoint_t *ep, const shm_named_t *named)
 {
-    shm_way_t way = named->flags & SHM_FLAG_LINES ? SHM_WAY_WIDE : named->flags & SHM_FLAG_PAST ? SHM_WAY_PAST : SHM_WAY_NEAR;
     mca_btl_shm_fence(); /* the last stores may still wait for their lines, and the message's publication for them */
-    mca_btl_shm_chunk_measured(ep, named->chunk, named->len, way, opal_now_ns() - ep->filling);
+    mca_btl_shm_chunk_measured(ep, named->chunk, named->len, shm_way_of_flags(named->flags), opal_now_ns() - ep->filling);
 }
 
 /* The name of a chunk with so many bytes, to where a line's data is. */
@@ -327,7 +326,7 @@ static OPAL_ALWAYS_INLINE void shm_name_chunk(mca_btl_endpoint_t *ep, void *to, 
 static void shm_commit_chunk(mca_btl_endpoint_t *ep, uint64_t token, size_t len)
 {
     if (len == 0) {
-        mca_btl_shm_chunk_unget(ep->module, (uint32_t)token & 0xffffff);
+        mca_btl_shm_chunk_unget(ep->module, shm_loan_chunk(token));
         return;
     }
     shm_ring_clear_next(ep, 1);
@@ -353,7 +352,7 @@ void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len
     if (OPAL_UNLIKELY(room->token[0] != SHM_ROOM_READY)) {
         shm_commit_locked(ep, room, len);
     } else if (OPAL_UNLIKELY(len == 0)) {
-        mca_btl_shm_chunk_unget(ep->module, (uint32_t)room->token[1] & 0xffffff);
+        mca_btl_shm_chunk_unget(ep->module, shm_loan_chunk(room->token[1]));
     } else {
         shm_name_chunk(ep, ep->standing.ptr, room->token[1], len);
         shm_publish(ep, sizeof(shm_named_t), SHM_KIND_CHUNK);
