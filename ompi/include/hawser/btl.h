@@ -69,8 +69,8 @@ extern "C" {
 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
  * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
  * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts;
- * 14: how what passes through memory is copied */
-#define MCA_BTL_CONTRACT_MINOR 14
+ * 14: how what passes through memory is copied; 15: behind.reserve_from */
+#define MCA_BTL_CONTRACT_MINOR 15
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -298,6 +298,7 @@ typedef struct mca_btl_standing {
 typedef struct mca_btl_behind {
     size_t eager_limit;        /* in the place of limits.eager_limit; more than limits.max_frag counts as that */
     size_t reserve_min;        /* fragments that send_short() would take, from this length on, are better reserved for */
+    const size_t *reserve_from; /* since 1.15, NULL before the call: the same for a peer that is not behind; the length changes */
 } mca_btl_behind_t;
 
 /* See mca_btl_module_ops_t.send_parts. */

@@ -11,7 +11,7 @@
  * touched, so it has no memory behind it. A ring appears when its sender fills in the slot and
  * raises header.announced; from then on the owner polls it. Chunks are their owner's bulk room: it
  * packs a fragment into one, sends the chunk's number through the peer's ring, and the peer hands
- * the fragment up where it stands and clears the chunk's state when done.
+ * the fragment up where it stands and clears the chunk's state when done, or sends its own next fragment in it (shm_warm.c).
  *
  * A ring is a circle of 64-byte lines, numbered by a running 32-bit count that starts at 1. A
  * message is an 8-byte word and the fragment's bytes, from the start of a line; it never wraps:
@@ -56,7 +56,7 @@
 #define SHM_ALIGNED _Alignas(SHM_LINE)
 
 enum {
-    SHM_VERSION = 6,
+    SHM_VERSION = 7,
     SHM_WORD = 8,             /* bytes before a message's data */
     SHM_SHORT_MAX = 2048 + MCA_BTL_HEADER_MAX,     /* send_short takes at most: longer ones are quicker in a chunk */
     SHM_MIN_RING = 2048,
@@ -81,6 +81,9 @@ enum {
     SHM_WATCH_US = 200000,    /* between looks whether those waited for still live */
     SHM_SAMPLES = 8,          /* measured fragments under way at most */
     SHM_BUFFER_CLASSES = 9,   /* of buffers for arrivals that are kept: 4 KiB to 1 MiB */
+    SHM_WARM_MAX = 32,        /* chunks kept for answers to one peer at most */
+    SHM_WARM_CALM = 64,       /* turns after a stream, in which none are kept */
+    SHM_WARM_SEED = 16,       /* messages that could go through a chunk, of which one does, while none is kept */
 };
 
 typedef enum {
@@ -153,6 +156,7 @@ enum {
     SHM_FLAG_MEASURED = 1u << 2, /* leave the time that this took beside the chunk's state */
     SHM_FLAG_FRESH = 1u << 3,    /* the chunk may be new to you: have all of its pages mapped at once */
     SHM_FLAG_LAST = 1u << 4,     /* of parts: no other one is in this chunk, which is free behind it */
+    SHM_FLAG_YOURS = 1u << 5,    /* the chunk is the reader's own: an earlier fragment came in it */
 };
 
 /* A fragment in a chunk. */
@@ -171,6 +175,12 @@ typedef struct shm_part {
     uint16_t header_len;                      /* of the first part; of others 0 */
     uint16_t flags;                           /* SHM_FLAG_* */
 } shm_part_t;
+
+/*
+ * How a process names chunks to itself: those of its own segment by their numbers, those of the peer's with this bit.
+ * NO_CHUNK is none of them.
+ */
+enum { SHM_THEIRS = 1u << 23, SHM_NO_CHUNK = 0xffffff };
 
 typedef struct shm_chunk_state {
     SHM_ALIGNED _Atomic uint32_t busy;
@@ -252,7 +262,15 @@ struct mca_btl_endpoint {
     uint32_t lead;                      /* where fragments begin in a chunk, so that payload starts a line */
     size_t cheap;                       /* fragments up to this are cheaper in the ring than in a chunk */
     uint32_t piece;                     /* of the long message under way; 0: none */
-    uint32_t last_chunk;                /* sent to this peer */
+    _Atomic uint32_t last_chunk;        /* sent to this peer; NO_CHUNK: it has come back */
+    uint32_t owed;                      /* chunks from this peer that may be kept for answers: so many were sent to it, up to the quota */
+    uint32_t warm_head, warm_count, warm_quota; /* a circle, see shm_warm.c */
+    uint32_t warm[SHM_WARM_MAX];
+    size_t reserve_from;                /* warm_min while one is there, or one of the pool is to be sent, that it may come back; else SIZE_MAX */
+    uint32_t warm_seed;                 /* messages of warm_min bytes and more through the ring until then */
+    uint32_t warm_turns;                /* `turns` when last sent to through a chunk; since then: */
+    uint32_t warm_run;                  /* fragments */
+    uint32_t warm_calm;                 /* turns until chunks are kept again; 0: they are */
     shm_ways_t *ways;                   /* under the pool's lock; NULL until a fragment is long enough */
     uint32_t wide_seen;                 /* chunks that went to it in the other ways than the near one, up to all */
     uint64_t filling;                   /* since when (ns) the measured fragment for which there is room is being written */
@@ -362,8 +380,8 @@ struct shm_module {
 
 typedef struct shm_params {
     int64_t backing, single_copy;
-    uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit, behind_eager_limit, behind_chunk_min, share_min, parts_min, parts_max, part;
-    int64_t exclusivity, way;
+    uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit, behind_eager_limit, behind_chunk_min, share_min, parts_min, parts_max, part, warm_min;
+    int64_t exclusivity, way, warm, warm_run;
 } shm_params_t;
 extern shm_params_t mca_btl_shm_params;
 
@@ -435,17 +453,38 @@ static inline bool shm_is_in_part(const mca_btl_endpoint_t *ep)
 /* ---- shm_pool.c: this process's chunks ---- */
 int mca_btl_shm_pool_init(shm_module_t *m);
 void mca_btl_shm_pool_free(shm_module_t *m);
-/* A free chunk for a fragment of so many bytes, and its way; false: there is none. */
-bool mca_btl_shm_chunk_get(mca_btl_endpoint_t *ep, size_t len, shm_loan_t *loan);
+/* A free chunk for a fragment of so many bytes, and its way; false: there is none. `piece`: of a long message. */
+bool mca_btl_shm_chunk_get(mca_btl_endpoint_t *ep, size_t len, bool piece, shm_loan_t *loan);
 /* Another one for the same fragment. */
-bool mca_btl_shm_chunk_more(shm_module_t *m, shm_loan_t *loan);
+bool mca_btl_shm_chunk_more(mca_btl_endpoint_t *ep, shm_loan_t *loan);
 /* Have the pages of a chunk, of this process's or of a peer's segment, in place, to write or to read. */
 void mca_btl_shm_chunk_populate(const opal_shmem_segment_t *segment, const shm_layout_t *layout, uint32_t chunk, bool write);
 /* A measured fragment of `len` bytes in the chunk, and maybe others, has been written, in `ns`. */
 void mca_btl_shm_chunk_measured(mca_btl_endpoint_t *ep, uint32_t chunk, size_t len, shm_way_t way, uint64_t ns);
 /* Not sent after all. */
-void mca_btl_shm_chunk_unget(shm_module_t *m, uint32_t chunk);
+void mca_btl_shm_chunk_unget(mca_btl_endpoint_t *ep, uint32_t chunk);
 bool mca_btl_shm_chunk_ready(shm_module_t *m);
+
+/* ---- shm_warm.c: chunks kept for answers ---- */
+/* How many of a peer's are kept at most. */
+uint32_t mca_btl_shm_warm_quota(const mca_btl_endpoint_t *ep);
+/* The fragment in a chunk has been read: keep the chunk for the answer, or give it back. Takes the module's lock; the others want it. */
+void mca_btl_shm_chunk_read(mca_btl_endpoint_t *ep, uint32_t chunk);
+/* A message is about to be sent. */
+void mca_btl_shm_warm_begin(mca_btl_endpoint_t *ep);
+/* A fragment will be: the peer may be owed one chunk more. */
+static inline void shm_warm_owe(mca_btl_endpoint_t *ep)
+{
+    ep->owed += ep->owed < ep->warm_quota && ep->warm_calm == 0;
+}
+/* No chunk is left for a message: the peer is behind. */
+void mca_btl_shm_warm_stream(mca_btl_endpoint_t *ep);
+/* The one kept longest; false: there is none. */
+bool mca_btl_shm_warm_take(mca_btl_endpoint_t *ep, uint32_t *chunk);
+/* It was not needed: it will be the next. */
+void mca_btl_shm_warm_untake(mca_btl_endpoint_t *ep, uint32_t chunk);
+/* The pool has no chunk left: have those back that are kept; false: there are none. */
+bool mca_btl_shm_warm_release(shm_module_t *m);
 
 /* ---- shm_buffers.c: memory for arrivals that are kept ---- */
 /* At least so many bytes, at the start of a cache line; NULL: there are none. */
@@ -461,7 +500,7 @@ int mca_btl_shm_poll(void *context);
 void mca_btl_shm_know_upcalls(shm_module_t *m);
 /* Hand up all that stands in a peer's ring. */
 void mca_btl_shm_drain_peer(mca_btl_endpoint_t *ep);
-/* The peer's chunk is not needed any more. */
+/* A chunk that a fragment of the peer came in is not needed any more. */
 void mca_btl_shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk);
 /* Beside it, before: the time that copying a measured fragment took; 0: it was not copied. */
 void mca_btl_shm_tell_cost(mca_btl_endpoint_t *ep, uint32_t chunk, uint64_t ns);
@@ -528,7 +567,8 @@ static inline uint32_t shm_flags_of(const shm_loan_t *loan)
 {
     shm_way_t way = loan->choice.way;
     uint32_t how = way == SHM_WAY_WIDE ? SHM_FLAG_LINES : way == SHM_WAY_PAST ? SHM_FLAG_PAST : 0;
-    return how | (loan->choice.measured ? SHM_FLAG_MEASURED : 0) | (loan->fresh ? SHM_FLAG_FRESH : 0);
+    return how | (loan->choice.measured ? SHM_FLAG_MEASURED : 0) | (loan->fresh ? SHM_FLAG_FRESH : 0) |
+           (loan->chunk & SHM_THEIRS ? SHM_FLAG_YOURS : 0);
 }
 
 static inline shm_way_t shm_way_of_flags(uint32_t flags)
@@ -600,7 +640,50 @@ static inline unsigned char *shm_chunk_at(const opal_shmem_segment_t *segment,
     return (unsigned char *)segment->base + layout->chunks + (uint64_t)chunk * layout->chunk_size;
 }
 
-/* token[0] of an arrival: in a chunk the chunk's number + 1; in a buffer that becomes the user's if it is kept, this; else 0. */
+/* Of a chunk as this process names it: its state, its memory. */
+static inline shm_chunk_state_t *shm_state_of(const mca_btl_endpoint_t *ep, uint32_t chunk)
+{
+    return chunk & SHM_THEIRS ? shm_chunk_state(&ep->segment, &ep->layout, chunk & ~(uint32_t)SHM_THEIRS)
+                              : shm_chunk_state(&ep->module->segment, &ep->module->layout, chunk);
+}
+
+static inline unsigned char *shm_bytes_of(const mca_btl_endpoint_t *ep, uint32_t chunk)
+{
+    return chunk & SHM_THEIRS ? shm_chunk_at(&ep->segment, &ep->layout, chunk & ~(uint32_t)SHM_THEIRS)
+                              : shm_chunk_at(&ep->module->segment, &ep->module->layout, chunk);
+}
+
+/* A fragment has been written there. What the peer says later, that the chunk is free again, or that it holds a fragment of its own, orders
+ * whoever touches it next behind this writer; within this process these stores do so, too: ThreadSanitizer sees no other. */
+static inline void shm_mark_written(mca_btl_endpoint_t *ep, uint32_t chunk)
+{
+    if (!(chunk & SHM_THEIRS)) {
+        atomic_store_explicit(&shm_state_of(ep, chunk)->busy, 1, memory_order_release);
+    }
+    atomic_store_explicit(&ep->last_chunk, chunk, memory_order_release);
+}
+
+/* The chunk that a message of the peer names, as this process names it. */
+static inline uint32_t shm_named_chunk(uint32_t number, uint32_t flags)
+{
+    return flags & SHM_FLAG_YOURS ? number : number | SHM_THEIRS;
+}
+
+/* Is there such a chunk, and can this process reach it? */
+static inline bool shm_is_chunk(const mca_btl_endpoint_t *ep, uint32_t number, uint32_t flags)
+{
+    return flags & SHM_FLAG_YOURS ? number < ep->module->layout.chunk_count && ep->module->pool_ready
+                                  : ep->segment.base && number < ep->layout.chunk_count;
+}
+
+/* Has the peer read what was sent to it last in a chunk? */
+static inline bool shm_last_is_read(const mca_btl_endpoint_t *ep)
+{
+    uint32_t last = atomic_load_explicit(&ep->last_chunk, memory_order_relaxed);
+    return last == SHM_NO_CHUNK || atomic_load_explicit(&shm_state_of(ep, last)->busy, memory_order_acquire) == 0;
+}
+
+/* token[0] of an arrival: in a chunk of the peer's the chunk's number + 1; in a buffer that becomes the user's if it is kept, this; else 0. */
 #define SHM_TOKEN_BUFFER UINT64_MAX
 
 /* token[1]: what keep() and release() did. Other values: the address of a buffer. */

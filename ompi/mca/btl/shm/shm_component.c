@@ -65,21 +65,33 @@ static int shm_register_params(const mca_base_services_t *services)
          &mca_btl_shm_params.behind_chunk_min},
         {{.name = "parts_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
           .help = "From this length on, header included, a message is sent in parts before its receiver is known",
-          .def.size = 24 << 10, .min = MCA_BTL_HEADER_MAX, .max = 1 << 30},
+          .def.size = 16 << 10, .min = MCA_BTL_HEADER_MAX, .max = 1 << 30},
          &mca_btl_shm_params.parts_min},
         {{.name = "parts_max", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
           .help = "Longest message, header included, sent in parts before its receiver is known (half of btl_shm_pool at most; 0: none)",
           .def.size = (512 << 10) + MCA_BTL_HEADER_MAX, .min = 0, .max = 1 << 30},
          &mca_btl_shm_params.parts_max},
         {{.name = "part", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
-          .help = "Size of a part of such a message, if its receiver is waiting",
-          .def.size = 16 << 10, .min = 1 << 10, .max = 8 << 20},
+          .help = "Size of a part of such a message, if its receiver is waiting; of short messages half of that at least",
+          .def.size = 12 << 10, .min = 1 << 10, .max = 8 << 20},
          &mca_btl_shm_params.part},
         {{.name = "way", .type = MCA_VAR_ENUM, .level = MCA_VAR_LEVEL_TUNER, .enums = ways, .def.i = SHM_WAY_AUTO,
           .help = "How fragments of 2 KiB and more are copied: near (through the chunk used last, in the caches), wide (through all of the "
                   "pool in turn, for a cache that the processors share behind their own), past (written past the caches), or whichever is "
                   "measured to be quickest (auto)"},
          &mca_btl_shm_params.way},
+        {{.name = "warm", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_TUNER, .unit = "chunks", .def.i = SHM_WARM_MAX, .min = 0,
+          .max = SHM_WARM_MAX,
+          .help = "Chunks of a peer kept for the answer at most, whose lines are in this process's caches (of all of its chunks five "
+                  "eighths are shared out among its peers)"},
+         &mca_btl_shm_params.warm},
+        {{.name = "warm_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes", .def.size = 768, .min = 256,
+          .max = 8 << 20, .help = "Shortest message, header included, that goes through such a chunk instead of the ring"},
+         &mca_btl_shm_params.warm_min},
+        {{.name = "warm_run", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "messages", .def.i = 8, .min = 1,
+          .max = INT32_MAX,
+          .help = "More messages one behind the other, without one from the peer, are a stream, for which no chunks are kept"},
+         &mca_btl_shm_params.warm_run},
         {{.name = "exclusivity", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_DEVELOPER,
           .help = "Preference over other links to the same peer", .def.i = 500, .min = 0, .max = 65536},
          &mca_btl_shm_params.exclusivity},
@@ -137,9 +149,9 @@ static void shm_finalize(mca_btl_module_t *module)
 
 static void shm_behind(mca_btl_endpoint_t *ep, mca_btl_behind_t *limits)
 {
-    (void)ep;
     limits->eager_limit = mca_btl_shm_params.behind_eager_limit;
     limits->reserve_min = mca_btl_shm_params.behind_chunk_min;
+    limits->reserve_from = &ep->reserve_from;
 }
 
 static const mca_btl_module_ops_t shm_ops = {

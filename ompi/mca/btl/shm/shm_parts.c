@@ -28,7 +28,7 @@ void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits)
 
 /* ---- Sending ---- */
 
-/* What is being sent: its payload, its chunks, and how far it is. */
+/* What is being sent: its payload, its chunks as this process names them, and how far it is. */
 typedef struct shm_writing {
     const unsigned char *payload;
     size_t total, at;
@@ -42,14 +42,14 @@ static bool shm_take_chunks(mca_btl_endpoint_t *ep, shm_writing_t *w)
 {
     shm_module_t *m = ep->module;
     size_t size = shm_chunk_payload(&m->layout), need = (w->total + size - 1) / size;
-    bool got = mca_btl_shm_chunk_get(ep, w->total, &w->loan);
+    bool got = mca_btl_shm_chunk_get(ep, w->total, false, &w->loan);
     shm_loan_t more = w->loan;
     for (w->count = 0; got && w->count < need; w->count++) {
         w->chunks[w->count] = more.chunk;
-        got = w->count + 1 == need || mca_btl_shm_chunk_more(m, &more);
+        got = w->count + 1 == need || mca_btl_shm_chunk_more(ep, &more);
     }
     for (uint32_t i = 0; !got && i < w->count; i++) {
-        mca_btl_shm_chunk_unget(m, w->chunks[i]);
+        mca_btl_shm_chunk_unget(ep, w->chunks[i]);
     }
     return got;
 }
@@ -62,19 +62,28 @@ static void shm_write_part(mca_btl_endpoint_t *ep, shm_writing_t *w, const void 
     size_t len = w->total - w->at;
     len = len < w->part + w->part / 2 ? len : w->part; /* no crumbs */
     len = len < size - offset ? len : size - offset;
-    shm_part_t part = {.chunk = w->chunks[w->at / size], .offset = offset, .len = (uint32_t)len, .at = (uint32_t)w->at,
+    shm_loan_t loan = w->loan;
+    loan.chunk = w->chunks[w->at / size];
+    shm_part_t part = {.chunk = loan.chunk & ~(uint32_t)SHM_THEIRS, .offset = offset, .len = (uint32_t)len, .at = (uint32_t)w->at,
                        .total = (uint32_t)w->total, .header_len = (uint16_t)header_len};
-    part.flags = (uint16_t)(shm_flags_of(&w->loan) | (offset + len == size || w->at + len == w->total ? SHM_FLAG_LAST : 0));
+    part.flags = (uint16_t)(shm_flags_of(&loan) | (offset + len == size || w->at + len == w->total ? SHM_FLAG_LAST : 0));
     part.offset += w->loan.offset;
-    unsigned char *to = shm_chunk_at(&m->segment, &m->layout, part.chunk) + part.offset;
+    unsigned char *to = shm_bytes_of(ep, loan.chunk) + part.offset;
     opal_copy_into(to, w->payload + w->at, len, shm_how_of(w->loan.choice.way));
     w->at += len;
-    atomic_store_explicit(&shm_chunk_state(&m->segment, &m->layout, part.chunk)->busy, 1, memory_order_release); /* see shm_name_chunk() */
+    shm_mark_written(ep, loan.chunk);
     shm_ring_clear_next(ep, 1);
     memcpy(ep->line + SHM_WORD, &part, sizeof(part));
     memcpy(ep->line + SHM_WORD + sizeof(part), header, header_len);
     shm_ring_publish(ep, 1, shm_word(ep->number, sizeof(part) + header_len, SHM_KIND_PART));
     shm_published(ep);
+}
+
+/* Bytes of a part for a receiver that waits: a quarter of a short fragment, so that both have something to do most of the time. */
+static uint32_t shm_part_length(size_t total)
+{
+    size_t most = mca_btl_shm_params.part, quarter = (total / 4 + SHM_LINE - 1) / SHM_LINE * SHM_LINE;
+    return (uint32_t)(quarter < most / 2 ? most / 2 : quarter < most ? quarter : most);
 }
 
 /* Under the endpoint's lock: is there room for all parts? */
@@ -84,8 +93,8 @@ static bool shm_parts_fit(mca_btl_endpoint_t *ep, shm_writing_t *w)
     if (atomic_load_explicit(&ep->slot->bulk, memory_order_acquire) != SHM_BULK_OK || mca_btl_shm_pool_init(m) != MCA_SUCCESS) {
         return false;
     }
-    uint32_t part = (uint32_t)mca_btl_shm_params.part, size = shm_chunk_payload(&m->layout);
-    w->part = part < size && shm_chunk_returned(m, ep->last_chunk) ? part : size;
+    uint32_t part = shm_part_length(w->total), size = shm_chunk_payload(&m->layout);
+    w->part = part < size && shm_last_is_read(ep) ? part : size;
     uint32_t lines = (uint32_t)(w->total / w->part + w->total / size) + 2; /* no part is in two chunks */
     return (lines <= ep->room || mca_btl_shm_ring_make_room(ep, lines)) && shm_take_chunks(ep, w);
 }
@@ -97,10 +106,10 @@ static void shm_write_parts(mca_btl_endpoint_t *ep, shm_writing_t *w, const void
     while (w->at < w->total) {
         shm_write_part(ep, w, header, 0);
     }
-    ep->last_chunk = w->chunks[w->count - 1];
-    if (OPAL_UNLIKELY(measured)) {
+    uint32_t last = w->chunks[w->count - 1];
+    if (OPAL_UNLIKELY(measured) && !(last & SHM_THEIRS)) {
         mca_btl_shm_fence(); /* see shm_note_written() */
-        mca_btl_shm_chunk_measured(ep, ep->last_chunk, w->total, w->loan.choice.way, opal_now_ns() - w->loan.since);
+        mca_btl_shm_chunk_measured(ep, last, w->total, w->loan.choice.way, opal_now_ns() - w->loan.since);
     }
 }
 
@@ -209,13 +218,18 @@ static OPAL_NOINLINE void shm_parts_add_measured(shm_parts_t *p, const unsigned 
 static void shm_parts_done_with(mca_btl_endpoint_t *ep, const shm_part_t *part)
 {
     const shm_parts_t *p = ep->parts;
+    uint32_t chunk = shm_named_chunk(part->chunk, part->flags);
     if (!(part->flags & SHM_FLAG_LAST)) {
         return;
     }
-    if (OPAL_UNLIKELY(part->flags & SHM_FLAG_MEASURED) && p->got == p->total) {
-        mca_btl_shm_tell_cost(ep, part->chunk, p->ns);
+    if (OPAL_LIKELY(!(part->flags & SHM_FLAG_MEASURED))) {
+        mca_btl_shm_chunk_read(ep, chunk);
+        return;
     }
-    mca_btl_shm_return_chunk(ep, part->chunk);
+    if (p->got == p->total) {
+        mca_btl_shm_tell_cost(ep, chunk, p->ns);
+    }
+    mca_btl_shm_return_chunk(ep, chunk);
 }
 
 static void shm_parts_end(shm_module_t *m, mca_btl_endpoint_t *ep)
@@ -248,9 +262,9 @@ static void shm_parts_end(shm_module_t *m, mca_btl_endpoint_t *ep)
 static bool shm_part_is_good(const mca_btl_endpoint_t *ep, const shm_part_t *part, uint32_t len)
 {
     const shm_parts_t *p = ep->parts;
-    const shm_layout_t *l = &ep->layout;
+    const shm_layout_t *l = part->flags & SHM_FLAG_YOURS ? &ep->module->layout : &ep->layout;
     bool begun = shm_is_in_part(ep);
-    bool there = ep->segment.base && part->chunk < l->chunk_count && part->offset <= l->chunk_size &&
+    bool there = shm_is_chunk(ep, part->chunk, part->flags) && part->offset <= l->chunk_size &&
                  part->len <= l->chunk_size - part->offset && part->len > 0;
     bool next = begun ? part->at == p->got && part->total == p->total && part->header_len == 0
                       : part->at == 0 && part->total <= (size_t)SHM_PARTS_CHUNKS * l->chunk_size && part->header_len > 0;
@@ -265,8 +279,8 @@ bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsi
     if (!shm_part_is_good(ep, &part, len)) {
         return false;
     }
-    const unsigned char *payload = shm_chunk_at(&ep->segment, &ep->layout, part.chunk) + part.offset;
-    if (OPAL_UNLIKELY(part.flags & SHM_FLAG_FRESH)) {
+    const unsigned char *payload = shm_bytes_of(ep, shm_named_chunk(part.chunk, part.flags)) + part.offset;
+    if (OPAL_UNLIKELY((part.flags & (SHM_FLAG_FRESH | SHM_FLAG_YOURS)) == SHM_FLAG_FRESH)) {
         mca_btl_shm_chunk_populate(&ep->segment, &ep->layout, part.chunk, false);
     }
     if (part.at == 0 && !shm_parts_begin(ep, &part, message + sizeof(part), payload)) {

@@ -22,8 +22,10 @@ static void shm_tell_consumed(shm_module_t *m, shm_rx_t *rx)
 void mca_btl_shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
     shm_header_t *header = shm_header_of(&ep->segment);
-    atomic_store_explicit(&shm_chunk_state(&ep->segment, &ep->layout, chunk)->busy, 0,
-                          memory_order_release);
+    atomic_store_explicit(&shm_state_of(ep, chunk)->busy, 0, memory_order_release);
+    if (!(chunk & SHM_THEIRS)) {
+        return; /* the poller sees who waits for it */
+    }
     if (OPAL_UNLIKELY(ep->special & SHM_SPECIAL_FENCE)) {
         atomic_thread_fence(memory_order_seq_cst);
     }
@@ -35,7 +37,7 @@ void mca_btl_shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk)
 void mca_btl_shm_tell_cost(mca_btl_endpoint_t *ep, uint32_t chunk, uint64_t ns)
 {
     uint32_t cost = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
-    atomic_store_explicit(&shm_chunk_state(&ep->segment, &ep->layout, chunk)->cost, cost, memory_order_relaxed);
+    atomic_store_explicit(&shm_state_of(ep, chunk)->cost, cost, memory_order_relaxed);
 }
 
 /* The lines of a fragment come while its header is looked at. More than these the processor
@@ -56,7 +58,8 @@ static OPAL_ALWAYS_INLINE void shm_look_ahead(const shm_rx_t *rx)
     if ((uint32_t)word == rx->number + 1 && word >> 56 == SHM_KIND_CHUNK) {
         shm_named_t next;
         memcpy(&next, rx->line + SHM_LINE + SHM_WORD, sizeof(next));
-        shm_prefetch(shm_chunk_at(&ep->segment, &ep->layout, next.chunk) + next.offset, SHM_AHEAD_LINES); /* or anywhere */
+        uint32_t chunk = shm_named_chunk(next.chunk, next.flags);
+        shm_prefetch(shm_bytes_of(ep, chunk) + next.offset, SHM_AHEAD_LINES); /* or anywhere */
     }
 }
 
@@ -73,41 +76,43 @@ static inline void shm_hand_up(shm_module_t *m, mca_btl_endpoint_t *ep, const un
     }
 }
 
-/* True: the chunk is not needed any more, and is to be given back. */
-static OPAL_NOINLINE bool shm_arrive_from_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at, uint32_t len,
-                                                uint32_t chunk)
+/* True: the chunk is not needed any more. One of this process's own stays with no message: see shm_warm.c. */
+static OPAL_NOINLINE bool shm_arrive_from_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at,
+                                                const shm_named_t *named)
 {
-    mca_btl_arrival_t arrival = {.data = at, .len = len, .module = &m->super, .endpoint = ep, .token = {chunk + 1, SHM_NOT_KEPT}};
+    uint64_t token = named->flags & SHM_FLAG_YOURS ? 0 : named->chunk + 1;
+    mca_btl_arrival_t arrival = {.data = at, .len = named->len, .module = &m->super, .endpoint = ep, .token = {token, SHM_NOT_KEPT}};
     m->super.upcalls->arrive(ep->cookie, &arrival);
     return arrival.token[1] != SHM_KEPT_IN_PLACE && arrival.token[1] != SHM_GIVEN_BACK;
 }
 
-/* Hand up the fragment `named`, which begins at `at`; true: its chunk is to be given back. */
+/* Hand up the fragment `named`, which begins at `at`; true: its chunk is not needed any more. */
 static OPAL_ALWAYS_INLINE bool shm_take_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at, const shm_named_t *named)
 {
     opal_copy_how_t how = shm_how_of_flags(named->flags);
     if (OPAL_LIKELY(how == OPAL_COPY_ANY)) {
-        return m->brief(ep->cookie, at, named->len) || shm_arrive_from_chunk(m, ep, at, named->len, named->chunk);
+        return m->brief(ep->cookie, at, named->len) || shm_arrive_from_chunk(m, ep, at, named);
     }
     if (m->brief_how(ep->cookie, at, named->len, (mca_btl_copy_t)how)) {
         return true;
     }
     m->super.reading = (mca_btl_copy_t)how;
-    bool done = shm_arrive_from_chunk(m, ep, at, named->len, named->chunk);
+    bool done = shm_arrive_from_chunk(m, ep, at, named);
     m->super.reading = MCA_BTL_COPY_ANY;
     return done;
 }
 
-static OPAL_NOINLINE bool shm_take_chunk_measured(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at,
+/* Its chunk goes back with the time that it took. */
+static OPAL_NOINLINE void shm_take_chunk_measured(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at,
                                                   const shm_named_t *named)
 {
-    mca_btl_shm_tell_cost(ep, named->chunk, 0); /* if it is kept, and given back whenever */
+    uint32_t chunk = shm_named_chunk(named->chunk, named->flags);
+    mca_btl_shm_tell_cost(ep, chunk, 0); /* if it is kept, and given back whenever */
     uint64_t start = opal_now_ns();
-    bool done = shm_take_chunk(m, ep, at, named);
-    if (done) {
-        mca_btl_shm_tell_cost(ep, named->chunk, opal_now_ns() - start);
+    if (shm_take_chunk(m, ep, at, named)) {
+        mca_btl_shm_tell_cost(ep, chunk, opal_now_ns() - start);
+        mca_btl_shm_return_chunk(ep, chunk);
     }
-    return done;
 }
 
 /* Hand up the fragment in the chunk that the message at rx->line names; false: it names none. */
@@ -116,22 +121,23 @@ static bool shm_arrive_chunk(shm_module_t *m, const shm_rx_t *rx)
     mca_btl_endpoint_t *ep = rx->endpoint;
     shm_named_t named;
     memcpy(&named, rx->line + SHM_WORD, sizeof(named));
-    uint32_t size = ep->layout.chunk_size;
-    if (!ep->segment.base || named.chunk >= ep->layout.chunk_count || named.offset > size || named.len > size - named.offset ||
+    uint32_t size = named.flags & SHM_FLAG_YOURS ? m->layout.chunk_size : ep->layout.chunk_size;
+    if (!shm_is_chunk(ep, named.chunk, named.flags) || named.offset > size || named.len > size - named.offset ||
         named.offset % SHM_WORD != 0) {
         return false;
     }
-    const unsigned char *at = shm_chunk_at(&ep->segment, &ep->layout, named.chunk) + named.offset;
-    if (OPAL_UNLIKELY(named.flags & SHM_FLAG_FRESH)) {
+    uint32_t chunk = shm_named_chunk(named.chunk, named.flags);
+    const unsigned char *at = shm_bytes_of(ep, chunk) + named.offset;
+    if (OPAL_UNLIKELY((named.flags & (SHM_FLAG_FRESH | SHM_FLAG_YOURS)) == SHM_FLAG_FRESH)) {
         mca_btl_shm_chunk_populate(&ep->segment, &ep->layout, named.chunk, false);
     }
     if (named.len >= SHM_AHEAD_MIN) {
         shm_look_ahead(rx);
     }
-    bool done = OPAL_UNLIKELY(named.flags & SHM_FLAG_MEASURED) ? shm_take_chunk_measured(m, ep, at, &named)
-                                                               : shm_take_chunk(m, ep, at, &named);
-    if (done) {
-        mca_btl_shm_return_chunk(ep, named.chunk);
+    if (OPAL_UNLIKELY(named.flags & SHM_FLAG_MEASURED)) {
+        shm_take_chunk_measured(m, ep, at, &named);
+    } else if (shm_take_chunk(m, ep, at, &named)) {
+        mca_btl_shm_chunk_read(ep, chunk);
     }
     return true;
 }
@@ -502,7 +508,7 @@ void mca_btl_shm_release(mca_btl_arrival_t *arrival)
 {
     mca_btl_endpoint_t *ep = arrival->endpoint;
     if (arrival->token[1] == SHM_KEPT_IN_PLACE) {
-        mca_btl_shm_return_chunk(ep, (uint32_t)arrival->token[0] - 1);
+        mca_btl_shm_return_chunk(ep, ((uint32_t)arrival->token[0] - 1) | SHM_THEIRS);
         atomic_fetch_sub_explicit(&ep->kept, 1, memory_order_relaxed);
         arrival->token[1] = SHM_GIVEN_BACK;
     } else {

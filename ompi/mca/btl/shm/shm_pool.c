@@ -228,41 +228,57 @@ static OPAL_NOINLINE void shm_go_wide(mca_btl_endpoint_t *ep, size_t len, shm_lo
     }
 }
 
-static OPAL_ALWAYS_INLINE bool shm_get_for(mca_btl_endpoint_t *ep, size_t len, shm_loan_t *loan)
+/* One that is kept for an answer: there is nothing to choose. */
+static OPAL_ALWAYS_INLINE bool shm_get_warm(mca_btl_endpoint_t *ep, bool piece, shm_loan_t *loan)
+{
+    *loan = (shm_loan_t){.choice = {SHM_WAY_NEAR, false}};
+    if (!piece) {
+        mca_btl_shm_warm_begin(ep);
+    }
+    shm_warm_owe(ep);
+    return mca_btl_shm_warm_take(ep, &loan->chunk);
+}
+
+static OPAL_ALWAYS_INLINE bool shm_get_for(mca_btl_endpoint_t *ep, size_t len, bool piece, shm_loan_t *loan)
 {
     shm_module_t *m = ep->module;
     if (OPAL_UNLIKELY(m->sample_count > 0)) {
         shm_collect_samples(m);
     }
+    if (shm_get_warm(ep, piece, loan)) {
+        return true;
+    }
     loan->choice = len >= SHM_WAYS_MIN ? shm_choose(ep, len) : (shm_ways_choice_t){SHM_WAY_NEAR, false};
     loan->since = OPAL_UNLIKELY(loan->choice.measured) ? opal_now_ns() : 0;
-    loan->fresh = false;
-    loan->offset = 0;
-    bool got = shm_get(m, loan);
-    if (loan->choice.way != SHM_WAY_NEAR && got) {
+    bool got = shm_get(m, loan) || (mca_btl_shm_warm_release(m) && shm_get(m, loan));
+    if (got && loan->choice.way != SHM_WAY_NEAR) {
         shm_go_wide(ep, len, loan);
+    } else if (!got && !piece) {
+        mca_btl_shm_warm_stream(ep);
     }
     return got;
 }
 
-static OPAL_NOINLINE bool shm_get_among(mca_btl_endpoint_t *ep, size_t len, shm_loan_t *loan)
+static OPAL_NOINLINE bool shm_get_among(mca_btl_endpoint_t *ep, size_t len, bool piece, shm_loan_t *loan)
 {
     shm_module_t *m = ep->module;
     pthread_mutex_lock(&m->lock);
-    bool got = shm_get_for(ep, len, loan);
+    bool got = shm_get_for(ep, len, piece, loan);
     pthread_mutex_unlock(&m->lock);
     return got;
 }
 
-bool mca_btl_shm_chunk_get(mca_btl_endpoint_t *ep, size_t len, shm_loan_t *loan)
+bool mca_btl_shm_chunk_get(mca_btl_endpoint_t *ep, size_t len, bool piece, shm_loan_t *loan)
 {
-    return OPAL_UNLIKELY(ep->module->services->threads) ? shm_get_among(ep, len, loan) : shm_get_for(ep, len, loan);
+    return OPAL_UNLIKELY(ep->module->services->threads) ? shm_get_among(ep, len, piece, loan) : shm_get_for(ep, len, piece, loan);
 }
 
-bool mca_btl_shm_chunk_more(shm_module_t *m, shm_loan_t *loan)
+bool mca_btl_shm_chunk_more(mca_btl_endpoint_t *ep, shm_loan_t *loan)
 {
+    shm_module_t *m = ep->module;
     shm_module_lock(m);
-    bool got = shm_get(m, loan);
+    shm_warm_owe(ep);
+    bool got = mca_btl_shm_warm_take(ep, &loan->chunk) || shm_get(m, loan);
     shm_module_unlock(m);
     return got;
 }
@@ -278,11 +294,18 @@ void mca_btl_shm_chunk_measured(mca_btl_endpoint_t *ep, uint32_t chunk, size_t l
     shm_module_unlock(m);
 }
 
-/* It stays in the circle, as one that has come back. */
-void mca_btl_shm_chunk_unget(shm_module_t *m, uint32_t chunk)
+/* One of the pool stays in the circle, as one that has come back. */
+void mca_btl_shm_chunk_unget(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
-    atomic_store_explicit(&shm_chunk_state(&m->segment, &m->layout, chunk)->busy, 0,
-                          memory_order_release);
+    shm_module_t *m = ep->module;
+    shm_module_lock(m);
+    ep->owed -= ep->owed > 0;
+    if (chunk & SHM_THEIRS) {
+        mca_btl_shm_warm_untake(ep, chunk);
+    } else {
+        mca_btl_shm_return_chunk(ep, chunk);
+    }
+    shm_module_unlock(m);
 }
 
 /* Under the module's lock, if there are threads. */

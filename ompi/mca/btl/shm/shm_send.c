@@ -119,6 +119,10 @@ int mca_btl_shm_publish_more(mca_btl_endpoint_t *ep, size_t len)
     ep->number = number;
     ep->messages -= lines - 1; /* it counts as one */
     ep->longer = true;
+    if (len >= mca_btl_shm_params.warm_min && --ep->warm_seed == 0) {
+        ep->warm_seed = SHM_WARM_SEED;
+        ep->reserve_from = ep->warm_quota > 0 ? mca_btl_shm_params.warm_min : SIZE_MAX;
+    }
     if (OPAL_UNLIKELY(atomic_load_explicit(ep->sleeping, memory_order_relaxed))) {
         shm_ring_door(ep);
     }
@@ -175,7 +179,7 @@ static OPAL_NOINLINE size_t shm_next_piece(mca_btl_endpoint_t *ep, size_t min, s
     uint32_t all = shm_chunk_room(&ep->module->layout), first = (uint32_t)mca_btl_shm_params.piece;
     want = want < all ? want : all;
     if (ep->piece == 0) {
-        ep->piece = first < all && shm_chunk_returned(ep->module, ep->last_chunk) ? first : all;
+        ep->piece = first < all && shm_last_is_read(ep) ? first : all;
     }
     if (want <= ep->piece + ep->piece / 2) { /* no crumbs */
         ep->piece = 0;
@@ -199,14 +203,13 @@ static OPAL_ALWAYS_INLINE uint32_t shm_loan_chunk(uint64_t token)
 
 static OPAL_ALWAYS_INLINE shm_named_t shm_loan_named(uint64_t token, size_t len)
 {
-    return (shm_named_t){.chunk = shm_loan_chunk(token), .offset = SHM_WORD * ((uint32_t)(token >> 24) & 0xffffff),
+    return (shm_named_t){.chunk = shm_loan_chunk(token) & ~(uint32_t)SHM_THEIRS, .offset = SHM_WORD * ((uint32_t)(token >> 24) & 0xffffff),
                          .len = (uint32_t)len, .flags = (uint32_t)(token >> 48)};
 }
 
 /* A chunk, if one is free, and how much of the message it takes. */
 static OPAL_ALWAYS_INLINE bool shm_lend_chunk(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
 {
-    shm_module_t *m = ep->module;
     uint32_t piece = ep->piece;
     shm_loan_t loan;
     if (OPAL_LIKELY(want == min)) { /* it is not to be cut, and nothing of it will follow */
@@ -215,14 +218,13 @@ static OPAL_ALWAYS_INLINE bool shm_lend_chunk(mca_btl_endpoint_t *ep, size_t min
     } else {
         room->len = shm_next_piece(ep, min, want);
     }
-    if (OPAL_UNLIKELY(!mca_btl_shm_chunk_get(ep, room->len, &loan))) {
+    if (OPAL_UNLIKELY(!mca_btl_shm_chunk_get(ep, room->len, want > min, &loan))) {
         ep->piece = piece;
         return false;
     }
-    room->ptr = shm_chunk_at(&m->segment, &m->layout, loan.chunk) + loan.offset + ep->lead;
+    room->ptr = shm_bytes_of(ep, loan.chunk) + loan.offset + ep->lead;
     room->how = (mca_btl_copy_t)shm_how_of(loan.choice.way);
     room->token[1] = shm_loan_token(&loan, ep->lead);
-    ep->last_chunk = loan.chunk;
     ep->filling = loan.since;
     return true;
 }
@@ -317,16 +319,14 @@ static OPAL_ALWAYS_INLINE void shm_name_chunk(mca_btl_endpoint_t *ep, void *to, 
     if (OPAL_UNLIKELY(named.flags & SHM_FLAG_MEASURED)) {
         shm_note_written(ep, &named);
     }
-    /* The receiver's word that it is free again orders the next writer behind this one; so does this store, within a process:
-     * ThreadSanitizer sees no other. */
-    atomic_store_explicit(&shm_chunk_state(&ep->module->segment, &ep->module->layout, named.chunk)->busy, 1, memory_order_release);
+    shm_mark_written(ep, shm_loan_chunk(token));
     memcpy(to, &named, sizeof(named));
 }
 
 static void shm_commit_chunk(mca_btl_endpoint_t *ep, uint64_t token, size_t len)
 {
     if (len == 0) {
-        mca_btl_shm_chunk_unget(ep->module, shm_loan_chunk(token));
+        mca_btl_shm_chunk_unget(ep, shm_loan_chunk(token));
         return;
     }
     shm_ring_clear_next(ep, 1);
@@ -352,7 +352,7 @@ void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len
     if (OPAL_UNLIKELY(room->token[0] != SHM_ROOM_READY)) {
         shm_commit_locked(ep, room, len);
     } else if (OPAL_UNLIKELY(len == 0)) {
-        mca_btl_shm_chunk_unget(ep->module, shm_loan_chunk(room->token[1]));
+        mca_btl_shm_chunk_unget(ep, shm_loan_chunk(room->token[1]));
     } else {
         shm_name_chunk(ep, ep->standing.ptr, room->token[1], len);
         shm_publish(ep, sizeof(shm_named_t), SHM_KIND_CHUNK);

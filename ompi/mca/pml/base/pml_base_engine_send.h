@@ -1467,7 +1467,7 @@ static OPAL_ALWAYS_INLINE bool engine_send_lines(mca_pml_comm_peer_t *cp, const 
 {
     const mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
     size_t len = sizeof(mca_pml_hdr_match_t) + type->opal.size * count;
-    *room = len > peer->direct_max || (len >= peer->behind.reserve_min && engine_in_stream(cp));
+    *room = len > peer->direct_max || len >= *peer->behind.reserve_from || (len >= peer->behind.reserve_min && engine_in_stream(cp));
     mca_pml_link_t *link = *room ? NULL : engine_fill_standing(comm, buf, count, type, dst, tag, &len, true, true);
     if (OPAL_UNLIKELY(!link)) {
         return false;

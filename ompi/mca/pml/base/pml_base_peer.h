@@ -45,7 +45,7 @@ typedef struct mca_pml_link {
     int (*send_short)(mca_btl_endpoint_t *, const void *, size_t, const void *, size_t); /* module->ops->send_short */
     int (*publish)(mca_btl_endpoint_t *, size_t); /* module->ops->publish; NULL without `room` */
     int (*publish_more)(mca_btl_endpoint_t *, size_t); /* the same; NULL if the rooms have no `end` */
-    mca_btl_behind_t behind;      /* see module->ops->behind; {0, SIZE_MAX} if it is not there */
+    mca_btl_behind_t behind;      /* see module->ops->behind; mca_pml_base_never_behind if it is not there */
     const mca_btl_standing_t *room; /* see module->ops->standing, for a thread that is alone; never NULL: one that has no room */
     const mca_btl_standing_t *standing; /* the same for whoever holds the peer's lock: with threads one that has no room */
     const void *const *next_store; /* the next short message's first line, see module->ops->next_store; never NULL */
@@ -84,7 +84,7 @@ typedef struct mca_pml_peer {
     mca_pml_link_t *direct;       /* the only link of the latency list, if a small message may be given to it with
                                    * nothing else to look at: READY, nobody waits; else NULL. Under the lock */
     size_t direct_max;            /* header and payload of such a message by send_short */
-    mca_btl_behind_t behind;      /* of the only link of the latency list; else {0, SIZE_MAX} */
+    mca_btl_behind_t behind;      /* of the only link of the latency list; else mca_pml_base_never_behind */
     const mca_btl_standing_t *standing; /* direct's room, or one that has none; for a thread that is alone */
     struct mca_pml_comm_peer *_Atomic last; /* whom its last message was from: most are from the same; never NULL */
     uint32_t window;              /* pml_base_eager_window */

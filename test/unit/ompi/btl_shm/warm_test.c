@@ -1,0 +1,336 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* Chunks that go to and fro with messages: which are kept, that none is lost or in two hands, and that a pool never runs dry. */
+#include <stdlib.h>
+#include "ompi/mca/btl/shm/shm.h"
+
+#include "support/tap.h"
+
+enum { LEN = 4096, FLIGHT = 64, ROUNDS = 200000 };
+
+/* A process, what it thinks of the other one, and what is on its way to it: as the other one calls the chunks. */
+typedef struct side {
+    shm_module_t module;
+    mca_btl_endpoint_t *ep;
+    uint32_t flight[FLIGHT], first, count;
+} side_t;
+
+static const mca_btl_services_t services;
+static side_t sides[2];
+
+static void begin(uint32_t local_size, uint64_t pool, int64_t warm)
+{
+    mca_btl_shm_params = (shm_params_t){.memory = 60 << 20, .ring_max = 256 << 10, .pool_max = pool, .chunk = 128 << 10, .way = SHM_WAY_NEAR,
+                                        .warm = warm, .warm_run = 8, .warm_min = 768};
+    for (int i = 0; i < 2; i++) {
+        side_t *s = &sides[i];
+        *s = (side_t){.module = {.services = &services, .layout = mca_btl_shm_layout(local_size)}};
+        s->module.segment.base = calloc(1, s->module.layout.size);
+        s->module.peers = calloc(local_size, sizeof(*s->module.peers));
+        s->ep = aligned_alloc(SHM_LINE, sizeof(*s->ep));
+        TAP_REQUIRE(s->module.segment.base && s->module.peers && s->ep && mca_btl_shm_pool_init(&s->module) == MCA_SUCCESS, "memory");
+    }
+    for (int i = 0; i < 2; i++) {
+        mca_btl_endpoint_t *ep = sides[i].ep;
+        memset(ep, 0, sizeof(*ep));
+        ep->module = &sides[i].module;
+        ep->layout = sides[1 - i].module.layout;
+        ep->segment = sides[1 - i].module.segment;
+        ep->warm_quota = mca_btl_shm_warm_quota(ep);
+        ep->reserve_from = SIZE_MAX;
+        sides[i].module.peers[1 - i] = ep;
+    }
+}
+
+static void end(void)
+{
+    for (int i = 0; i < 2; i++) {
+        mca_btl_shm_pool_free(&sides[i].module);
+        free(sides[i].module.segment.base);
+        free(sides[i].module.peers);
+        free(sides[i].ep->ways);
+        free(sides[i].ep);
+    }
+}
+
+/* What the other process calls it. */
+static uint32_t seen_there(uint32_t chunk)
+{
+    return chunk ^ SHM_THEIRS;
+}
+
+/* False: there is no chunk. */
+static bool post(int from)
+{
+    side_t *s = &sides[from];
+    shm_loan_t loan;
+    if (s->count == FLIGHT || !mca_btl_shm_chunk_get(s->ep, LEN, false, &loan)) {
+        return false;
+    }
+    shm_mark_written(s->ep, loan.chunk);
+    s->flight[(s->first + s->count++) % FLIGHT] = seen_there(loan.chunk);
+    return true;
+}
+
+/* All that is on its way to a process, as its poller does; or the first of it. The number of chunks. */
+static uint32_t receive(int to, uint32_t most)
+{
+    side_t *s = &sides[1 - to];
+    uint32_t taken = 0;
+    while (s->count > 0 && taken < most) {
+        uint32_t chunk = s->flight[s->first];
+        s->first = (s->first + 1) % FLIGHT;
+        s->count--;
+        taken++;
+        mca_btl_shm_chunk_read(sides[to].ep, chunk);
+    }
+    atomic_fetch_add(&sides[to].ep->turns, taken > 0);
+    return taken;
+}
+
+static uint32_t busy(int of)
+{
+    const shm_module_t *m = &sides[of].module;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->layout.chunk_count; i++) {
+        n += !shm_chunk_returned(m, i);
+    }
+    return n;
+}
+
+/* Is each of a process's chunks that is busy in one place, on its way or kept by either, and no other one anywhere? */
+static bool accounted(int of)
+{
+    uint32_t seen[SHM_MAX_CHUNKS] = {0};
+    for (int i = 0; i < 2; i++) {
+        const side_t *s = &sides[i];
+        uint32_t mine = i == of ? 0 : SHM_THEIRS; /* what its own names have of this bit */
+        for (uint32_t k = 0; k < s->ep->warm_count; k++) {
+            uint32_t chunk = s->ep->warm[(s->ep->warm_head + k) % SHM_WARM_MAX];
+            seen[chunk & ~(uint32_t)SHM_THEIRS] += (chunk & SHM_THEIRS) == mine;
+        }
+        for (uint32_t k = 0; k < s->count; k++) {
+            uint32_t chunk = seen_there(s->flight[(s->first + k) % FLIGHT]);
+            seen[chunk & ~(uint32_t)SHM_THEIRS] += (chunk & SHM_THEIRS) == mine;
+        }
+    }
+    const shm_module_t *m = &sides[of].module;
+    for (uint32_t i = 0; i < m->layout.chunk_count; i++) {
+        if (seen[i] != !shm_chunk_returned(m, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void quotas(void)
+{
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    TAP_OK(sides[0].ep->warm_quota == sides[0].module.layout.chunk_count * 20 / 32, "with one peer five eighths of its chunks may be kept");
+    sides[0].ep->layout.chunk_size += 4096;
+    TAP_OK(mca_btl_shm_warm_quota(sides[0].ep) == 0, "none of a peer whose chunks are of another size");
+    end();
+    begin(64, 4 << 20, SHM_WARM_MAX);
+    TAP_OK(sides[0].ep->warm_quota * 63 < sides[0].module.layout.chunk_count, "all peers together keep fewer than there are");
+    end();
+    begin(2, 4 << 20, 3);
+    TAP_OK(sides[0].ep->warm_quota == 3, "btl_shm_warm bounds them");
+    end();
+}
+
+static void one_way(void)
+{
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    bool sent = true;
+    for (int i = 0; i < 1000; i++) {
+        sent = post(0) && sent;
+        receive(1, 1);
+    }
+    TAP_OK(sent && busy(0) == 0 && sides[1].ep->warm_count == 0, "who does not answer keeps nothing");
+    post(1);
+    for (int i = 0; i < 5; i++) {
+        post(0);
+    }
+    receive(1, UINT32_MAX);
+    TAP_OK(sides[1].ep->warm_count == 1 && busy(0) == 1, "who has sent one keeps one");
+    end();
+}
+
+static void by_turns(void)
+{
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    uint32_t changes = 0, last = SHM_NO_CHUNK;
+    for (int i = 0; i < 1000; i++) {
+        int from = i % 2;
+        post(from);
+        uint32_t chunk = sides[from].flight[sides[from].first] ^ (from == 0 ? SHM_THEIRS : 0); /* as process 0 calls it */
+        changes += i >= 4 && chunk != last;
+        last = chunk;
+        receive(1 - from, 1);
+    }
+    TAP_OK(changes == 0, "one chunk goes to and fro");
+    TAP_OK(busy(0) + busy(1) == 1, "... and all others are free");
+    TAP_OK(shm_last_is_read(sides[0].ep), "who has it back knows that what went in it has been read");
+    TAP_OK(sides[0].ep->reserve_from == 768 && sides[1].ep->reserve_from == SIZE_MAX, "its messages from btl_shm_warm_min on are to go in it");
+    end();
+}
+
+/* Both send n messages, then both read them. */
+static void both_ways(uint32_t n, uint32_t rounds)
+{
+    for (uint32_t r = 0; r < rounds; r++) {
+        for (uint32_t k = 0; k < n; k++) {
+            post(0);
+            post(1);
+        }
+        receive(0, UINT32_MAX);
+        receive(1, UINT32_MAX);
+    }
+}
+
+static void streams(void)
+{
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    both_ways(8, 100);
+    TAP_OK(sides[0].ep->warm_count > 0 && sides[1].ep->warm_count > 0, "eight at a time are kept");
+    TAP_OK(accounted(0) && accounted(1), "... and accounted for");
+    both_ways(9, 1);
+    TAP_OK(busy(0) + busy(1) == 0, "nine are a stream: nothing is kept");
+    both_ways(2, SHM_WARM_CALM - 2);
+    TAP_OK(busy(0) + busy(1) == 0, "... for some turns");
+    both_ways(2, 4);
+    TAP_OK(busy(0) + busy(1) > 0, "... and then again");
+    end();
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    for (int turn = 0; turn < 3; turn++) { /* more is kept than a stream takes before it counts as one */
+        for (int i = 0; i < 6; i++) {
+            post(0);
+        }
+        receive(1, UINT32_MAX);
+        atomic_fetch_add(&sides[0].ep->turns, 1);
+    }
+    for (int turn = 0; turn < 3; turn++) {
+        for (int i = 0; i < 6; i++) {
+            post(1);
+        }
+        receive(0, UINT32_MAX);
+        atomic_fetch_add(&sides[1].ep->turns, 1);
+    }
+    uint32_t kept = sides[0].ep->warm_count;
+    for (int i = 0; i < 9; i++) {
+        post(0);
+    }
+    TAP_OK(kept > 9 && sides[0].ep->warm_count == 0, "what is left at a stream's beginning goes back");
+    end();
+}
+
+/* A process that has sent much, and of whose chunks most are kept on both sides, can send all the same. */
+static void never_dry(void)
+{
+    begin(2, 1 << 20, SHM_WARM_MAX);
+    uint32_t count = sides[0].module.layout.chunk_count;
+    both_ways(8, 10);
+    uint32_t kept = sides[0].ep->warm_count + sides[1].ep->warm_count, sent = 0;
+    mca_btl_shm_params.warm_run = INT32_MAX;
+    while (post(0)) {
+        sent++;
+    }
+    TAP_OK(kept > 0 && sent + sides[1].ep->warm_count >= count && sent >= count * 3 / 8,
+           "all that the peer does not keep can be sent (%u of %u, kept %u)", sent, count, kept);
+    TAP_OK(accounted(0) && accounted(1), "... and is accounted for");
+    receive(1, UINT32_MAX);
+    TAP_OK(post(0), "... and can be again when it has been read");
+    end();
+}
+
+/* ... and so can one whose own chunks are kept for answers to somebody else. */
+static void for_others(void)
+{
+    begin(3, 1 << 20, SHM_WARM_MAX);
+    mca_btl_endpoint_t *other = aligned_alloc(SHM_LINE, sizeof(*other));
+    TAP_REQUIRE(other != NULL, "memory");
+    memcpy(other, sides[0].ep, sizeof(*other));
+    sides[0].module.peers[2] = other;
+    both_ways(2, 10);
+    uint32_t mine = busy(0), sent = 0;
+    for (uint32_t k = 0; k < sides[1].ep->warm_count; k++) {
+        mine -= sides[1].ep->warm[(sides[1].ep->warm_head + k) % SHM_WARM_MAX] & SHM_THEIRS ? 1 : 0;
+    }
+    shm_loan_t loan;
+    while (mca_btl_shm_chunk_get(other, LEN, false, &loan)) {
+        sent++;
+    }
+    TAP_OK(mine > 0 && busy(0) == sides[0].module.layout.chunk_count && sent >= mine,
+           "chunks kept for answers to one are there for another, if there are no others");
+    bool none = true;
+    for (uint32_t k = 0; k < sides[0].ep->warm_count; k++) {
+        none = none && sides[0].ep->warm[(sides[0].ep->warm_head + k) % SHM_WARM_MAX] & SHM_THEIRS;
+    }
+    TAP_OK(none, "... all of them");
+    free(other->ways);
+    free(other);
+    end();
+}
+
+static void given_up(void)
+{
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    post(0);
+    receive(1, 1);
+    post(1);
+    receive(0, 1);
+    shm_loan_t loan, again;
+    uint32_t count = sides[0].ep->warm_count;
+    TAP_REQUIRE(count == 1 && mca_btl_shm_chunk_get(sides[0].ep, LEN, false, &loan) && loan.chunk & SHM_THEIRS, "one of the peer's is there");
+    mca_btl_shm_chunk_unget(sides[0].ep, loan.chunk);
+    TAP_OK(sides[0].ep->warm_count == count && accounted(1), "what was not used stays");
+    TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, false, &again) && again.chunk == loan.chunk, "... and is the next one");
+    end();
+}
+
+static uint32_t draw(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*seed >> 33);
+}
+
+static void at_random(uint64_t seed)
+{
+    uint64_t start = seed;
+    begin(2, seed % 2 ? 4 << 20 : 512 << 10, SHM_WARM_MAX);
+    for (int i = 0; i < ROUNDS; i++) {
+        int who = draw(&seed) % 2;
+        switch (draw(&seed) % 4) {
+        case 0:
+            receive(who, draw(&seed) % 4 == 0 ? UINT32_MAX : 1);
+            break;
+        default:
+            post(who);
+        }
+        if (i % 64 == 0 && !(accounted(0) && accounted(1))) {
+            TAP_OK(false, "each chunk is in one place (seed %llu, step %d)", (unsigned long long)start, i);
+            end();
+            return;
+        }
+    }
+    receive(0, UINT32_MAX);
+    receive(1, UINT32_MAX);
+    bool fine = accounted(0) && accounted(1) && post(0) && post(1);
+    TAP_OK(fine, "each chunk is in one place, whatever is sent and read when (seed %llu)", (unsigned long long)start);
+    end();
+}
+
+int main(void)
+{
+    tap_start(60);
+    quotas();
+    one_way();
+    by_turns();
+    streams();
+    never_dry();
+    for_others();
+    given_up();
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        at_random(seed);
+    }
+    return tap_end();
+}
