@@ -298,7 +298,7 @@ typedef struct mca_btl_standing {
 typedef struct mca_btl_behind {
     size_t eager_limit;        /* in the place of limits.eager_limit; more than limits.max_frag counts as that */
     size_t reserve_min;        /* fragments that send_short() would take, from this length on, are better reserved for */
-    const size_t *reserve_from; /* since 1.15, NULL before the call: the same for a peer that is not behind; the length changes */
+    const size_t *reserve_from; /* since 1.15, NULL before the call: the same for a peer that is not behind; it changes, by atomic stores */
 } mca_btl_behind_t;
 
 /* See mca_btl_module_ops_t.send_parts. */

@@ -49,6 +49,7 @@
 #include "opal/mca/shmem/shmem.h"
 #include "opal/util/copy.h"
 #include "opal/util/lock.h"
+#include "opal/util/sanitize.h"
 #include "ompi/mca/btl/shm/shm_ways.h"
 
 #define SHM_MAGIC 0x6d68735f72657377ull
@@ -269,7 +270,7 @@ struct mca_btl_endpoint {
     size_t reserve_from;                /* warm_min while one is there, or one of the pool is to be sent, that it may come back; else SIZE_MAX */
     uint32_t warm_seed;                 /* messages of warm_min bytes and more through the ring until then */
     uint32_t warm_turns;                /* `turns` when last sent to through a chunk; since then: */
-    uint32_t warm_run;                  /* fragments */
+    uint32_t warm_run;                  /* messages, as far as they are counted */
     uint32_t warm_calm;                 /* turns until chunks are kept again; 0: they are */
     shm_ways_t *ways;                   /* under the pool's lock; NULL until a fragment is long enough */
     uint32_t wide_seen;                 /* chunks that went to it in the other ways than the near one, up to all */
@@ -380,7 +381,7 @@ struct shm_module {
 
 typedef struct shm_params {
     int64_t backing, single_copy;
-    uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit, behind_eager_limit, behind_chunk_min, share_min, parts_min, parts_max, part, warm_min;
+    uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit, behind_eager_limit, behind_chunk_min, share_min, parts_min, parts_max, part, warm_min, spare;
     int64_t exclusivity, way, warm, warm_run;
 } shm_params_t;
 extern shm_params_t mca_btl_shm_params;
@@ -470,12 +471,31 @@ bool mca_btl_shm_chunk_ready(shm_module_t *m);
 uint32_t mca_btl_shm_warm_quota(const mca_btl_endpoint_t *ep);
 /* The fragment in a chunk has been read: keep the chunk for the answer, or give it back. Takes the module's lock; the others want it. */
 void mca_btl_shm_chunk_read(mca_btl_endpoint_t *ep, uint32_t chunk);
-/* A message is about to be sent. */
+/* A message is about to be sent, not within a stream that is known to be one. */
 void mca_btl_shm_warm_begin(mca_btl_endpoint_t *ep);
+/* A message is about to be sent. */
+static inline void shm_warm_begin(mca_btl_endpoint_t *ep)
+{
+    if (ep->warm_run <= mca_btl_shm_params.warm_run || ep->warm_turns != atomic_load_explicit(&ep->turns, memory_order_relaxed)) {
+        mca_btl_shm_warm_begin(ep);
+    }
+}
 /* A fragment will be: the peer may be owed one chunk more. */
 static inline void shm_warm_owe(mca_btl_endpoint_t *ep)
 {
     ep->owed += ep->owed < ep->warm_quota && ep->warm_calm == 0;
+}
+static inline void shm_reserve_from(mca_btl_endpoint_t *ep, size_t len)
+{
+    __atomic_store_n(&ep->reserve_from, len, __ATOMIC_RELAXED); /* the contract has a plain size_t there */
+}
+/* A message has gone through the ring: now and then one that could go through a chunk is to do so, that the chunk may come back. */
+static inline void shm_warm_seed(mca_btl_endpoint_t *ep, size_t len)
+{
+    if (len >= mca_btl_shm_params.warm_min && --ep->warm_seed == 0) {
+        ep->warm_seed = SHM_WARM_SEED;
+        shm_reserve_from(ep, ep->warm_quota > 0 ? mca_btl_shm_params.warm_min : SIZE_MAX);
+    }
 }
 /* No chunk is left for a message: the peer is behind. */
 void mca_btl_shm_warm_stream(mca_btl_endpoint_t *ep);
@@ -653,14 +673,12 @@ static inline unsigned char *shm_bytes_of(const mca_btl_endpoint_t *ep, uint32_t
                               : shm_chunk_at(&ep->module->segment, &ep->module->layout, chunk);
 }
 
-/* A fragment has been written there. What the peer says later, that the chunk is free again, or that it holds a fragment of its own, orders
- * whoever touches it next behind this writer; within this process these stores do so, too: ThreadSanitizer sees no other. */
+/* What the peer says later, that a chunk is free again, or holds a fragment of its own, orders whoever touches it next behind who wrote it
+ * here, and has called this. */
 static inline void shm_mark_written(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
-    if (!(chunk & SHM_THEIRS)) {
-        atomic_store_explicit(&shm_state_of(ep, chunk)->busy, 1, memory_order_release);
-    }
-    atomic_store_explicit(&ep->last_chunk, chunk, memory_order_release);
+    opal_tsan_release(shm_bytes_of(ep, chunk));
+    atomic_store_explicit(&ep->last_chunk, chunk, memory_order_relaxed);
 }
 
 /* The chunk that a message of the peer names, as this process names it. */

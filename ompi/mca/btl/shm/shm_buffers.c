@@ -2,14 +2,13 @@
 /*
  * Memory for arrivals that are kept and don't stay in their chunk. A row of them is released at once, and from malloc() what lies
  * at the heap's end would go back to the system, and be new pages, which the kernel clears, for the next row. So some are kept for the
- * next ones, in classes of lengths that double, until the process sleeps.
+ * next ones, in classes of lengths that double, up to btl_shm_spare bytes, until the process sleeps.
  */
 #include <stdlib.h>
 #include "ompi/mca/btl/shm/shm.h"
 
 enum {
     LEAST = 4096,            /* bytes of the first class; shorter ones are malloc()'s */
-    SPARE_BYTES = 8 << 20,   /* kept at most */
 };
 
 /* In front of each. */
@@ -58,7 +57,7 @@ void mca_btl_shm_buffer_put(shm_module_t *m, void *bytes)
     bool kept = false;
     if (b->class < SHM_BUFFER_CLASSES) {
         shm_module_lock(m);
-        kept = m->spare_bytes + size <= SPARE_BYTES;
+        kept = m->spare_bytes + size <= mca_btl_shm_params.spare;
         if (kept) {
             b->next = m->spare[b->class];
             m->spare[b->class] = b;

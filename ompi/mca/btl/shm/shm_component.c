@@ -14,95 +14,99 @@ static const mca_base_var_enum_t copies[] = {
 static const mca_base_var_enum_t ways[] = {
     {"auto", SHM_WAY_AUTO}, {"near", SHM_WAY_NEAR}, {"wide", SHM_WAY_WIDE}, {"past", SHM_WAY_PAST}, {NULL, 0}};
 
+static const struct {
+    mca_base_var_desc_t desc;
+    void *storage;
+} params[] = {
+    {{.name = "backing", .type = MCA_VAR_ENUM, .level = MCA_VAR_LEVEL_TUNER, .enums = backings,
+      .help = "Where shared memory lies: memfd (anonymous), file (in /dev/shm), auto (memfd if it works)"},
+     &mca_btl_shm_params.backing},
+    {{.name = "single_copy", .type = MCA_VAR_ENUM, .level = MCA_VAR_LEVEL_TUNER, .enums = copies,
+      .help = "Copy long messages once, by the kernel, if that is faster (auto), always, or never"},
+     &mca_btl_shm_params.single_copy},
+    {{.name = "share_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
+      .help = "From this size on a message that is copied once is copied by its receiver and its sender together",
+      .def.size = 64 << 10, .min = 8 << 10, .max = INT64_MAX},
+     &mca_btl_shm_params.share_min},
+    {{.name = "memory", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
+      .help = "Shared memory of all processes of a node together at most",
+      .def.size = 60 << 20, .min = 1 << 20, .max = INT64_MAX},
+     &mca_btl_shm_params.memory},
+    {{.name = "ring", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
+      .help = "Size of the ring from one process to another at most",
+      .def.size = 256 << 10, .min = SHM_MIN_RING, .max = 64 << 20},
+     &mca_btl_shm_params.ring_max},
+    {{.name = "pool", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
+      .help = "Room of a process for fragments of long messages under way at most",
+      .def.size = 4 << 20, .min = 1 << 16, .max = 1 << 30},
+     &mca_btl_shm_params.pool_max},
+    {{.name = "chunk", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
+      .help = "Size of a fragment of a long message at most, where there is room for 32 of them; else 64 KiB, or an eighth of the room",
+      .def.size = 128 << 10, .min = SHM_MIN_CHUNK, .max = 8 << 20},
+     &mca_btl_shm_params.chunk},
+    {{.name = "piece", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
+      .help = "Size of the first fragment of a long message, if its receiver is waiting",
+      .def.size = 16 << 10, .min = 1 << 10, .max = 8 << 20},
+     &mca_btl_shm_params.piece},
+    {{.name = "eager_limit", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
+      .help = "Longest message sent before its receiver is known, header included",
+      .def.size = (32 << 10) + MCA_BTL_HEADER_MAX, .min = 256, .max = 8 << 20},
+     &mca_btl_shm_params.eager_limit},
+    {{.name = "behind_eager_limit", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
+      .help = "Longest message, header included, sent before its receiver is known to a process that still has messages of this one "
+              "to take (btl_shm_chunk at most)",
+      .def.size = (64 << 10) + MCA_BTL_HEADER_MAX, .min = 0, .max = 8 << 20},
+     &mca_btl_shm_params.behind_eager_limit},
+    {{.name = "behind_chunk_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
+      .help = "Shortest message of a stream, header included, that goes through a fragment of the pool instead of the ring",
+      .def.size = 512, .min = 256, .max = 8 << 20},
+     &mca_btl_shm_params.behind_chunk_min},
+    {{.name = "parts_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
+      .help = "From this length on, header included, a message is sent in parts before its receiver is known",
+      .def.size = 16 << 10, .min = MCA_BTL_HEADER_MAX, .max = 1 << 30},
+     &mca_btl_shm_params.parts_min},
+    {{.name = "parts_max", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
+      .help = "Longest message, header included, sent in parts before its receiver is known (half of btl_shm_pool at most; 0: none)",
+      .def.size = (512 << 10) + MCA_BTL_HEADER_MAX, .min = 0, .max = 1 << 30},
+     &mca_btl_shm_params.parts_max},
+    {{.name = "part", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
+      .help = "Size of a part of such a message, if its receiver is waiting; of short messages half of that at least",
+      .def.size = 12 << 10, .min = 1 << 10, .max = 8 << 20},
+     &mca_btl_shm_params.part},
+    {{.name = "way", .type = MCA_VAR_ENUM, .level = MCA_VAR_LEVEL_TUNER, .enums = ways, .def.i = SHM_WAY_AUTO,
+      .help = "How fragments of 2 KiB and more are copied: near (through the chunk used last, in the caches), wide (through all of the "
+              "pool in turn, for a cache that the processors share behind their own), past (written past the caches), or whichever is "
+              "measured to be quickest (auto)"},
+     &mca_btl_shm_params.way},
+    {{.name = "warm", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_TUNER, .unit = "chunks", .def.i = SHM_WARM_MAX, .min = 0,
+      .max = SHM_WARM_MAX,
+      .help = "Chunks of a peer kept for the answer at most, whose lines are in this process's caches (of all of its chunks five "
+              "eighths are shared out among its peers)"},
+     &mca_btl_shm_params.warm},
+    {{.name = "warm_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes", .def.size = 768, .min = 256,
+      .max = 8 << 20, .help = "Shortest message, header included, that goes through such a chunk instead of the ring"},
+     &mca_btl_shm_params.warm_min},
+    {{.name = "warm_run", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "messages", .def.i = 8, .min = 1,
+      .max = INT32_MAX,
+      .help = "More messages one behind the other, without one from the peer, are a stream, for which no chunks are kept"},
+     &mca_btl_shm_params.warm_run},
+    {{.name = "spare", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes", .def.size = 8 << 20, .max = 1 << 30,
+      .help = "Memory of unexpected messages kept for the next ones at most, until the process sleeps"},
+     &mca_btl_shm_params.spare},
+    {{.name = "exclusivity", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_DEVELOPER,
+      .help = "Preference over other links to the same peer", .def.i = 500, .min = 0, .max = 65536},
+     &mca_btl_shm_params.exclusivity},
+};
+
 static int shm_register_params(const mca_base_services_t *services)
 {
-    static const struct {
-        mca_base_var_desc_t desc;
-        void *storage;
-    } table[] = {
-        {{.name = "backing", .type = MCA_VAR_ENUM, .level = MCA_VAR_LEVEL_TUNER, .enums = backings,
-          .help = "Where shared memory lies: memfd (anonymous), file (in /dev/shm), auto (memfd if it works)"},
-         &mca_btl_shm_params.backing},
-        {{.name = "single_copy", .type = MCA_VAR_ENUM, .level = MCA_VAR_LEVEL_TUNER, .enums = copies,
-          .help = "Copy long messages once, by the kernel, if that is faster (auto), always, or never"},
-         &mca_btl_shm_params.single_copy},
-        {{.name = "share_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
-          .help = "From this size on a message that is copied once is copied by its receiver and its sender together",
-          .def.size = 64 << 10, .min = 8 << 10, .max = INT64_MAX},
-         &mca_btl_shm_params.share_min},
-        {{.name = "memory", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
-          .help = "Shared memory of all processes of a node together at most",
-          .def.size = 60 << 20, .min = 1 << 20, .max = INT64_MAX},
-         &mca_btl_shm_params.memory},
-        {{.name = "ring", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
-          .help = "Size of the ring from one process to another at most",
-          .def.size = 256 << 10, .min = SHM_MIN_RING, .max = 64 << 20},
-         &mca_btl_shm_params.ring_max},
-        {{.name = "pool", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
-          .help = "Room of a process for fragments of long messages under way at most",
-          .def.size = 4 << 20, .min = 1 << 16, .max = 1 << 30},
-         &mca_btl_shm_params.pool_max},
-        {{.name = "chunk", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
-          .help = "Size of a fragment of a long message at most, where there is room for 32 of them; else 64 KiB, or an eighth of the room",
-          .def.size = 128 << 10, .min = SHM_MIN_CHUNK, .max = 8 << 20},
-         &mca_btl_shm_params.chunk},
-        {{.name = "piece", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
-          .help = "Size of the first fragment of a long message, if its receiver is waiting",
-          .def.size = 16 << 10, .min = 1 << 10, .max = 8 << 20},
-         &mca_btl_shm_params.piece},
-        {{.name = "eager_limit", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
-          .help = "Longest message sent before its receiver is known, header included",
-          .def.size = (32 << 10) + MCA_BTL_HEADER_MAX, .min = 256, .max = 8 << 20},
-         &mca_btl_shm_params.eager_limit},
-        {{.name = "behind_eager_limit", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
-          .help = "Longest message, header included, sent before its receiver is known to a process that still has messages of this one "
-                  "to take (btl_shm_chunk at most)",
-          .def.size = (64 << 10) + MCA_BTL_HEADER_MAX, .min = 0, .max = 8 << 20},
-         &mca_btl_shm_params.behind_eager_limit},
-        {{.name = "behind_chunk_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
-          .help = "Shortest message of a stream, header included, that goes through a fragment of the pool instead of the ring",
-          .def.size = 512, .min = 256, .max = 8 << 20},
-         &mca_btl_shm_params.behind_chunk_min},
-        {{.name = "parts_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
-          .help = "From this length on, header included, a message is sent in parts before its receiver is known",
-          .def.size = 16 << 10, .min = MCA_BTL_HEADER_MAX, .max = 1 << 30},
-         &mca_btl_shm_params.parts_min},
-        {{.name = "parts_max", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
-          .help = "Longest message, header included, sent in parts before its receiver is known (half of btl_shm_pool at most; 0: none)",
-          .def.size = (512 << 10) + MCA_BTL_HEADER_MAX, .min = 0, .max = 1 << 30},
-         &mca_btl_shm_params.parts_max},
-        {{.name = "part", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
-          .help = "Size of a part of such a message, if its receiver is waiting; of short messages half of that at least",
-          .def.size = 12 << 10, .min = 1 << 10, .max = 8 << 20},
-         &mca_btl_shm_params.part},
-        {{.name = "way", .type = MCA_VAR_ENUM, .level = MCA_VAR_LEVEL_TUNER, .enums = ways, .def.i = SHM_WAY_AUTO,
-          .help = "How fragments of 2 KiB and more are copied: near (through the chunk used last, in the caches), wide (through all of the "
-                  "pool in turn, for a cache that the processors share behind their own), past (written past the caches), or whichever is "
-                  "measured to be quickest (auto)"},
-         &mca_btl_shm_params.way},
-        {{.name = "warm", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_TUNER, .unit = "chunks", .def.i = SHM_WARM_MAX, .min = 0,
-          .max = SHM_WARM_MAX,
-          .help = "Chunks of a peer kept for the answer at most, whose lines are in this process's caches (of all of its chunks five "
-                  "eighths are shared out among its peers)"},
-         &mca_btl_shm_params.warm},
-        {{.name = "warm_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes", .def.size = 768, .min = 256,
-          .max = 8 << 20, .help = "Shortest message, header included, that goes through such a chunk instead of the ring"},
-         &mca_btl_shm_params.warm_min},
-        {{.name = "warm_run", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "messages", .def.i = 8, .min = 1,
-          .max = INT32_MAX,
-          .help = "More messages one behind the other, without one from the peer, are a stream, for which no chunks are kept"},
-         &mca_btl_shm_params.warm_run},
-        {{.name = "exclusivity", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_DEVELOPER,
-          .help = "Preference over other links to the same peer", .def.i = 500, .min = 0, .max = 65536},
-         &mca_btl_shm_params.exclusivity},
-    };
-    static mca_base_var_desc_t descs[sizeof(table) / sizeof(table[0])];
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        descs[i] = table[i].desc;
+    static mca_base_var_desc_t descs[sizeof(params) / sizeof(params[0])];
+    for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
+        descs[i] = params[i].desc;
         descs[i].framework = "btl";
         descs[i].component = "shm";
         descs[i].scope = MCA_VAR_SCOPE_STARTUP;
-        int rc = services->var_register(&descs[i], table[i].storage);
+        int rc = services->var_register(&descs[i], params[i].storage);
         if (rc != MCA_SUCCESS) {
             return rc;
         }

@@ -279,7 +279,9 @@ bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsi
     if (!shm_part_is_good(ep, &part, len)) {
         return false;
     }
-    const unsigned char *payload = shm_bytes_of(ep, shm_named_chunk(part.chunk, part.flags)) + part.offset;
+    unsigned char *bytes = shm_bytes_of(ep, shm_named_chunk(part.chunk, part.flags));
+    const unsigned char *payload = bytes + part.offset;
+    opal_tsan_acquire(bytes);
     if (OPAL_UNLIKELY((part.flags & (SHM_FLAG_FRESH | SHM_FLAG_YOURS)) == SHM_FLAG_FRESH)) {
         mca_btl_shm_chunk_populate(&ep->segment, &ep->layout, part.chunk, false);
     }

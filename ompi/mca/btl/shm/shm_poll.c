@@ -127,7 +127,9 @@ static bool shm_arrive_chunk(shm_module_t *m, const shm_rx_t *rx)
         return false;
     }
     uint32_t chunk = shm_named_chunk(named.chunk, named.flags);
-    const unsigned char *at = shm_bytes_of(ep, chunk) + named.offset;
+    unsigned char *bytes = shm_bytes_of(ep, chunk);
+    const unsigned char *at = bytes + named.offset;
+    opal_tsan_acquire(bytes);
     if (OPAL_UNLIKELY((named.flags & (SHM_FLAG_FRESH | SHM_FLAG_YOURS)) == SHM_FLAG_FRESH)) {
         mca_btl_shm_chunk_populate(&ep->segment, &ep->layout, named.chunk, false);
     }

@@ -69,6 +69,7 @@ static inline uint32_t *shm_lent(shm_module_t *m, uint32_t i)
 
 static inline void shm_mark_lent(shm_module_t *m, uint32_t chunk)
 {
+    opal_tsan_acquire(shm_chunk_at(&m->segment, &m->layout, chunk));
     atomic_store_explicit(&shm_chunk_state(&m->segment, &m->layout, chunk)->busy, 1, memory_order_relaxed);
 }
 
@@ -233,7 +234,7 @@ static OPAL_ALWAYS_INLINE bool shm_get_warm(mca_btl_endpoint_t *ep, bool piece, 
 {
     *loan = (shm_loan_t){.choice = {SHM_WAY_NEAR, false}};
     if (!piece) {
-        mca_btl_shm_warm_begin(ep);
+        shm_warm_begin(ep);
     }
     shm_warm_owe(ep);
     return mca_btl_shm_warm_take(ep, &loan->chunk);

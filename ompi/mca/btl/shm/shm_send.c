@@ -71,6 +71,7 @@ static OPAL_NOINLINE int shm_send_short_any(mca_btl_endpoint_t *ep, const void *
             opal_cache_demote(line);
         } else {
             shm_ring_put_lines(ep, header, header_len, payload, len);
+            shm_warm_seed(ep, header_len + len);
         }
         shm_published(ep);
     }
@@ -119,10 +120,7 @@ int mca_btl_shm_publish_more(mca_btl_endpoint_t *ep, size_t len)
     ep->number = number;
     ep->messages -= lines - 1; /* it counts as one */
     ep->longer = true;
-    if (len >= mca_btl_shm_params.warm_min && --ep->warm_seed == 0) {
-        ep->warm_seed = SHM_WARM_SEED;
-        ep->reserve_from = ep->warm_quota > 0 ? mca_btl_shm_params.warm_min : SIZE_MAX;
-    }
+    shm_warm_seed(ep, len);
     if (OPAL_UNLIKELY(atomic_load_explicit(ep->sleeping, memory_order_relaxed))) {
         shm_ring_door(ep);
     }

@@ -36,7 +36,7 @@ static void shm_warm_append(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
     ep->warm[(ep->warm_head + ep->warm_count) % SHM_WARM_MAX] = chunk;
     ep->warm_count++;
-    ep->reserve_from = mca_btl_shm_params.warm_min;
+    shm_reserve_from(ep, mca_btl_shm_params.warm_min);
 }
 
 /* The sender finds its last chunk here: the peer has read that, and waits. */
@@ -96,7 +96,7 @@ void mca_btl_shm_warm_begin(mca_btl_endpoint_t *ep)
 bool mca_btl_shm_warm_take(mca_btl_endpoint_t *ep, uint32_t *chunk)
 {
     if (ep->warm_count <= 1) {
-        ep->reserve_from = SIZE_MAX;
+        shm_reserve_from(ep, SIZE_MAX);
     }
     if (ep->warm_count == 0) {
         return false;
@@ -112,7 +112,7 @@ void mca_btl_shm_warm_untake(mca_btl_endpoint_t *ep, uint32_t chunk)
     ep->warm_head = (ep->warm_head + SHM_WARM_MAX - 1) % SHM_WARM_MAX;
     ep->warm[ep->warm_head] = chunk;
     ep->warm_count++;
-    ep->reserve_from = mca_btl_shm_params.warm_min;
+    shm_reserve_from(ep, mca_btl_shm_params.warm_min);
 }
 
 /* Those of this process go back into the pool; the number of them. */

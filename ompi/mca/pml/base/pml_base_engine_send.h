@@ -100,6 +100,12 @@ static inline bool engine_is_behind(const mca_pml_peer_t *peer)
     return peer->pending_any || atomic_load_explicit(&peer->announced, memory_order_relaxed) > 0;
 }
 
+/* The length of fragments from which on the link has something better at hand than send_short(); it changes, with threads at any time. */
+static inline size_t engine_reserve_from(const mca_pml_peer_t *peer)
+{
+    return __atomic_load_n(peer->behind.reserve_from, __ATOMIC_RELAXED);
+}
+
 enum { ENGINE_STREAM = 8 };
 
 /* Has the rank been sent so many messages since one came from it, as in a stream? Then who receives them is the slower one, and
@@ -287,7 +293,8 @@ static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pm
     }
     const void *ptr = (const char *) buf + type->opal.true_lb;
     engine_charge(peer, cost);
-    int rc = engine_put_match(peer, link, cp, tag, ptr, NULL, bytes, len + POLICY_ROOM <= peer->direct_max && !room);
+    room |= len + POLICY_ROOM > peer->direct_max || len >= engine_reserve_from(peer);
+    int rc = engine_put_match(peer, link, cp, tag, ptr, NULL, bytes, !room);
     if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
         engine_charge(peer, -cost);
         return false;
@@ -1467,7 +1474,7 @@ static OPAL_ALWAYS_INLINE bool engine_send_lines(mca_pml_comm_peer_t *cp, const 
 {
     const mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
     size_t len = sizeof(mca_pml_hdr_match_t) + type->opal.size * count;
-    *room = len > peer->direct_max || len >= *peer->behind.reserve_from || (len >= peer->behind.reserve_min && engine_in_stream(cp));
+    *room = len > peer->direct_max || len >= engine_reserve_from(peer) || (len >= peer->behind.reserve_min && engine_in_stream(cp));
     mca_pml_link_t *link = *room ? NULL : engine_fill_standing(comm, buf, count, type, dst, tag, &len, true, true);
     if (OPAL_UNLIKELY(!link)) {
         return false;

@@ -131,31 +131,34 @@ static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const
                                              : send_granted(d, link, path, true, hdr, data, len);
 }
 
+/* Memory for a fragment of so many bytes behind the prefix that will be kept, if stream and link have room for it. */
+static int claim(dr_peer_t *d, mca_pml_link_t *link, size_t span, dr_frag_t **frag)
+{
+    if (!d->stream.paths) {
+        dr_add_paths(d);
+    }
+    if (dr_is_full(d, link)) {
+        return MCA_ERR_AGAIN;
+    }
+    if (!dr_stream_has_room(&d->stream, dr_path_of(d, link), sizeof(dr_frag_t) + sizeof(dr_prefix_t) + span, span)) {
+        return refuse(d);
+    }
+    *frag = dr_frag_new(d, DR_KEPT, sizeof(dr_prefix_t) + span);
+    return *frag ? MCA_SUCCESS : MCA_ERR_OUT_OF_RESOURCE;
+}
+
 /* Lend a fragment's own memory: it will be kept. */
 static int policy_reserve(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t min, size_t want, mca_btl_room_t *room)
 {
     dr_peer_t *d = dr_of(peer);
     size_t max = link->module->limits.max_frag - sizeof(dr_prefix_t);
     size_t len = want < max ? want : max;
-    if (!d->stream.paths) {
-        dr_add_paths(d);
+    dr_frag_t *f;
+    int rc = len < min ? MCA_ERR_BAD_PARAM : claim(d, link, len, &f);
+    if (rc == MCA_SUCCESS) {
+        *room = (mca_btl_room_t){.ptr = f->bytes + sizeof(dr_prefix_t), .len = len, .token = {(uintptr_t) f}};
     }
-    if (len < min) {
-        return MCA_ERR_BAD_PARAM;
-    }
-    size_t cost = sizeof(dr_frag_t) + sizeof(dr_prefix_t) + len;
-    if (dr_is_full(d, link)) {
-        return MCA_ERR_AGAIN;
-    }
-    if (!dr_stream_has_room(&d->stream, dr_path_of(d, link), cost, len)) {
-        return refuse(d);
-    }
-    dr_frag_t *f = dr_frag_new(d, DR_KEPT, sizeof(dr_prefix_t) + len);
-    if (!f) {
-        return MCA_ERR_OUT_OF_RESOURCE;
-    }
-    *room = (mca_btl_room_t){.ptr = f->bytes + sizeof(dr_prefix_t), .len = len, .token = {(uintptr_t) f}};
-    return MCA_SUCCESS;
+    return rc;
 }
 
 /* Committed is committed: what the link does not take now counts as lost, and goes soon. */
@@ -184,35 +187,25 @@ static void policy_commit(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_ro
 static int policy_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len)
 {
     dr_peer_t *d = dr_of(peer);
-    dr_stream_t *s = &d->stream;
+    dr_frag_t *f;
     if (len >= link->module->limits.send_min) {
         return engine_put_bytes(peer, link, hdr, hdr_len, data, len); /* it would rather send from memory: from the kept copy */
     }
-    if (!s->paths) {
-        dr_add_paths(d);
-    }
-    size_t head = sizeof(dr_prefix_t) + hdr_len, span = hdr_len + len, cost = sizeof(dr_frag_t) + head + len;
-    unsigned path = dr_path_of(d, link);
-    if (dr_is_full(d, link)) {
-        return MCA_ERR_AGAIN;
-    }
-    if (!dr_stream_has_room(s, path, cost, span)) {
-        return refuse(d);
-    }
-    dr_frag_t *f = dr_frag_new(d, DR_KEPT, head + len);
-    if (!f) {
-        return MCA_ERR_OUT_OF_RESOURCE;
+    int rc = claim(d, link, hdr_len + len, &f);
+    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
+        return rc;
     }
     f->header_len = (uint8_t) hdr_len;
     f->payload_len = (uint32_t) len;
     memcpy(f->bytes + sizeof(dr_prefix_t), hdr, hdr_len);
-    f->record.seq = s->next; /* what dr_stream_send() will say */
+    f->record.seq = d->stream.next; /* what dr_stream_send() will say */
     f->record.tries = 1;
-    int rc = dr_put_whole(d, link, f, data);
+    rc = dr_put_whole(d, link, f, data);
     if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
         return unsent(d, f, rc);
     }
-    dr_stream_send(s, &f->record, path, (uint32_t) span, (uint32_t) cost, dr_send_time(d, path));
+    unsigned path = dr_path_of(d, link);
+    dr_stream_send(&d->stream, &f->record, path, (uint32_t) (hdr_len + len), dr_frag_cost(f), dr_send_time(d, path));
     dr_active(d);
     return MCA_SUCCESS;
 }

@@ -55,6 +55,7 @@ static void bounded(void)
 int main(void)
 {
     tap_start(60);
+    mca_btl_shm_params.spare = 8 << 20;
     reused();
     bounded();
     return tap_end();
