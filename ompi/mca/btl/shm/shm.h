@@ -264,13 +264,14 @@ struct mca_btl_endpoint {
     size_t cheap;                       /* fragments up to this are cheaper in the ring than in a chunk */
     uint32_t piece;                     /* of the long message under way; 0: none */
     _Atomic uint32_t last_chunk;        /* sent to this peer; NO_CHUNK: it has come back */
-    uint32_t owed;                      /* chunks from this peer that may be kept for answers: so many were sent to it, up to the quota */
+    _Atomic uint32_t owed;              /* changed under the module's lock: chunks from this peer that may be kept for answers: so many were sent to it, up to the quota */
     uint32_t warm_head, warm_count, warm_quota; /* a circle, see shm_warm.c */
     uint32_t warm[SHM_WARM_MAX];
     size_t reserve_from;                /* warm_min while one is there, or one of the pool is to be sent, that it may come back; else SIZE_MAX */
     uint32_t warm_seed;                 /* messages of warm_min bytes and more through the ring until then */
     uint32_t warm_turns;                /* `turns` when last sent to through a chunk; since then: */
     uint32_t warm_run;                  /* messages, as far as they are counted */
+    uint32_t warm_stream;               /* `turns` of which that is known to be a stream; UINT32_MAX: of none */
     uint32_t warm_calm;                 /* turns until chunks are kept again; 0: they are */
     shm_ways_t *ways;                   /* under the pool's lock; NULL until a fragment is long enough */
     uint32_t wide_seen;                 /* chunks that went to it in the other ways than the near one, up to all */
@@ -466,24 +467,37 @@ void mca_btl_shm_chunk_measured(mca_btl_endpoint_t *ep, uint32_t chunk, size_t l
 void mca_btl_shm_chunk_unget(mca_btl_endpoint_t *ep, uint32_t chunk);
 bool mca_btl_shm_chunk_ready(shm_module_t *m);
 
+/* Of shm_poll.c: a chunk that a fragment of the peer came in is not needed any more. */
+void mca_btl_shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk);
+
 /* ---- shm_warm.c: chunks kept for answers ---- */
 /* How many of a peer's are kept at most. */
 uint32_t mca_btl_shm_warm_quota(const mca_btl_endpoint_t *ep);
-/* The fragment in a chunk has been read: keep the chunk for the answer, or give it back. Takes the module's lock; the others want it. */
-void mca_btl_shm_chunk_read(mca_btl_endpoint_t *ep, uint32_t chunk);
-/* A message is about to be sent, not within a stream that is known to be one. */
-void mca_btl_shm_warm_begin(mca_btl_endpoint_t *ep);
-/* A message is about to be sent. */
-static inline void shm_warm_begin(mca_btl_endpoint_t *ep)
+/* The fragment in a chunk has been read: keep the chunk for the answer, if some are owed, or give it back. Takes the module's lock;
+ * the others want it. */
+void mca_btl_shm_chunk_keep(mca_btl_endpoint_t *ep, uint32_t chunk);
+static inline void shm_chunk_read(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
-    if (ep->warm_run <= mca_btl_shm_params.warm_run || ep->warm_turns != atomic_load_explicit(&ep->turns, memory_order_relaxed)) {
-        mca_btl_shm_warm_begin(ep);
+    if (OPAL_LIKELY(atomic_load_explicit(&ep->owed, memory_order_relaxed) == 0)) {
+        mca_btl_shm_return_chunk(ep, chunk);
+    } else {
+        mca_btl_shm_chunk_keep(ep, chunk);
     }
+}
+/* A message is about to be sent, not in a turn of which shm_warm_in_stream(). */
+void mca_btl_shm_warm_begin(mca_btl_endpoint_t *ep);
+/* Is this turn known to be a stream's? Then there is nothing to be taken. */
+static inline bool shm_warm_in_stream(const mca_btl_endpoint_t *ep)
+{
+    return ep->warm_stream == atomic_load_explicit(&ep->turns, memory_order_relaxed);
 }
 /* A fragment will be: the peer may be owed one chunk more. */
 static inline void shm_warm_owe(mca_btl_endpoint_t *ep)
 {
-    ep->owed += ep->owed < ep->warm_quota && ep->warm_calm == 0;
+    uint32_t owed = atomic_load_explicit(&ep->owed, memory_order_relaxed);
+    if (owed < ep->warm_quota && ep->warm_calm == 0) {
+        atomic_store_explicit(&ep->owed, owed + 1, memory_order_relaxed);
+    }
 }
 static inline void shm_reserve_from(mca_btl_endpoint_t *ep, size_t len)
 {
@@ -496,6 +510,12 @@ static inline void shm_warm_seed(mca_btl_endpoint_t *ep, size_t len)
         ep->warm_seed = SHM_WARM_SEED;
         shm_reserve_from(ep, ep->warm_quota > 0 ? mca_btl_shm_params.warm_min : SIZE_MAX);
     }
+}
+/* One less. */
+static inline void shm_warm_disown(mca_btl_endpoint_t *ep)
+{
+    uint32_t owed = atomic_load_explicit(&ep->owed, memory_order_relaxed);
+    atomic_store_explicit(&ep->owed, owed - (owed > 0), memory_order_relaxed);
 }
 /* No chunk is left for a message: the peer is behind. */
 void mca_btl_shm_warm_stream(mca_btl_endpoint_t *ep);
@@ -520,8 +540,6 @@ int mca_btl_shm_poll(void *context);
 void mca_btl_shm_know_upcalls(shm_module_t *m);
 /* Hand up all that stands in a peer's ring. */
 void mca_btl_shm_drain_peer(mca_btl_endpoint_t *ep);
-/* A chunk that a fragment of the peer came in is not needed any more. */
-void mca_btl_shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk);
 /* Beside it, before: the time that copying a measured fragment took; 0: it was not copied. */
 void mca_btl_shm_tell_cost(mca_btl_endpoint_t *ep, uint32_t chunk, uint64_t ns);
 void mca_btl_shm_arm(void *context);

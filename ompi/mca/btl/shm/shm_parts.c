@@ -223,7 +223,7 @@ static void shm_parts_done_with(mca_btl_endpoint_t *ep, const shm_part_t *part)
         return;
     }
     if (OPAL_LIKELY(!(part->flags & SHM_FLAG_MEASURED))) {
-        mca_btl_shm_chunk_read(ep, chunk);
+        shm_chunk_read(ep, chunk);
         return;
     }
     if (p->got == p->total) {

@@ -78,6 +78,7 @@ static int shm_open_way(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shme
     ep->keep_quota = ep->layout.chunk_count / 4 / others;
     ep->warm_quota = mca_btl_shm_warm_quota(ep);
     ep->reserve_from = SIZE_MAX;
+    ep->warm_stream = UINT32_MAX;
     ep->warm_seed = SHM_WARM_SEED;
     ep->special = SHM_SPECIAL_NEW;
     ep->locked = services->threads;

@@ -139,7 +139,7 @@ static bool shm_arrive_chunk(shm_module_t *m, const shm_rx_t *rx)
     if (OPAL_UNLIKELY(named.flags & SHM_FLAG_MEASURED)) {
         shm_take_chunk_measured(m, ep, at, &named);
     } else if (shm_take_chunk(m, ep, at, &named)) {
-        mca_btl_shm_chunk_read(ep, chunk);
+        shm_chunk_read(ep, chunk);
     }
     return true;
 }

@@ -232,11 +232,23 @@ static OPAL_NOINLINE void shm_go_wide(mca_btl_endpoint_t *ep, size_t len, shm_lo
 /* One that is kept for an answer: there is nothing to choose. */
 static OPAL_ALWAYS_INLINE bool shm_get_warm(mca_btl_endpoint_t *ep, bool piece, shm_loan_t *loan)
 {
-    *loan = (shm_loan_t){.choice = {SHM_WAY_NEAR, false}};
+    loan->fresh = false;
+    loan->offset = 0;
+    if (shm_warm_in_stream(ep)) {
+        return false;
+    }
+    loan->choice = (shm_ways_choice_t){SHM_WAY_NEAR, false};
+    loan->since = 0;
     if (!piece) {
-        shm_warm_begin(ep);
+        mca_btl_shm_warm_begin(ep);
     }
     shm_warm_owe(ep);
+    if (ep->warm_count == 0) {
+        if (OPAL_UNLIKELY(ep->reserve_from != SIZE_MAX)) {
+            shm_reserve_from(ep, SIZE_MAX); /* this is the one: see shm_warm_seed() */
+        }
+        return false;
+    }
     return mca_btl_shm_warm_take(ep, &loan->chunk);
 }
 
@@ -300,7 +312,7 @@ void mca_btl_shm_chunk_unget(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
     shm_module_t *m = ep->module;
     shm_module_lock(m);
-    ep->owed -= ep->owed > 0;
+    shm_warm_disown(ep);
     if (chunk & SHM_THEIRS) {
         mca_btl_shm_warm_untake(ep, chunk);
     } else {

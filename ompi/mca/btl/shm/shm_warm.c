@@ -43,18 +43,18 @@ static void shm_warm_append(mca_btl_endpoint_t *ep, uint32_t chunk)
 static void shm_warm_put(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
     shm_warm_append(ep, chunk);
-    ep->owed--;
+    shm_warm_disown(ep);
     if (chunk == atomic_load_explicit(&ep->last_chunk, memory_order_relaxed)) {
         atomic_store_explicit(&ep->last_chunk, SHM_NO_CHUNK, memory_order_relaxed);
     }
 }
 
-void mca_btl_shm_chunk_read(mca_btl_endpoint_t *ep, uint32_t chunk)
+void mca_btl_shm_chunk_keep(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
     shm_module_t *m = ep->module;
     shm_module_lock(m);
     bool short_of = atomic_load_explicit(&m->waiting_count, memory_order_relaxed) > 0; /* a send may wait for it */
-    bool kept = ep->owed > 0 && ep->warm_count < ep->warm_quota && !short_of;
+    bool kept = atomic_load_explicit(&ep->owed, memory_order_relaxed) > 0 && ep->warm_count < ep->warm_quota && !short_of;
     if (kept) {
         shm_warm_put(ep, chunk);
     }
@@ -76,7 +76,7 @@ static void shm_warm_drop(mca_btl_endpoint_t *ep)
 void mca_btl_shm_warm_stream(mca_btl_endpoint_t *ep)
 {
     ep->warm_calm = SHM_WARM_CALM;
-    ep->owed = 0;
+    atomic_store_explicit(&ep->owed, 0, memory_order_relaxed);
     shm_warm_drop(ep);
 }
 
@@ -90,6 +90,7 @@ void mca_btl_shm_warm_begin(mca_btl_endpoint_t *ep)
     }
     if (++ep->warm_run > run) {
         mca_btl_shm_warm_stream(ep);
+        ep->warm_stream = turns;
     }
 }
 

@@ -37,6 +37,7 @@ static void begin(uint32_t local_size, uint64_t pool, int64_t warm)
         ep->segment = sides[1 - i].module.segment;
         ep->warm_quota = mca_btl_shm_warm_quota(ep);
         ep->reserve_from = SIZE_MAX;
+        ep->warm_stream = UINT32_MAX;
         sides[i].module.peers[1 - i] = ep;
     }
 }
@@ -81,7 +82,7 @@ static uint32_t receive(int to, uint32_t most)
         s->first = (s->first + 1) % FLIGHT;
         s->count--;
         taken++;
-        mca_btl_shm_chunk_read(sides[to].ep, chunk);
+        shm_chunk_read(sides[to].ep, chunk);
     }
     atomic_fetch_add(&sides[to].ep->turns, taken > 0);
     return taken;
