@@ -523,6 +523,8 @@ void mca_btl_shm_warm_stream(mca_btl_endpoint_t *ep);
 bool mca_btl_shm_warm_take(mca_btl_endpoint_t *ep, uint32_t *chunk);
 /* It was not needed: it will be the next. */
 void mca_btl_shm_warm_untake(mca_btl_endpoint_t *ep, uint32_t chunk);
+/* Whatever is kept goes back. */
+void mca_btl_shm_warm_drop(mca_btl_endpoint_t *ep);
 /* The pool has no chunk left: have those back that are kept; false: there are none. */
 bool mca_btl_shm_warm_release(shm_module_t *m);
 

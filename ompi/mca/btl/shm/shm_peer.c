@@ -150,7 +150,8 @@ int mca_btl_shm_add_peer(mca_btl_module_t *module, const mca_btl_peer_t *peer, v
     return MCA_SUCCESS;
 }
 
-static void shm_stop_waiting(mca_btl_endpoint_t *ep)
+/* There is nothing more to be sent. */
+static void shm_stop_sending(mca_btl_endpoint_t *ep)
 {
     shm_module_t *m = ep->module;
     pthread_mutex_lock(&m->lock);
@@ -163,13 +164,14 @@ static void shm_stop_waiting(mca_btl_endpoint_t *ep)
     }
     ep->waiting = false;
     ep->watched = false;
+    mca_btl_shm_warm_drop(ep);
     pthread_mutex_unlock(&m->lock);
 }
 
 void mca_btl_shm_del_peer(mca_btl_module_t *module, mca_btl_endpoint_t *ep)
 {
     (void)module;
-    shm_stop_waiting(ep);
+    shm_stop_sending(ep);
     mca_btl_shm_parts_drop(ep);
     ep->cookie = NULL;
 }
@@ -287,7 +289,7 @@ void mca_btl_shm_peer_down(mca_btl_endpoint_t *ep, const char *why)
     bool was_up = !(ep->special & SHM_SPECIAL_DOWN);
     ep->special |= SHM_SPECIAL_DOWN;
     shm_unlock(ep);
-    shm_stop_waiting(ep);
+    shm_stop_sending(ep);
     if (was_up && ep->cookie) {
         ep->module->super.upcalls->state(ep->cookie, ep, MCA_BTL_STATE_DOWN, why);
     }

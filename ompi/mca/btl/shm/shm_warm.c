@@ -64,10 +64,10 @@ void mca_btl_shm_chunk_keep(mca_btl_endpoint_t *ep, uint32_t chunk)
     }
 }
 
-/* Whatever is kept goes back. */
-static void shm_warm_drop(mca_btl_endpoint_t *ep)
+void mca_btl_shm_warm_drop(mca_btl_endpoint_t *ep)
 {
     uint32_t chunk;
+    atomic_store_explicit(&ep->owed, 0, memory_order_relaxed);
     while (mca_btl_shm_warm_take(ep, &chunk)) {
         mca_btl_shm_return_chunk(ep, chunk);
     }
@@ -76,8 +76,7 @@ static void shm_warm_drop(mca_btl_endpoint_t *ep)
 void mca_btl_shm_warm_stream(mca_btl_endpoint_t *ep)
 {
     ep->warm_calm = SHM_WARM_CALM;
-    atomic_store_explicit(&ep->owed, 0, memory_order_relaxed);
-    shm_warm_drop(ep);
+    mca_btl_shm_warm_drop(ep);
 }
 
 void mca_btl_shm_warm_begin(mca_btl_endpoint_t *ep)

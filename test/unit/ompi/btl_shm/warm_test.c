@@ -285,6 +285,9 @@ static void given_up(void)
     mca_btl_shm_chunk_unget(sides[0].ep, loan.chunk);
     TAP_OK(sides[0].ep->warm_count == count && accounted(1), "what was not used stays");
     TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, false, &again) && again.chunk == loan.chunk, "... and is the next one");
+    mca_btl_shm_chunk_unget(sides[0].ep, again.chunk);
+    mca_btl_shm_warm_drop(sides[0].ep);
+    TAP_OK(busy(0) + busy(1) == 0 && sides[0].ep->reserve_from == SIZE_MAX, "whoever is not sent to any more gets its chunks back");
     end();
 }
 
