@@ -266,8 +266,11 @@ static OPAL_ALWAYS_INLINE bool shm_get_for(mca_btl_endpoint_t *ep, size_t len, b
     bool got = shm_get(m, loan) || (mca_btl_shm_warm_release(m) && shm_get(m, loan));
     if (got && loan->choice.way != SHM_WAY_NEAR) {
         shm_go_wide(ep, len, loan);
-    } else if (!got && !piece) {
-        mca_btl_shm_warm_stream(ep);
+    } else if (!got) {
+        shm_warm_disown(ep); /* nothing is sent */
+        if (!piece) {
+            mca_btl_shm_warm_stream(ep);
+        }
     }
     return got;
 }
@@ -292,6 +295,9 @@ bool mca_btl_shm_chunk_more(mca_btl_endpoint_t *ep, shm_loan_t *loan)
     shm_module_lock(m);
     shm_warm_owe(ep);
     bool got = mca_btl_shm_warm_take(ep, &loan->chunk) || shm_get(m, loan);
+    if (!got) {
+        shm_warm_disown(ep);
+    }
     shm_module_unlock(m);
     return got;
 }

@@ -13,7 +13,7 @@
 #include "opal/util/output.h"
 
 mca_pml_comm_peer_t mca_pml_base_nobody = {.from = UINT64_MAX};
-mca_pml_peer_t mca_pml_base_nowhere = {.standing = &mca_pml_base_no_standing, .behind = {0, SIZE_MAX, &(const size_t) {SIZE_MAX}}, .parts = {SIZE_MAX, 0}};
+mca_pml_peer_t mca_pml_base_nowhere = {.standing = &mca_pml_base_no_standing, .behind = {0, SIZE_MAX, &mca_pml_base_never}, .parts = {SIZE_MAX, 0}};
 
 typedef struct names {
     mca_pml_bind_t super;

@@ -414,8 +414,8 @@ bool mca_pml_base_peer_idle(mca_pml_peer_t *peer)
 /* ---- Making a peer ---- */
 
 const mca_btl_standing_t mca_pml_base_no_standing;
-static const size_t never = SIZE_MAX;
-const mca_btl_behind_t mca_pml_base_never_behind = {0, SIZE_MAX, &never};
+const size_t mca_pml_base_never = SIZE_MAX;
+const mca_btl_behind_t mca_pml_base_never_behind = {0, SIZE_MAX, &mca_pml_base_never};
 const mca_btl_parts_t mca_pml_base_no_parts = {SIZE_MAX, 0};
 
 static void fail(mca_pml_peer_t *peer, char *why)
@@ -447,7 +447,7 @@ static mca_btl_behind_t behind_of(const mca_btl_module_t *module, mca_btl_endpoi
     if (module->component->contract_minor >= 12 && module->ops->behind) {
         behind.reserve_from = NULL;
         module->ops->behind(endpoint, &behind);
-        behind.reserve_from = behind.reserve_from ? behind.reserve_from : &never;
+        behind.reserve_from = behind.reserve_from ? behind.reserve_from : &mca_pml_base_never;
         size_t most = module->limits.max_frag;
         behind.eager_limit = behind.eager_limit < most ? behind.eager_limit : most;
     }

@@ -160,6 +160,7 @@ const mca_btl_base_modules_t *mca_pml_base_modules(void);
 /* The link of an endpoint. */
 mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint);
 extern const mca_btl_standing_t mca_pml_base_no_standing;
+extern const size_t mca_pml_base_never; /* SIZE_MAX, as a length from which on nothing is so */
 extern const mca_btl_behind_t mca_pml_base_never_behind;
 extern const mca_btl_parts_t mca_pml_base_no_parts;
 

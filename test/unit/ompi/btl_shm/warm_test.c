@@ -175,6 +175,53 @@ static void by_turns(void)
     end();
 }
 
+/* Where all goes through the ring, no chunk could come back: one of 16 long messages is to go in one. */
+static void seeds(void)
+{
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    mca_btl_endpoint_t *ep = sides[0].ep;
+    uint32_t wanted = 0;
+    ep->warm_seed = SHM_WARM_SEED;
+    for (int i = 0; i < 160; i++) {
+        shm_warm_seed(ep, 767);
+        shm_warm_seed(ep, 768);
+        if (ep->reserve_from == 768) {
+            wanted++;
+            post(0);
+            receive(1, 1);
+        }
+        atomic_fetch_add(&ep->turns, 1); /* the answer came through the ring */
+    }
+    TAP_OK(wanted == 10 && ep->reserve_from == SIZE_MAX, "one of 16 messages of 768 B is to go in a chunk, none that is shorter");
+    ep->warm_quota = 0;
+    for (int i = 0; i < 160; i++) {
+        shm_warm_seed(ep, 768);
+    }
+    TAP_OK(ep->reserve_from == SIZE_MAX, "... none if none may be kept");
+    end();
+}
+
+/* A long message whose pieces find no chunk is owed nothing for them. */
+static void refused(void)
+{
+    begin(2, 512 << 10, SHM_WARM_MAX);
+    shm_loan_t loan;
+    uint32_t sent = 0;
+    while (mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan)) {
+        sent++;
+    }
+    uint32_t owed = sides[0].ep->owed;
+    for (int i = 0; i < 50; i++) {
+        mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan);
+        mca_btl_shm_chunk_more(sides[0].ep, &loan);
+    }
+    TAP_OK(sent > 0 && owed <= sent && sides[0].ep->owed == owed, "what finds no chunk is owed none");
+    mca_btl_shm_warm_drop(sides[0].ep);
+    mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan);
+    TAP_OK(sides[0].ep->owed == 0, "... not even the first");
+    end();
+}
+
 /* Both send n messages, then both read them. */
 static void both_ways(uint32_t n, uint32_t rounds)
 {
@@ -329,6 +376,8 @@ int main(void)
     quotas();
     one_way();
     by_turns();
+    seeds();
+    refused();
     streams();
     never_dry();
     for_others();
