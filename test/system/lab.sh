@@ -225,4 +225,19 @@ tap_ok "up --owner" lab up 1 1 --owner $owner
 kill $owner
 gone() { for _ in $(seq 100); do lab check >/dev/null && return; sleep 0.1; done; return 1; }
 tap_ok "the lab goes with its owner" gone
+
+# Others take theirs away meanwhile, and with the last one the folder of all labs.
+root=$tap_dir/labs
+sh -c 'while mkdir -p "$0"; rmdir "$0"; [ -e "$1" ]; do :; done' "$root" "$tap_dir" 2>/dev/null &
+others=$!
+up_and_down() {
+    for _ in $(seq 8); do
+        HAWSER_LAB_ROOT=$root lab up 1 1
+        up=$?
+        HAWSER_LAB_ROOT=$root lab down && [ $up = 0 ] || return 1
+    done
+}
+tap_ok "up while others go" up_and_down
+kill $others
+wait $others
 tap_end
