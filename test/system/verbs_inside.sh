@@ -81,9 +81,12 @@ frames() { sw cat /sys/class/net/sw1/statistics/tx_packets; }
 says() { grep -q "$1" "$tap_dir/said" || { cat "$tap_dir/said"; false; }; }
 
 if [ -f "$top_builddir/ompi/mca/btl/openib/.libs/mca_btl_openib.so" ]; then
-    for name in contract sizes descriptors keep putget remap pressure sleep again leak recall fail get_fail death; do
+    for name in contract sizes descriptors keep putget pressure sleep again leak recall fail get_fail death; do
         tap_ok "btl/openib keeps the contract: $name" kit openib $name
     done
+    # A request that Soft-RoCE sends again, as on a busy machine, is answered anew, even when the first answer has been taken
+    # and the memory is not registered any more: then the connection fails. So nothing is to be sent again here.
+    tap_ok "btl/openib keeps the contract: remap" kit openib remap --param btl_openib_timeout=20
     for name in mixed pressure sleep fail; do
         tap_ok "with fragments written straight into memory, too: $name" kit openib $name \
             --param btl_openib_eager_rdma=always --param btl_openib_eager_rdma_after=2

@@ -131,7 +131,8 @@ static void move(conform_peer_t *peer, bool put, unsigned char *mine, size_t off
     move_t m;
     if (move_start(&m, peer, put, mine, offset, len) == 0) {
         REQUIRE(conform_wait(move_ended, &m, 30000), "a put or get did not end");
-        REQUIRE(m.status == MCA_SUCCESS, "a put or get failed: %d", m.status);
+        REQUIRE(m.status == MCA_SUCCESS, "a put or get failed: %d (%s)", m.status,
+                peer->down ? peer->down_why : "not told down");
     }
 }
 
