@@ -19,5 +19,5 @@ libmpi_abi_la_SOURCES += mca/coll/base/coll_base.c mpi/coll/coll.c \
     mca/pml/base/pml_base_open.c mca/pml/base/pml_base_pvars.c mca/pml/base/pml_base_events.h mca/pml/base/pml_base_events.c \
     mca/pml/base/pml_base_engine.h mca/pml/base/pml_base_engine_send.h mca/pml/base/pml_base_engine_recv.h \
     mca/pml/base/pml_base_engine_self.h mca/pml/base/pml_base_engine_cancel.h \
-    mca/pml/base/pml_base_engine_fetch.h \
+    mca/pml/base/pml_base_engine_fetch.h mca/pml/base/pml_base_engine_lend.h \
     mca/pml/base/pml_base_engine_probe.h mca/pml/base/pml_base_engine_life.h

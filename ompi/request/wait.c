@@ -56,13 +56,40 @@ static MPI_Status *status_at(MPI_Status *statuses, int i)
     return statuses == MPI_STATUSES_IGNORE ? NULL : &statuses[i];
 }
 
+/* Of one that is live and not complete. True: it is complete now. */
+static inline bool settle(ompi_request_t *request, bool waits)
+{
+    if (OPAL_LIKELY(!request->ops->settle)) {
+        return false;
+    }
+    request->ops->settle(request, waits);
+    return ompi_request_is_complete(request);
+}
+
+/* Until it is complete. */
+static inline void wait_for(ompi_request_t *request)
+{
+    if (ompi_request_is_live(request) && !ompi_request_is_complete(request) && !settle(request, true)) {
+        opal_progress_wait(&request->complete);
+    }
+}
+
+/* Of all that are not complete, or until one of them is. */
+static void settle_these(int count, const MPI_Request requests[], bool waits, bool all)
+{
+    bool settled = false;
+    for (int i = 0; i < count && (all || !settled); i++) {
+        if (is_live(requests[i]) && !ompi_request_is_complete(object_of(requests[i]))) {
+            settled = settle(object_of(requests[i]), waits);
+        }
+    }
+}
+
 /* ---- One ---- */
 
 int ompi_mpi_wait(ompi_request_t **request, MPI_Status *status)
 {
-    if (ompi_request_is_live(*request) && !ompi_request_is_complete(*request)) {
-        opal_progress_wait(&(*request)->complete);
-    }
+    wait_for(*request);
     return retire_single(request, status);
 }
 
@@ -70,7 +97,7 @@ int ompi_mpi_test(ompi_request_t **request, int *flag, MPI_Status *status)
 {
     if (ompi_request_is_live(*request) && !ompi_request_is_complete(*request)) {
         opal_progress();
-        if (!ompi_request_is_complete(*request)) {
+        if (!ompi_request_is_complete(*request) && !settle(*request, false)) {
             *flag = 0;
             return MPI_SUCCESS;
         }
@@ -95,10 +122,7 @@ static int retire_all(int count, MPI_Request requests[], MPI_Status statuses[])
 int ompi_mpi_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     for (int i = 0; i < count; i++) {
-        ompi_request_t *request = object_of(requests[i]);
-        if (ompi_request_is_live(request) && !ompi_request_is_complete(request)) {
-            opal_progress_wait(&request->complete);
-        }
+        wait_for(object_of(requests[i]));
     }
     return retire_all(count, requests, statuses);
 }
@@ -113,13 +137,20 @@ static bool all_complete(int count, const MPI_Request requests[])
     return true;
 }
 
+/* The same after a look at what has come meanwhile. */
+static bool all_are(int count, const MPI_Request requests[])
+{
+    if (all_complete(count, requests)) {
+        return true;
+    }
+    opal_progress();
+    settle_these(count, requests, false, true);
+    return all_complete(count, requests);
+}
+
 int ompi_mpi_testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
-    *flag = all_complete(count, requests);
-    if (!*flag) {
-        opal_progress();
-        *flag = all_complete(count, requests);
-    }
+    *flag = all_are(count, requests);
     return *flag ? retire_all(count, requests, statuses) : MPI_SUCCESS;
 }
 
@@ -140,6 +171,20 @@ static int find_complete(int count, const MPI_Request requests[], bool *live)
     return -1;
 }
 
+/* The same after a look at what has come meanwhile. */
+static int find_now(int count, const MPI_Request requests[], bool *live)
+{
+    int found = find_complete(count, requests, live);
+    if (found < 0 && *live) {
+        opal_progress();
+        if ((found = find_complete(count, requests, live)) < 0) {
+            settle_these(count, requests, false, false);
+            found = find_complete(count, requests, live);
+        }
+    }
+    return found;
+}
+
 typedef struct any {
     int count;
     const MPI_Request *requests;
@@ -152,6 +197,15 @@ static bool any_is_complete(void *context)
     any_t *any = context;
     any->found = find_complete(any->count, any->requests, &any->live);
     return any->found >= 0 || !any->live;
+}
+
+/* Until one is complete, or none is live. */
+static void wait_for_any(any_t *any)
+{
+    if (!any_is_complete(any)) {
+        settle_these(any->count, any->requests, true, false);
+        opal_progress_wait_until(any_is_complete, any);
+    }
 }
 
 static int none_live(int *index, MPI_Status *status)
@@ -168,7 +222,7 @@ static int none_live(int *index, MPI_Status *status)
 int ompi_mpi_waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
     any_t any = {.count = count, .requests = requests};
-    opal_progress_wait_until(any_is_complete, &any);
+    wait_for_any(&any);
     if (any.found < 0) {
         return none_live(index, status);
     }
@@ -179,11 +233,7 @@ int ompi_mpi_waitany(int count, MPI_Request requests[], int *index, MPI_Status *
 int ompi_mpi_testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
     bool live;
-    int found = find_complete(count, requests, &live);
-    if (found < 0 && live) {
-        opal_progress();
-        found = find_complete(count, requests, &live);
-    }
+    int found = find_now(count, requests, &live);
     *flag = found >= 0 || !live;
     if (found < 0) {
         *index = MPI_UNDEFINED;
@@ -214,7 +264,7 @@ static int retire_some(int count, MPI_Request requests[], int *done, int indices
 int ompi_mpi_waitsome(int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[])
 {
     any_t any = {.count = count, .requests = requests};
-    opal_progress_wait_until(any_is_complete, &any);
+    wait_for_any(&any);
     if (any.found < 0) {
         *done = MPI_UNDEFINED;
         return MPI_SUCCESS;
@@ -225,12 +275,9 @@ int ompi_mpi_waitsome(int count, MPI_Request requests[], int *done, int indices[
 int ompi_mpi_testsome(int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[])
 {
     bool live;
-    if (find_complete(count, requests, &live) < 0) {
-        if (!live) {
-            *done = MPI_UNDEFINED;
-            return MPI_SUCCESS;
-        }
-        opal_progress();
+    if (find_now(count, requests, &live) < 0 && !live) {
+        *done = MPI_UNDEFINED;
+        return MPI_SUCCESS;
     }
     return retire_some(count, requests, done, indices, statuses);
 }
@@ -260,18 +307,14 @@ int ompi_mpi_request_get_status(ompi_request_t *request, int *flag, MPI_Status *
     *flag = !ompi_request_is_live(request) || ompi_request_is_complete(request);
     if (!*flag) {
         opal_progress();
-        *flag = ompi_request_is_complete(request);
+        *flag = ompi_request_is_complete(request) || settle(request, false);
     }
     return *flag ? peek(request, status) : MPI_SUCCESS;
 }
 
 int ompi_mpi_request_get_status_all(int count, const MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
-    *flag = all_complete(count, requests);
-    if (!*flag) {
-        opal_progress();
-        *flag = all_complete(count, requests);
-    }
+    *flag = all_are(count, requests);
     for (int i = 0; *flag && i < count; i++) {
         peek(object_of(requests[i]), status_at(statuses, i));
     }
@@ -282,11 +325,7 @@ int ompi_mpi_request_get_status_any(int count, const MPI_Request requests[], int
                                     MPI_Status *status)
 {
     bool live;
-    int found = find_complete(count, requests, &live);
-    if (found < 0 && live) {
-        opal_progress();
-        found = find_complete(count, requests, &live);
-    }
+    int found = find_now(count, requests, &live);
     *flag = found >= 0 || !live;
     *index = found < 0 ? MPI_UNDEFINED : found;
     return *flag ? peek(found < 0 ? NULL : object_of(requests[found]), status) : MPI_SUCCESS;
@@ -296,10 +335,7 @@ int ompi_mpi_request_get_status_some(int count, const MPI_Request requests[], in
                                      MPI_Status statuses[])
 {
     bool live;
-    if (find_complete(count, requests, &live) < 0 && live) {
-        opal_progress();
-        find_complete(count, requests, &live);
-    }
+    find_now(count, requests, &live);
     if (!live) {
         *done = MPI_UNDEFINED;
         return MPI_SUCCESS;
@@ -352,6 +388,9 @@ int ompi_mpi_request_free(ompi_request_t **handle)
 {
     ompi_request_t *request = *handle;
     *handle = NULL;
+    if (!ompi_request_is_complete(request)) {
+        settle(request, false); /* the user's memory is the user's again */
+    }
     if (request->type != OMPI_REQUEST_DONE && ompi_request_mark(request, OMPI_REQUEST_FREED)) {
         request->ops->free(request);
     }

@@ -22,6 +22,15 @@ dr:late --mca pml dr --mca btl udp,self --mca pml_dr_path_timeout 3
 dr:late --mca pml dr --mca btl tcp,self --mca pml_dr_path_timeout 3
 dr:leaving --mca pml dr --mca btl udp,self
 $(leaving)
+lent:stream --mca pml dr --mca btl shm,self
+lent:stream --mca pml dr --mca btl shm,self --mca pml_dr_checksum none
+lent:few --mca pml dr --mca btl shm,self --mca pml_dr_window 128k
+lent:few --mca pml dr --mca btl tcp,self
+lent:few --mca pml teg --mca btl shm,self
+lent:few --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_chaos_seed 3 --mca btl_chaos_loss 50000 --mca btl_chaos_damage 50000 --mca btl_chaos_duplicate 20000 --mca btl_chaos_reorder 50000
+lent:few --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap tcp --mca btl_chaos_seed 4 --mca btl_chaos_loss 50000 --mca btl_chaos_damage 50000 --mca btl_chaos_duplicate 20000 --mca btl_chaos_reorder 50000
+lent:asked --mca pml dr --mca btl shm,self
+lent:abandoned --mca pml dr --mca btl shm,self --mca pml_dr_path_timeout 2
 dr:overtaking --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_chaos_seed 1 --mca btl_chaos_reorder 100000
 dr:overtaking --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap tcp --mca btl_chaos_seed 2 --mca btl_chaos_loss 20000 --mca btl_chaos_damage 20000 --mca btl_chaos_duplicate 20000 --mca btl_chaos_reorder 50000
 LIST

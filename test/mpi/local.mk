@@ -102,11 +102,12 @@ mpi/flood.log: mpi/flood$(EXEEXT)
 EXTRA_DIST += mpi/flood.sh
 
 # pml/dr and processes that do not answer.
-EXTRA_PROGRAMS += mpi/dr
+EXTRA_PROGRAMS += mpi/dr mpi/lent
 mpi_dr_SOURCES = mpi/dr.c
 mpi_dr_LDADD = $(ompi_lib)
+mpi_lent_LDADD = $(ompi_lib)
 check_SCRIPTS += mpi/dr.sh
-mpi/dr.log: mpi/dr$(EXEEXT)
+mpi/dr.log: mpi/dr$(EXEEXT) mpi/lent$(EXEEXT)
 EXTRA_DIST += mpi/dr.sh
 # All of them over pml/dr.
 check_SCRIPTS += mpi/dr_suite.sh

@@ -55,6 +55,9 @@ typedef struct mca_pml {
                      ompi_communicator_t *comm);
     int (*isend)(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
                  ompi_communicator_t *comm, ompi_request_t **request);
+    /* MPI_Isend in standard mode: while nobody waits for the request, it may end when the peer has acknowledged the message. */
+    int (*isend_user)(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
+                      ompi_communicator_t *comm, ompi_request_t **request);
     int (*send_init)(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
                      ompi_communicator_t *comm, ompi_request_t **request);
     int (*recv)(void *buf, size_t count, ompi_datatype_t *type, int src, int tag, ompi_communicator_t *comm,

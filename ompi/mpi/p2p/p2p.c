@@ -35,7 +35,7 @@ int ompi_mpi_bsend(const void *buf, MPI_Count count, ompi_datatype_t *datatype, 
 int ompi_mpi_isend(const void *buf, MPI_Count count, ompi_datatype_t *datatype, int dest, int tag,
                    ompi_communicator_t *comm, ompi_request_t **request)
 {
-    return mca_pml.isend(buf, (size_t) count, datatype, dest, tag, MCA_PML_STANDARD, comm, request);
+    return mca_pml.isend_user(buf, (size_t) count, datatype, dest, tag, MCA_PML_STANDARD, comm, request);
 }
 
 int ompi_mpi_issend(const void *buf, MPI_Count count, ompi_datatype_t *datatype, int dest, int tag,

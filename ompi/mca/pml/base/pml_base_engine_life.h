@@ -589,6 +589,8 @@ static int engine_init(const char *name, mca_pml_t *pml)
         .send_user = POLICY_STANDING && opal_progress_threads ? engine_send_user_threads : engine_send_user,
         .send_mode = engine_send_mode,
         .isend = POLICY_STANDING && opal_progress_threads ? engine_isend_threads : engine_isend,
+        .isend_user = POLICY_KEEPS && !opal_progress_threads         ? engine_isend_user
+                      : POLICY_STANDING && opal_progress_threads ? engine_isend_threads : engine_isend,
         .send_init = engine_send_init,
         .recv = engine_recv,
         .irecv = opal_progress_threads ? engine_irecv_threads : engine_irecv,

@@ -1063,10 +1063,9 @@ static void engine_arrive(void *cookie, mca_btl_arrival_t *arrival)
  * that could be otherwise is looked at before anything changes, and left to engine_arrive(); so nothing is kept across a call.
  */
 
-/* The receive that takes such a message, out of matching, and the message counted as consumed; NULL: it is to be looked for.
- * Under the communicator's lock. */
-static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_awaited(mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp,
-                                                         const mca_pml_hdr_match_t *hdr, size_t payload)
+/* The receive that is for such a message; NULL: it is to be looked for. Under the communicator's lock. */
+static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_awaiting(const mca_pml_peer_t *peer, const mca_pml_comm_peer_t *cp,
+                                                          const mca_pml_hdr_match_t *hdr, size_t payload)
 {
     const mca_pml_match_t *match = &cp->comm->match;
     const mca_pml_key_t *key = match->last;
@@ -1077,14 +1076,57 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_awaited(mca_pml_peer_t *peer, m
     }
     mca_pml_recv_t *recv = OPAL_CONTAINER_OF(key->posted.head.next, mca_pml_recv_t, posted.item);
     uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed) + engine_cost(payload);
-    if (!recv->ptr || payload > recv->capacity || engine_tell_due(peer, consumed)) {
-        return NULL;
-    }
+    return !recv->ptr || payload > recv->capacity || engine_tell_due(peer, consumed) ? NULL : recv;
+}
+
+/* It takes the message: out of matching, and the message counted as consumed. */
+static OPAL_ALWAYS_INLINE void engine_take_awaiting(mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, mca_pml_recv_t *recv, size_t payload)
+{
+    uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed) + engine_cost(payload);
     atomic_store_explicit(&peer->consumed, consumed, memory_order_relaxed);
     cp->recv_seq++;
     opal_list_remove(&recv->posted.item);
     recv->is_posted = false;
-    return recv;
+}
+
+/* Its payload is where it belongs. What is returned: whom to tell, see ompi_request_finish_if(). */
+static OPAL_ALWAYS_INLINE int32_t engine_end_awaiting(mca_pml_recv_t *recv, const mca_pml_hdr_match_t *hdr, size_t payload, bool threads)
+{
+    ompi_status_set(&recv->super.status, (int) le32toh(hdr->src), (int32_t) le32toh((uint32_t) hdr->tag), payload);
+    recv->super.status.MPI_ERROR = MPI_SUCCESS;
+    return ompi_request_finish_if(&recv->super, threads);
+}
+
+/* The known sender of such a message; NULL: it is to be looked for. */
+static OPAL_ALWAYS_INLINE mca_pml_comm_peer_t *engine_last_sender(const mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr)
+{
+    mca_pml_comm_peer_t *cp = atomic_load_explicit(&peer->last, memory_order_relaxed);
+    uint64_t from;
+    memcpy(&from, &hdr->context, sizeof(from));
+    return cp->from == from ? cp : NULL;
+}
+
+/*
+ * The same for a policy that verifies a payload while it copies it: the receive that is for a whole message, of which the header is good,
+ * and its sender; nothing changes. NULL: the message goes the usual way. When the payload is in recv->ptr and good, engine_take_whole().
+ * Not with threads.
+ */
+static inline mca_pml_recv_t *engine_expecting(mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr, size_t payload,
+                                               mca_pml_comm_peer_t **sender)
+{
+    if (hdr->common.type != MCA_PML_HDR_MATCH || hdr->common.arch != ENGINE_ARCH || peer->any_suspect) {
+        return NULL;
+    }
+    *sender = engine_last_sender(peer, hdr);
+    return *sender ? engine_awaiting(peer, *sender, hdr, payload) : NULL;
+}
+
+static inline void engine_take_whole(mca_pml_peer_t *peer, mca_pml_comm_peer_t *sender, mca_pml_recv_t *recv,
+                                     const mca_pml_hdr_match_t *hdr, size_t payload)
+{
+    engine_take_credit(peer, &hdr->common);
+    engine_take_awaiting(peer, sender, recv, payload);
+    ompi_request_tell(&recv->super, engine_end_awaiting(recv, hdr, payload, false));
 }
 
 /* The receive that such a message has completed; NULL: look closer. *before: whom to tell, see ompi_request_finish_if(). `more`: the
@@ -1097,16 +1139,17 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_take_brief(mca_pml_peer_t *peer
         return NULL;
     }
     engine_take_credit(peer, &hdr->common); /* to do that again does no harm */
-    mca_pml_comm_peer_t *cp = atomic_load_explicit(&peer->last, memory_order_relaxed);
-    uint64_t from;
-    memcpy(&from, &hdr->context, sizeof(from));
-    if (cp->from != from) {
+    mca_pml_comm_peer_t *cp = engine_last_sender(peer, hdr);
+    if (!cp) {
         return NULL;
     }
     if (threads) {
         mca_pml_comm_lock(cp->comm);
     }
-    mca_pml_recv_t *recv = engine_awaited(peer, cp, hdr, payload);
+    mca_pml_recv_t *recv = engine_awaiting(peer, cp, hdr, payload);
+    if (recv) {
+        engine_take_awaiting(peer, cp, recv, payload);
+    }
     if (threads) {
         mca_pml_comm_unlock(cp->comm);
     }
@@ -1118,9 +1161,7 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_take_brief(mca_pml_peer_t *peer
     } else {
         opal_copy_short(recv->ptr, hdr + 1, payload);
     }
-    ompi_status_set(&recv->super.status, (int) le32toh(hdr->src), (int32_t) le32toh((uint32_t) hdr->tag), payload);
-    recv->super.status.MPI_ERROR = MPI_SUCCESS;
-    *before = ompi_request_finish_if(&recv->super, threads);
+    *before = engine_end_awaiting(recv, hdr, payload, threads);
     return recv;
 }
 

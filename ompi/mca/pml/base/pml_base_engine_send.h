@@ -22,10 +22,13 @@ static int engine_send_cancel(ompi_request_t *request);
 
 static int engine_send_start(ompi_request_t *request);
 
+static void engine_send_settle(ompi_request_t *request, bool waits);
+
 static const ompi_request_ops_t engine_send_ops = {
     .start = engine_send_start,
     .cancel = engine_send_cancel,
     .free = engine_send_free,
+    .settle = POLICY_KEEPS ? engine_send_settle : NULL,
 };
 
 /* Nobody fetches the message any more. */
@@ -114,10 +117,17 @@ static inline bool engine_in_stream(mca_pml_comm_peer_t *cp)
 {
     uint32_t sent = engine_send_seq(cp);
     if (cp->recv_seq != cp->heard_recv) {
+        cp->streamed = sent - cp->heard_send >= 2 * ENGINE_STREAM;
         cp->heard_recv = cp->recv_seq;
         cp->heard_send = sent;
     }
     return sent - cp->heard_send >= ENGINE_STREAM;
+}
+
+/* ... or was it so until one came: answers to windows of messages are no end of a stream. */
+static inline bool engine_streams(mca_pml_comm_peer_t *cp)
+{
+    return engine_in_stream(cp) || cp->streamed;
 }
 
 /* Pack a message into room that the link lends, behind where its MATCH header goes. The caller writes that last, for the instruction for
@@ -504,6 +514,7 @@ static void engine_whole_event(mca_btl_descriptor_t *desc, mca_btl_event_t event
     mca_pml_peer_t *peer = desc->user;
     mca_pml_send_t *send = whole->send;
     bool arrived = event == MCA_BTL_CONFIRMED;
+    send->lent = NULL;
     free(whole);
     mca_pml_peer_lock(peer); /* the thread that sends it may still hold it */
     if (!arrived) {
@@ -556,6 +567,7 @@ static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
         return rc;
     }
     *done = rc == 1;
+    send->lent = POLICY_KEEPS ? whole : NULL;
     link->retries += again;
     engine_count(link, sizeof(whole->hdr) + send->bytes);
     return MCA_SUCCESS;
@@ -1391,6 +1403,7 @@ static void engine_send_reset(mca_pml_send_t *send)
 {
     send->state = MCA_PML_SEND_FIRST;
     send->whole = send->announced = false;
+    send->lent = NULL;
     send->cancel = send->cancelled = false;
     send->unconfirmed = 0;
     send->offset = send->end = 0;

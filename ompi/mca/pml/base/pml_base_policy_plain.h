@@ -89,4 +89,16 @@ static inline void policy_fail(mca_pml_peer_t *peer)
     (void) peer;
 }
 
+static inline bool policy_keep(mca_pml_peer_t *peer, mca_btl_descriptor_t *desc)
+{
+    (void) peer;
+    (void) desc;
+    return false;
+}
+
+static inline size_t policy_lends_from(void)
+{
+    return SIZE_MAX;
+}
+
 #endif

@@ -21,6 +21,7 @@ typedef struct mca_pml_comm_peer {
     _Atomic uint32_t send_seq;   /* of the next message; written under the peer's lock */
     uint32_t recv_seq;           /* expected next; under the communicator's lock */
     uint32_t heard_recv, heard_send; /* recv_seq, and send_seq, when a message from there was last known; see engine_in_stream() */
+    bool streamed;               /* many messages went there between the last two from there; see engine_streams() */
     opal_list_t parked;          /* mca_pml_message_t that came too early, by sequence number */
     mca_pml_bind_t *bind;        /* which links its messages may use; NULL: any. Under the peer's lock */
 } mca_pml_comm_peer_t;
@@ -68,6 +69,7 @@ typedef struct mca_pml_send {
     size_t unconfirmed;          /* bytes of descriptors under way */
     size_t part[MCA_PML_LINKS_MAX]; /* what each link of the peer is still to be handed */
     opal_convertor_t conv;       /* if !ptr */
+    struct mca_pml_whole *lent;  /* as one that the policy has not copied; NULL: it is not lent */
     void *copy;                  /* buffered mode: the packed message in the user's attached buffer */
     mca_btl_registration_t *registration; /* of `ptr` with `registrar`, for the receiver to fetch from; NULL: none */
     mca_btl_module_t *registrar;

@@ -5,8 +5,9 @@
  * repeat. This file instantiates the engine with the policy, and is the component.
  *
  * What is kept. A short message, and whatever else the engine would let go of when a link took it, is copied: so a
- * send is local, as under teg. A piece of a long message in the user's memory stays there; the engine hears of it
- * (CONFIRMED) when it is acknowledged and no link holds it any more.
+ * send is local, as under teg; in a stream it is lent, and copied only if somebody waits for it before it is acknowledged
+ * (pml_base_engine_lend.h). A piece of a long message in the user's memory stays there; the engine hears of it (CONFIRMED)
+ * when it is acknowledged and no link holds it any more.
  *
  *   _send.h, _receive.h   the policy as the engine calls it
  *   _stream, _wire        the protocol, without MPI, links, memory or time
@@ -33,6 +34,8 @@ static int policy_reserve(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t min
 static void policy_commit(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_room_t *room, size_t len);
 static int policy_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len);
 static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
+static bool policy_keep(mca_pml_peer_t *peer, mca_btl_descriptor_t *desc);
+static inline size_t policy_lends_from(void);
 static int policy_recall(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
 static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival);
 static bool policy_place(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,
@@ -124,7 +127,7 @@ static void policy_doubt(mca_pml_peer_t *peer, const mca_pml_link_t *link)
     }
     OPAL_LIST_FOREACH (i, tmp, &d->stream.unacked) {
         dr_frag_t *f = OPAL_CONTAINER_OF(i, dr_frag_t, record.item);
-        if (f->record.path == dr_path_of(d, link) && f->is.what == DR_KEPT && !f->descs) {
+        if (f->record.path == dr_path_of(d, link) && (f->is.what == DR_KEPT || f->is.what == DR_LENT) && !f->descs) {
             dr_stream_lose(&d->stream, &f->record);
         }
     }

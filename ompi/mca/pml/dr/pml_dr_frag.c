@@ -7,6 +7,7 @@ enum {
     DR_AT_ONCE = 64 << 10,  /* bytes got from the system, or one fragment */
 };
 
+struct dr_lending dr_lending;
 struct dr_memory dr_memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 dr_frag_t *dr_frag_get(unsigned class, size_t len)

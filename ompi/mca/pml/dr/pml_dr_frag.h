@@ -23,6 +23,7 @@ enum {
 typedef enum {
     DR_KEPT,     /* header and payload stand in `bytes` */
     DR_IN_PLACE, /* only the header; the payload is where the engine's descriptor says */
+    DR_LENT,     /* so it is, but there is room for it in `bytes`, which counts as kept: it may have to come here */
     DR_EMPTY,    /* its numbers carry nothing any more */
 } dr_what_t;
 
@@ -40,7 +41,7 @@ typedef union dr_nature {
 typedef struct dr_frag {
     dr_record_t record;         /* its `item` links spare ones */
     dr_peer_t *owner;
-    mca_btl_descriptor_t *user; /* IN_PLACE: the engine's, which waits for an event; its btl_private[1] leads here */
+    mca_btl_descriptor_t *user; /* IN_PLACE, LENT: the engine's, which waits for an event; its btl_private[1] leads here */
     struct dr_desc *descs;      /* what links hold of it; it must not change meanwhile */
     uint32_t payload_len, payload_sum;
     uint8_t header_len;
@@ -64,6 +65,11 @@ extern struct dr_memory {
     opal_free_list_t list[DR_CLASSES];
     pthread_mutex_t lock;
 } dr_memory;
+
+/* Messages that were lent, and those of them that had to be copied after all. */
+extern struct dr_lending {
+    _Atomic uint64_t lent, copied;
+} dr_lending;
 
 static inline void dr_lock_memory(void)
 {
@@ -138,7 +144,7 @@ void dr_spare_release(dr_peer_t *d);
 static inline uint32_t dr_frag_cost(const dr_frag_t *f)
 {
     return (uint32_t) sizeof(*f) + (uint32_t) sizeof(dr_prefix_t) + f->header_len +
-           (f->is.what == DR_KEPT ? f->payload_len : 0);
+           (f->is.what == DR_KEPT || f->is.what == DR_LENT ? f->payload_len : 0);
 }
 
 static inline size_t dr_head_length(const dr_frag_t *f)

@@ -64,8 +64,14 @@ int dr_params_register(const mca_base_services_t *services)
         .help = "Memory for fragments to one process that are kept until it acknowledges them; beyond it sends wait",
         .def.size = 4u << 20, .min = 65536, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER,
         .scope = MCA_VAR_SCOPE_STARTUP};
+    static const mca_base_var_desc_t lend_min = {
+        .framework = "pml", .component = "dr", .name = "lend_min", .type = MCA_VAR_SIZE, .unit = "bytes",
+        .help = "Shortest message of a stream of MPI_Isend that stays in the user's memory until it is acknowledged, or somebody waits "
+                "for it, instead of being copied at once",
+        .def.size = 8u << 10, .min = 0, .max = UINT64_MAX, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     int rc = services->var_register(&checksum, &raw.checksum);
     rc = rc ? rc : services->var_register(&window, &raw.window);
+    rc = rc ? rc : services->var_register(&lend_min, &dr_params.lend_min);
     for (int i = 0; i < NUMBERS && rc == MCA_SUCCESS; i++) {
         descs[i] = (mca_base_var_desc_t){
             .framework = "pml", .component = "dr", .name = numbers[i].name, .unit = numbers[i].unit,

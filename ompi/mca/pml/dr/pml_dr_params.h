@@ -11,6 +11,7 @@ typedef struct dr_params {
     opal_checksum_kind_t checksum;
     dr_stream_params_t stream;
     uint64_t tick;          /* ns */
+    uint64_t lend_min;      /* bytes */
 } dr_params_t;
 
 extern dr_params_t dr_params;

@@ -7,7 +7,7 @@
 static void sum_payload(dr_peer_t *d, dr_frag_t *f)
 {
     uint64_t sum = dr_wire_begin(&d->out);
-    if (f->is.what == DR_IN_PLACE) {
+    if (f->user) {
         for (uint32_t i = 0; i < f->user->iov_count; i++) {
             const struct iovec *v = &f->user->iov[i];
             sum = opal_checksum_update(d->out.kind, sum, v->iov_base, v->iov_len);
@@ -68,7 +68,7 @@ static int put_desc(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
     dr_seal_frag(d, f);
     *own = (dr_desc_t){.desc = {.header = f->bytes, .header_len = (uint32_t) dr_head_length(f), .event = dr_on_desc},
                        .frag = f, .next = f->descs, .number = f->record.number, .path = f->record.path};
-    if (f->is.what == DR_IN_PLACE) {
+    if (f->user) {
         own->desc.iov_count = f->user->iov_count;
         memcpy(own->desc.iov, f->user->iov, f->user->iov_count * sizeof(struct iovec));
     } else {
@@ -89,7 +89,7 @@ int dr_put(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
     const mca_btl_limits_t *limits = &link->module->limits;
     size_t head = dr_head_length(f);
     int rc;
-    if (f->is.what != DR_IN_PLACE && head + f->payload_len <= limits->short_max) {
+    if (!f->user && head + f->payload_len <= limits->short_max) {
         if (!f->summed) {
             sum_payload(d, f);
         }
@@ -97,10 +97,9 @@ int dr_put(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
         rc = dr_send_kept(link, f);
     } else {
         const struct iovec kept = {f->bytes + head, f->payload_len};
-        bool in_place = f->is.what == DR_IN_PLACE;
         rc = f->payload_len >= limits->send_min
                  ? put_desc(d, link, f)
-                 : put_room(d, link, f, in_place ? f->user->iov : &kept, in_place ? f->user->iov_count : 1);
+                 : put_room(d, link, f, f->user ? f->user->iov : &kept, f->user ? f->user->iov_count : 1);
     }
     return dr_note_full(d, link, rc);
 }

@@ -4,12 +4,11 @@
 
 #include "ompi/mca/pml/dr/pml_dr_control.h"
 
-static void read_damaged(void *context, const ompi_proc_t *proc, void *values, size_t count)
+static void read_total(void *context, const ompi_proc_t *proc, void *values, size_t count)
 {
-    (void) context;
     (void) proc;
     if (count > 0) {
-        *(uint64_t *) values = atomic_load_explicit(&dr_damaged, memory_order_relaxed);
+        *(uint64_t *) values = atomic_load_explicit((_Atomic uint64_t *) context, memory_order_relaxed);
     }
 }
 
@@ -64,11 +63,23 @@ static const mca_pml_path_pvar_t paths[] = {
 
 int dr_pvars_open(void)
 {
-    static const ompi_pvar_desc_t total = {
-        .framework = "pml", .component = "dr", .name = "damaged", .level = MCA_VAR_LEVEL_USER,
-        .help = "Fragments that came damaged", .var_class = MPI_T_PVAR_CLASS_COUNTER, .read = read_damaged};
-    atomic_store(&dr_damaged, 0);
-    int rc = ompi_pvar_register(&total);
+    static const struct {
+        const char *name, *help;
+        _Atomic uint64_t *value;
+    } totals[] = {
+        {"damaged", "Fragments that came damaged", &dr_damaged},
+        {"lent", "Messages of MPI_Isend that stayed in the user's memory instead of being copied (pml_dr_lend_min)", &dr_lending.lent},
+        {"lent_copied", "Messages of those that were copied because somebody waited for them before they were acknowledged",
+         &dr_lending.copied},
+    };
+    int rc = OPAL_SUCCESS;
+    for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]) && rc == OPAL_SUCCESS; i++) {
+        const ompi_pvar_desc_t total = {
+            .framework = "pml", .component = "dr", .name = totals[i].name, .level = MCA_VAR_LEVEL_USER, .help = totals[i].help,
+            .var_class = MPI_T_PVAR_CLASS_COUNTER, .read = read_total, .context = totals[i].value};
+        atomic_store(totals[i].value, 0);
+        rc = ompi_pvar_register(&total);
+    }
     return rc == OPAL_SUCCESS ? mca_pml_base_path_pvars(paths, sizeof(paths) / sizeof(paths[0])) : rc;
 }
 

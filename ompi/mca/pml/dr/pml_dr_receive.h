@@ -87,6 +87,19 @@ static OPAL_ALWAYS_INLINE void take_ack(dr_peer_t *d, uint32_t ack)
     }
 }
 
+/* A fragment of `len` bytes that is the next one, see dr_stream_is_next(), is verified. */
+static OPAL_ALWAYS_INLINE void deliver_next(dr_peer_t *d, const dr_prefix_t *prefix, size_t len)
+{
+    mca_pml_peer_lock(d->peer);
+    dr_stream_deliver_next(&d->stream, (uint32_t) (len - sizeof(*prefix)), prefix->flags & DR_FLAG_ACK_NOW);
+    bool is_urgent = d->stream.need == DR_ACK_URGENT;
+    dr_active(d);
+    mca_pml_peer_unlock(d->peer);
+    if (OPAL_UNLIKELY(is_urgent)) {
+        dr_urgent(d);
+    }
+}
+
 /* The message that is expected next, undamaged, in one piece: nearly all are. Nobody but the owner of progress, who is here,
  * changes what is expected. */
 static OPAL_ALWAYS_INLINE bool arrive_next(dr_peer_t *d, const mca_btl_arrival_t *arrival)
@@ -101,14 +114,7 @@ static OPAL_ALWAYS_INLINE bool arrive_next(dr_peer_t *d, const mca_btl_arrival_t
         return false;
     }
     take_ack(d, le32toh(prefix->ack));
-    mca_pml_peer_lock(d->peer);
-    dr_stream_deliver_next(&d->stream, (uint32_t) (arrival->len - sizeof(*prefix)), prefix->flags & DR_FLAG_ACK_NOW);
-    bool is_urgent = d->stream.need == DR_ACK_URGENT;
-    dr_active(d);
-    mca_pml_peer_unlock(d->peer);
-    if (OPAL_UNLIKELY(is_urgent)) {
-        dr_urgent(d);
-    }
+    deliver_next(d, prefix, arrival->len);
     return true;
 }
 
@@ -164,9 +170,40 @@ static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *ar
     return note_delivered(d, prefix, seq, span);
 }
 
+/* A longer message that is expected next and whose receive is there: its payload is summed on its way into the user's memory, which is
+ * nobody's until the receive is complete. False: nothing has changed but that memory, arrive_any() sees to it. */
+static OPAL_NOINLINE bool arrive_whole(dr_peer_t *d, const mca_btl_arrival_t *arrival)
+{
+    const dr_prefix_t *prefix = arrival->data;
+    const mca_pml_hdr_match_t *hdr = (const void *) (prefix + 1);
+    mca_pml_comm_peer_t *sender;
+    if (!dr_wire_open(&d->in, prefix, arrival->len) || prefix->kind != DR_DATA || prefix->header_len != sizeof(*hdr) ||
+        !dr_stream_is_next(&d->stream, le64toh(prefix->seq))) {
+        return false;
+    }
+    size_t payload = arrival->len - sizeof(*prefix) - sizeof(*hdr);
+    mca_pml_recv_t *recv = engine_expecting(d->peer, hdr, payload, &sender);
+    if (!recv) {
+        return false;
+    }
+    uint64_t sum = opal_checksum_copy_out(d->in.kind, dr_wire_begin(&d->in), recv->ptr, hdr + 1, payload, engine_reading(arrival));
+    if (OPAL_UNLIKELY(opal_checksum_finish(d->in.kind, sum) != le32toh(prefix->payload_check))) {
+        return false;
+    }
+    take_ack(d, le32toh(prefix->ack));
+    deliver_next(d, prefix, arrival->len);
+    engine_take_whole(d->peer, sender, recv, hdr, payload);
+    return true;
+}
+
 static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
 {
-    return OPAL_LIKELY(peer->policy && arrive_next(peer->policy, arrival)) || arrive_any(peer, arrival);
+    dr_peer_t *d = peer->policy;
+    if (OPAL_LIKELY(d && arrive_next(d, arrival))) {
+        return true;
+    }
+    bool may_be_whole = d && arrival->len >= DR_FUSE_MIN && !arrival->place_token && !opal_progress_threads;
+    return !(may_be_whole && arrive_whole(d, arrival)) && arrive_any(peer, arrival);
 }
 
 /* ---- What links write into receives before it is verified ---- */

@@ -239,17 +239,19 @@ static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descr
     for (uint32_t i = 0; i < desc->iov_count; i++) {
         payload += desc->iov[i].iov_len;
     }
-    size_t span = desc->header_len + payload, cost = sizeof(dr_frag_t) + sizeof(dr_prefix_t) + desc->header_len;
+    bool whole = ((const mca_pml_hdr_common_t *) desc->header)->type != MCA_PML_HDR_FRAG;
+    size_t span = desc->header_len + payload, bytes = sizeof(dr_prefix_t) + desc->header_len + (whole ? payload : 0);
+    size_t cost = sizeof(dr_frag_t) + bytes;
     unsigned path = dr_path_of(d, link);
     if (!dr_stream_has_room(&d->stream, path, cost, span)) {
         return refuse(d);
     }
-    dr_frag_t *f = dr_frag_new(d, DR_IN_PLACE, sizeof(dr_prefix_t) + desc->header_len);
+    dr_frag_t *f = dr_frag_new(d, whole ? DR_LENT : DR_IN_PLACE, bytes);
     if (!f) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
     f->user = desc;
-    f->is.asks = asks(d, link, desc, payload);
+    f->is.asks = !whole && asks(d, link, desc, payload);
     desc->btl_private[1] = f;
     f->header_len = (uint8_t) desc->header_len;
     f->payload_len = (uint32_t) payload;
@@ -261,7 +263,30 @@ static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descr
         return unsent(d, f, rc);
     }
     dr_active(d);
+    if (whole) {
+        atomic_fetch_add_explicit(&dr_lending.lent, 1, memory_order_relaxed);
+    }
     return 0;
+}
+
+/* Somebody waits for a message that is lent. Not while a link holds it. */
+static bool policy_keep(mca_pml_peer_t *peer, mca_btl_descriptor_t *desc)
+{
+    dr_frag_t *f = desc->btl_private[1];
+    (void) peer;
+    if (f->descs) {
+        return false;
+    }
+    memcpy(f->bytes + dr_head_length(f), desc->iov[0].iov_base, desc->iov[0].iov_len);
+    f->user = NULL;
+    f->is.what = DR_KEPT;
+    atomic_fetch_add_explicit(&dr_lending.copied, 1, memory_order_relaxed);
+    return true;
+}
+
+static inline size_t policy_lends_from(void)
+{
+    return dr_params.lend_min;
 }
 
 /* The engine wants it back: its bytes have arrived another way. */
