@@ -4,8 +4,8 @@
 #include "ompi/mca/pml/base/pml_base_pace.h"
 
 /* Messages that go either way at first; then, how often the slower way is tried again, and with how many: where both are close
- * a trial costs little. Besides after 16, 64, 256, ... messages, as the first buffers may not have been typical. */
-enum { PACE_TRIALS = 4, PACE_RETRY = 4096, PACE_AGAIN = 1, PACE_RETRY_CLOSE = 256, PACE_AGAIN_CLOSE = 4, PACE_RETRY_FIRST = 16 };
+ * a trial costs little. Besides after 4, 16, 64, ... messages, as the first buffers may not have been typical: their pages had to be made. */
+enum { PACE_TRIALS = 4, PACE_RETRY = 4096, PACE_AGAIN = 1, PACE_RETRY_CLOSE = 256, PACE_AGAIN_CLOSE = 4, PACE_RETRY_FIRST = 4 };
 
 static mca_pml_pace_class_t *pace_class(mca_pml_pace_t *pace, size_t bytes)
 {
@@ -45,6 +45,7 @@ bool mca_pml_pace_choose(mca_pml_pace_t *pace, size_t bytes)
  * counts for little, as it says nothing of the link. */
 static void pace_average(mca_pml_pace_class_t *class, bool fetched, float ns)
 {
+    bool fetch = class->ns[1] < class->ns[0];
     float *average = &class->ns[fetched];
     uint16_t *count = &class->count[fetched];
     if (*count == 0 || ns < *average / 2 || (*count < PACE_TRIALS && ns < *average)) {
@@ -53,6 +54,9 @@ static void pace_average(mca_pml_pace_class_t *class, bool fetched, float ns)
         *average += ((ns < 2 * *average ? ns : 2 * *average) - *average) / 8;
     }
     *count += *count < UINT16_MAX;
+    if ((class->ns[1] < class->ns[0]) != fetch) {
+        class->trial = 0; /* what was on trial has won */
+    }
 }
 
 void mca_pml_pace_note(mca_pml_pace_t *pace, size_t bytes, bool fetched, mca_pml_pace_at_t started, mca_pml_pace_at_t now)

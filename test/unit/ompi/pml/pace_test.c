@@ -144,6 +144,20 @@ static int fetched_behind(costs_t c)
     return fetched;
 }
 
+/* The first messages either way are slow, as their pages are made, those in fragments much more so. Of the next ones so many are fetched. */
+static int fetched_soon(costs_t c)
+{
+    const costs_t first = {.fetch = 2 * c.fetch, .fill = 8 * c.fill, .empty = 8 * c.empty, .trip = c.trip};
+    int fetched = 0;
+    for (int i = 0; i < 8; i++) {
+        one(first);
+    }
+    for (int i = 0; i < 32; i++) {
+        fetched += one(c);
+    }
+    return fetched;
+}
+
 static void begin(void)
 {
     pace = (mca_pml_pace_t){0};
@@ -177,6 +191,9 @@ int main(void)
     TAP_OK(fetched_alone(between) >= most, "one by one a fetch is judged by its duration");
     TAP_OK(fetched_in_windows(between) <= MESSAGES / 4, "in windows then by the rate: the choice changes");
     TAP_OK(fetched_alone(between) >= MESSAGES / 2, "and back again");
+
+    begin();
+    TAP_OK(fetched_soon(slow_copy) < 10, "first messages that were not typical are soon forgotten");
 
     begin();
     fetched_alone(fast_copy);
