@@ -303,7 +303,8 @@ static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pm
     }
     const void *ptr = (const char *) buf + type->opal.true_lb;
     engine_charge(peer, cost);
-    room |= len + POLICY_ROOM > peer->direct_max || len >= engine_reserve_from(peer);
+    room |= len + POLICY_ROOM > peer->direct_max || len >= engine_reserve_from(peer) ||
+            (POLICY_KEEPS && len >= peer->behind.reserve_min && !opal_progress_threads && engine_in_stream(cp));
     int rc = engine_put_match(peer, link, cp, tag, ptr, NULL, bytes, !room);
     if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
         engine_charge(peer, -cost);
