@@ -211,6 +211,10 @@ static int dr_init(mca_pml_t *pml)
     dr_params_derive();
     int rc = dr_memory_init();
     rc = rc == OPAL_SUCCESS ? dr_due_init() : rc;
+    if (!opal_progress_threads) {
+        engine_upcalls.arrive_brief = dr_arrive_brief;
+        engine_upcalls.arrive_brief_how = dr_arrive_brief_how;
+    }
     rc = rc == OPAL_SUCCESS ? engine_init(dr_params_name(), pml) : rc;
     return rc == OPAL_SUCCESS ? dr_pvars_open() : rc;
 }

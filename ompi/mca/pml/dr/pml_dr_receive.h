@@ -170,30 +170,67 @@ static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *ar
     return note_delivered(d, prefix, seq, span);
 }
 
-/* A longer message that is expected next and whose receive is there: its payload is summed on its way into the user's memory, which is
- * nobody's until the receive is complete. False: nothing has changed but that memory, arrive_any() sees to it. */
-static OPAL_NOINLINE bool arrive_whole(dr_peer_t *d, const mca_btl_arrival_t *arrival)
+/*
+ * Messages that come whole, undamaged, as the next of the stream, and whose receive is there, as nearly all do. The receive is found with
+ * a header that is not verified yet: it is only compared, and nothing changes before header and payload have proved good, except the
+ * user's memory, which is nobody's until the receive is complete.
+ */
+
+/* A longer one is summed on its way. */
+static OPAL_NOINLINE bool copy_long(dr_peer_t *d, const mca_pml_recv_t *recv, const dr_prefix_t *prefix, size_t len, opal_copy_how_t how)
 {
-    const dr_prefix_t *prefix = arrival->data;
+    const void *payload = (const char *) prefix + DR_USUAL_HEAD;
+    if (!dr_wire_open(&d->in, prefix, len) || prefix->kind != DR_DATA || prefix->header_len != DR_USUAL_HEADER) {
+        return false;
+    }
+    uint64_t sum = opal_checksum_copy_out(d->in.kind, dr_wire_begin(&d->in), recv->ptr, payload, len - DR_USUAL_HEAD, how);
+    return opal_checksum_finish(d->in.kind, sum) == le32toh(prefix->payload_check);
+}
+
+static OPAL_ALWAYS_INLINE bool copy_short(dr_peer_t *d, const mca_pml_recv_t *recv, const dr_prefix_t *prefix, size_t len)
+{
+    if (OPAL_UNLIKELY(!dr_wire_has_usual_sums(&d->in))) {
+        return false;
+    }
+    bool good = d->in.kind == OPAL_CHECKSUM_NONE ? dr_wire_is_usual(&d->in, false, prefix, len)
+                                                 : dr_wire_is_usual(&d->in, true, prefix, len);
+    if (OPAL_LIKELY(good)) {
+        opal_copy(recv->ptr, (const char *) prefix + DR_USUAL_HEAD, len - DR_USUAL_HEAD);
+    }
+    return good;
+}
+
+/* False: nothing has changed, it goes the usual way. Not with threads. */
+static OPAL_ALWAYS_INLINE bool take_brief(mca_pml_peer_t *peer, const void *data, size_t len, opal_copy_how_t how)
+{
+    dr_peer_t *d = peer->policy;
+    const dr_prefix_t *prefix = data;
     const mca_pml_hdr_match_t *hdr = (const void *) (prefix + 1);
+    static_assert(sizeof(*hdr) == DR_USUAL_HEADER, "what is usual is a whole message's");
     mca_pml_comm_peer_t *sender;
-    if (!dr_wire_open(&d->in, prefix, arrival->len) || prefix->kind != DR_DATA || prefix->header_len != sizeof(*hdr) ||
-        !dr_stream_is_next(&d->stream, le64toh(prefix->seq))) {
+    if (OPAL_UNLIKELY(!d || len < DR_USUAL_HEAD || !dr_stream_is_next(&d->stream, le64toh(prefix->seq)))) {
         return false;
     }
-    size_t payload = arrival->len - sizeof(*prefix) - sizeof(*hdr);
-    mca_pml_recv_t *recv = engine_expecting(d->peer, hdr, payload, &sender);
-    if (!recv) {
-        return false;
-    }
-    uint64_t sum = opal_checksum_copy_out(d->in.kind, dr_wire_begin(&d->in), recv->ptr, hdr + 1, payload, engine_reading(arrival));
-    if (OPAL_UNLIKELY(opal_checksum_finish(d->in.kind, sum) != le32toh(prefix->payload_check))) {
+    size_t payload = len - DR_USUAL_HEAD;
+    mca_pml_recv_t *recv = engine_expecting(peer, hdr, payload, &sender);
+    if (OPAL_UNLIKELY(!recv) || !(len < DR_FUSE_MIN ? copy_short(d, recv, prefix, len) : copy_long(d, recv, prefix, len, how))) {
         return false;
     }
     take_ack(d, le32toh(prefix->ack));
-    deliver_next(d, prefix, arrival->len);
-    engine_take_whole(d->peer, sender, recv, hdr, payload);
+    deliver_next(d, prefix, len);
+    engine_take_whole(peer, sender, recv, hdr, payload);
     return true;
+}
+
+/* Upcalls arrive_brief and arrive_brief_how. */
+static bool dr_arrive_brief(void *cookie, const void *data, size_t len)
+{
+    return take_brief(cookie, data, len, OPAL_COPY_ANY);
+}
+
+static bool dr_arrive_brief_how(void *cookie, const void *data, size_t len, mca_btl_copy_t how)
+{
+    return take_brief(cookie, data, len, (opal_copy_how_t) how);
 }
 
 static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
@@ -202,8 +239,8 @@ static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arriva
     if (OPAL_LIKELY(d && arrive_next(d, arrival))) {
         return true;
     }
-    bool may_be_whole = d && arrival->len >= DR_FUSE_MIN && !arrival->place_token && !opal_progress_threads;
-    return !(may_be_whole && arrive_whole(d, arrival)) && arrive_any(peer, arrival);
+    bool may_be_whole = arrival->len >= DR_FUSE_MIN && !arrival->place_token && !opal_progress_threads;
+    return !(may_be_whole && take_brief(peer, arrival->data, arrival->len, engine_reading(arrival))) && arrive_any(peer, arrival);
 }
 
 /* ---- What links write into receives before it is verified ---- */
