@@ -94,12 +94,22 @@ static OPAL_ALWAYS_INLINE int send_usual(dr_peer_t *d, mca_pml_link_t *link, dr_
                             DR_USUAL_HEADER + len);
 }
 
+/* What is granted is out. */
+static OPAL_ALWAYS_INLINE void sent_granted(dr_peer_t *d, dr_frag_t *f, unsigned path, size_t len)
+{
+    uint32_t span = DR_USUAL_HEADER + (uint32_t) len;
+    f->header_len = DR_USUAL_HEADER;
+    f->summed = true;
+    f->payload_len = (uint32_t) len;
+    dr_stream_send_granted(&d->stream, &f->record, path, span, (uint32_t) (sizeof(dr_frag_t) + sizeof(dr_prefix_t)) + span);
+    dr_active(d);
+}
+
 /* What is granted, and fits spare memory. */
 static OPAL_ALWAYS_INLINE int send_granted(dr_peer_t *d, mca_pml_link_t *link, unsigned path, bool sums, const void *hdr,
                                            const void *data, size_t len)
 {
     dr_frag_t *f = d->spare;
-    uint32_t span = DR_USUAL_HEADER + (uint32_t) len, cost = sizeof(dr_frag_t) + sizeof(dr_prefix_t) + span;
     if (OPAL_LIKELY(DR_USUAL_HEAD + len <= link->standing->len)) {
         send_tiny(d, link, f, sums, hdr, data, len);
     } else {
@@ -108,12 +118,29 @@ static OPAL_ALWAYS_INLINE int send_granted(dr_peer_t *d, mca_pml_link_t *link, u
             return unsent(d, NULL, dr_note_full(d, link, rc));
         }
     }
-    f->header_len = DR_USUAL_HEADER;
-    f->summed = true;
-    f->payload_len = (uint32_t) len;
     dr_frag_take_spare(d, f);
-    dr_stream_send_granted(&d->stream, &f->record, path, span, cost);
-    dr_active(d);
+    sent_granted(d, f, path, len);
+    return MCA_SUCCESS;
+}
+
+/* What is granted, and does not fit spare memory, or there is none. */
+static OPAL_NOINLINE int send_granted_longer(dr_peer_t *d, mca_pml_link_t *link, unsigned path, const void *hdr, const void *data,
+                                             size_t len)
+{
+    dr_frag_t *f = dr_frag_new(d, DR_KEPT, DR_USUAL_HEAD + len);
+    if (OPAL_UNLIKELY(!f)) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    const opal_checksum_kind_t kind = d->out.kind;
+    f->payload_sum = opal_checksum_finish(
+        kind, opal_checksum_copy(kind, dr_wire_begin(&d->out), f->bytes + DR_USUAL_HEAD, data, len));
+    dr_wire_write_usual_head(&d->out, kind != OPAL_CHECKSUM_NONE, f->bytes, d->stream.next, dr_stream_ride(&d->stream), hdr,
+                             f->payload_sum, len);
+    int rc = link->send_short(link->endpoint, f->bytes, sizeof(dr_prefix_t), f->bytes + sizeof(dr_prefix_t), DR_USUAL_HEADER + len);
+    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
+        return unsent(d, f, dr_note_full(d, link, rc));
+    }
+    sent_granted(d, f, path, len);
     return MCA_SUCCESS;
 }
 
@@ -123,9 +150,12 @@ static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const
     dr_peer_t *d = dr_of(peer);
     size_t span = DR_USUAL_HEADER + len, cost = sizeof(dr_frag_t) + sizeof(dr_prefix_t) + span;
     unsigned path = dr_path_of(d, link);
-    if (OPAL_UNLIKELY(!dr_stream_is_granted(&d->stream, path, cost, span) || len > DR_SMALL - DR_USUAL_HEAD || !d->spare ||
-                      hdr_len != DR_USUAL_HEADER || !dr_wire_has_usual_sums(&d->out))) {
+    if (OPAL_UNLIKELY(!dr_stream_is_granted(&d->stream, path, cost, span) || hdr_len != DR_USUAL_HEADER ||
+                      !dr_wire_has_usual_sums(&d->out))) {
         return send_entered(d, link, hdr, hdr_len, data, len);
+    }
+    if (OPAL_UNLIKELY(len > DR_SMALL - DR_USUAL_HEAD || !d->spare)) {
+        return send_granted_longer(d, link, path, hdr, data, len);
     }
     return d->out.kind == OPAL_CHECKSUM_NONE ? send_granted(d, link, path, false, hdr, data, len)
                                              : send_granted(d, link, path, true, hdr, data, len);
