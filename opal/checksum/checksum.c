@@ -30,11 +30,14 @@ const opal_crc32c_kernel_t *opal_crc32c_chosen(void)
     return *k;
 }
 
+static _Atomic opal_crc32c_copy_fn_t copy_past; /* NULL: there is none, or nothing is chosen yet */
+
 static const opal_crc32c_kernel_t *choose(void)
 {
     const opal_crc32c_kernel_t *k = opal_crc32c_chosen();
     opal_crc32c_long = k->update;
     opal_crc32c_copy_long = k->copy;
+    copy_past = k->copy_past;
     opal_crc32c_instruction = k->instruction;
     return k;
 }
@@ -166,8 +169,8 @@ uint64_t opal_additive32_copy(uint64_t state, void *dst, const void *src, size_t
 enum { BLOCK = 16 << 10, BLOCK_MIN = 4 << 10 };
 
 /*
- * Lines that are in the other processor's caches, or far away, are copied by what does not fetch them first: stores of a pass that also
- * sums would wait for each. So a block is summed first, and copied out of the cache then.
+ * Lines that are in the other processor's caches are copied by what does not fetch them first: stores of a pass that also sums would wait
+ * for each. So a block is summed first, and copied out of the cache then. Stores past the caches wait for nothing.
  */
 uint64_t opal_checksum_copy_into(opal_checksum_kind_t kind, uint64_t state, void *dst, const void *src, size_t len, opal_copy_how_t how)
 {
@@ -176,6 +179,10 @@ uint64_t opal_checksum_copy_into(opal_checksum_kind_t kind, uint64_t state, void
     if (kind == OPAL_CHECKSUM_NONE) {
         opal_copy_into(to, from, len, how);
         return 0;
+    }
+    opal_crc32c_copy_fn_t past = atomic_load_explicit(&copy_past, memory_order_relaxed);
+    if (how == OPAL_COPY_PAST && kind == OPAL_CHECKSUM_CRC32C && past) {
+        return past((uint32_t) state, to, from, len);
     }
     while (how != OPAL_COPY_LINES && len >= BLOCK_MIN) {
         size_t block = len < BLOCK ? len : BLOCK;

@@ -12,6 +12,7 @@ typedef struct opal_crc32c_kernel {
     bool (*usable)(void);   /* here */
     opal_crc32c_fn_t update;
     opal_crc32c_copy_fn_t copy;
+    opal_crc32c_copy_fn_t copy_past; /* the caches, and over when it returns; NULL: there is none */
 } opal_crc32c_kernel_t;
 
 /* All that were compiled, the fastest first; the last one runs everywhere. */

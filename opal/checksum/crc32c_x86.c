@@ -189,10 +189,14 @@ const opal_crc32c_kernel_t opal_crc32c_avx2 = {
 
 /* ---- Folding in registers of 512 bits ---- */
 
-AVX512 INLINE __m512i load_512(uint8_t *dst, const uint8_t *src, bool copy)
+typedef enum { READ, COPY, COPY_PAST } copy_512_t; /* PAST: the caches; whole lines */
+
+AVX512 INLINE __m512i load_512(uint8_t *dst, const uint8_t *src, copy_512_t copy)
 {
     __m512i x = _mm512_loadu_si512(src);
-    if (copy) {
+    if (copy == COPY_PAST) {
+        _mm512_stream_si512((__m512i *) (void *) dst, x);
+    } else if (copy == COPY) {
         _mm512_storeu_si512(dst, x);
     }
     return x;
@@ -221,7 +225,7 @@ AVX512 INLINE __m128i join_512(__m512i x)
 }
 
 /* Whole pieces of 64 bytes, at least one. */
-AVX512 INLINE uint32_t blocks_512(uint32_t crc, uint8_t *dst, const uint8_t *src, size_t len, bool copy)
+AVX512 INLINE uint32_t blocks_512(uint32_t crc, uint8_t *dst, const uint8_t *src, size_t len, copy_512_t copy)
 {
     const __m512i by_64 = factors_512(FOLD_64), by_256 = factors_512(FOLD_256);
     const __m512i before = _mm512_zextsi128_si512(_mm_cvtsi32_si128((int) crc));
@@ -249,26 +253,39 @@ AVX512 INLINE uint32_t blocks_512(uint32_t crc, uint8_t *dst, const uint8_t *src
     return reduce(join_512(x[0]));
 }
 
-AVX512 INLINE uint32_t avx512(uint32_t crc, uint8_t *dst, const uint8_t *src, size_t len, bool copy)
+AVX512 INLINE uint32_t avx512(uint32_t crc, uint8_t *dst, const uint8_t *src, size_t len, copy_512_t copy)
 {
     size_t blocks = len & ~(size_t) 63;
     if (len >= 128) {
         crc = blocks_512(crc, dst, src, blocks, copy);
-        dst += copy ? blocks : 0;
+        dst += copy != READ ? blocks : 0;
         src += blocks;
         len -= blocks;
     }
-    return opal_crc32c_serial(crc, dst, src, len, copy);
+    return opal_crc32c_serial(crc, dst, src, len, copy != READ);
 }
 
 AVX512 static uint32_t avx512_update(uint32_t crc, const void *data, size_t len)
 {
-    return avx512(crc, NULL, data, len, false);
+    return avx512(crc, NULL, data, len, READ);
 }
 
 AVX512 static uint32_t avx512_copy(uint32_t crc, void *dst, const void *src, size_t len)
 {
-    return avx512(crc, dst, src, len, true);
+    return avx512(crc, dst, src, len, COPY);
+}
+
+/* Stores past the caches are not ordered with others: the fence has them before all that is stored later. */
+AVX512 static uint32_t avx512_copy_past(uint32_t crc, void *dst, const void *src, size_t len)
+{
+    uint8_t *to = dst;
+    const uint8_t *from = src;
+    size_t first = (0 - (uintptr_t) to) % 64;
+    first = first < len ? first : len;
+    crc = opal_crc32c_serial(crc, to, from, first, true);
+    crc = avx512(crc, to + first, from + first, len - first, COPY_PAST);
+    _mm_sfence();
+    return crc;
 }
 
 static bool avx512_usable(void)
@@ -283,6 +300,7 @@ const opal_crc32c_kernel_t opal_crc32c_avx512 = {
     .usable = avx512_usable,
     .update = avx512_update,
     .copy = avx512_copy,
+    .copy_past = avx512_copy_past,
 };
 
 /* ---- The same beside three streams of the instruction, where nothing is copied ---- */
@@ -344,7 +362,7 @@ AVX512 static uint32_t mixed_update(uint32_t crc, const void *data, size_t len)
     for (; len >= MIX; len -= MIX, src += MIX) {
         crc = mix_512(crc, src);
     }
-    return avx512(crc, NULL, src, len, false);
+    return avx512(crc, NULL, src, len, READ);
 }
 
 static bool mixed_usable(void)
@@ -359,5 +377,6 @@ const opal_crc32c_kernel_t opal_crc32c_avx512_3way = {
     .usable = mixed_usable,
     .update = mixed_update,
     .copy = avx512_copy,
+    .copy_past = avx512_copy_past,
 };
 #endif

@@ -4,6 +4,7 @@
 #include "opal/checksum/crc32c.h"
 #include "opal/constants.h"
 #include "opal/datatype/convertor.h"
+#include "opal/util/copy.h"
 
 #include <stdint.h>
 #include "test/support/tap.h"
@@ -94,6 +95,10 @@ static bool kernel_agrees(const opal_crc32c_kernel_t *k, const uint8_t *src, uin
     uint32_t want = crc_bits(start, src, len);
     memset(dst - GUARD, 0xa5, len + 2 * GUARD);
     bool ok = k->update(start, src, len) == want && k->copy(start, dst, src, len) == want && copied(dst, src, len);
+    if (ok && k->copy_past) {
+        memset(dst - GUARD, 0xa5, len + 2 * GUARD);
+        ok = k->copy_past(start, dst, src, len) == want && copied(dst, src, len);
+    }
     if (!ok) {
         printf("# %s: wrong at %zu bytes, source %% 64 = %u, destination %% 64 = %u\n", k->name, len,
                (unsigned) ((uintptr_t) src % 64), (unsigned) ((uintptr_t) dst % 64));
@@ -137,8 +142,11 @@ static uint32_t in_pieces(opal_checksum_kind_t kind, const uint8_t *src, uint8_t
     uint64_t state = opal_checksum_begin(kind);
     while (len > 0) {
         size_t n = draw(8) == 0 ? draw(len + 1) : draw(len < 150 ? len + 1 : 150);
-        if (draw(2)) {
+        uint64_t way = draw(4);
+        if (way == 0) {
             state = opal_checksum_copy(kind, state, dst, src, n);
+        } else if (way == 1) {
+            state = opal_checksum_copy_into(kind, state, dst, src, n, (opal_copy_how_t) draw(OPAL_COPY_PAST + 1));
         } else {
             state = opal_checksum_update(kind, state, src, n);
             memcpy(dst, src, n);
@@ -238,6 +246,7 @@ static void convertor(opal_checksum_kind_t kind, const char *name)
 
 int main(void)
 {
+    opal_copy_init();
     tap_start(120);
     fill(source, sizeof(source));
     vectors();
