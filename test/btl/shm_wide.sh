@@ -2,4 +2,4 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # btl/shm where all that goes through chunks takes the way "wide", whatever is measured.
 . "$top_srcdir/test/btl/kit.sh"
-conform shm --param btl_shm_way=wide --param btl_shm_single_copy=never --seed 6
+conform shm --param btl_shm_way=wide --param btl_shm_hold=256k --param btl_shm_single_copy=never --seed 6

@@ -70,7 +70,7 @@ extern "C" {
  * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
  * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts;
  * 14: how what passes through memory is copied; 15: behind.reserve_from */
-#define MCA_BTL_CONTRACT_MINOR 15
+#define MCA_BTL_CONTRACT_MINOR 16
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -409,6 +409,11 @@ typedef struct mca_btl_module_ops {
      * send_short(), but for MCA_ERR_NOT_AVAILABLE instead of MCA_ERR_AGAIN: not now, use the other ways. */
     void (*parts)(mca_btl_endpoint_t *endpoint, mca_btl_parts_t *limits);
     int (*send_parts)(mca_btl_endpoint_t *endpoint, const void *header, size_t header_len, const void *payload, size_t len);
+
+    /* Since 1.16; NULL: it does not matter. About so many messages of about `bytes` are to be sent to the peer now, one fragment behind the
+     * other; 0 messages, before the caller does anything else: that was all for now. Between the two the link may show the peer later what
+     * it has been given. */
+    void (*ahead)(mca_btl_endpoint_t *endpoint, size_t messages, size_t bytes);
 } mca_btl_module_ops_t;
 
 /* The public head of a module; a BTL puts its own fields behind it. */

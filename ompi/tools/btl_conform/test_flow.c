@@ -215,6 +215,55 @@ void test_parts(void)
     free(place_to);
 }
 
+/* ---- ahead ---- */
+
+/* A burst behind a promise of much more; how many of it the link took. */
+static uint64_t ahead_send(conform_peer_t *peer)
+{
+    const mca_btl_module_ops_t *ops = conform_module->ops;
+    mca_btl_endpoint_t *ep = peer->endpoint[conform_module_index];
+    size_t max = conform_max_len(WAY_RESERVE);
+    uint64_t sent = 0, burst = conform_random(40);
+    int rc = MCA_SUCCESS;
+    ops->ahead(ep, 64, 64 << 20);
+    while (sent < burst && rc == MCA_SUCCESS) {
+        bool is_short = conform_random(8) == 0;
+        rc = conform_try_send(peer, is_short ? WAY_SHORT : WAY_RESERVE, 0,
+                              is_short ? conform_random(conform_max_len(WAY_SHORT) + 1) : conform_random(2) ? max : conform_random(max + 1));
+        sent += rc == MCA_SUCCESS;
+    }
+    ops->ahead(ep, 0, 0);
+    return sent;
+}
+
+/* Process 0 sends, and does nothing for it until process 1 has all. */
+void test_ahead(void)
+{
+    enum { ROUNDS = 400, PATIENCE_S = 30 };
+    conform_peer_t *peer = test_start();
+    _Atomic uint64_t *had = &self.shared->words[52], *over = &self.shared->words[53];
+    uint64_t sent = 0;
+    if (conform_module->component->contract_minor < 16 || !conform_module->ops->ahead || self.size == 1) {
+        conform_skip("it does not matter to the link what is ahead");
+    }
+    for (int round = 0; self.rank == 0 && round < ROUNDS; round++) {
+        uint64_t end = conform_now() + PATIENCE_S * 1000000000ull;
+        sent += ahead_send(peer);
+        while (*had < sent && conform_now() < end) {
+        }
+        REQUIRE(*had == sent, "round %d: %llu fragments of %llu were shown", round, (unsigned long long)*had, (unsigned long long)sent);
+        conform_progress();
+    }
+    if (self.rank == 0) {
+        *over = sent + 1;
+    }
+    while (self.rank == 1 && *over != peer->arrived + 1) {
+        conform_progress();
+        *had = peer->arrived;
+    }
+    test_finish(peer, sent);
+}
+
 static void never_go_on(int signal)
 {
     (void)signal;

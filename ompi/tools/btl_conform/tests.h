@@ -22,6 +22,7 @@ void test_keep(void);
 void test_place(void);
 void test_brief(void);
 void test_parts(void);
+void test_ahead(void);
 void test_parts_death(void);
 void test_putget(void);
 void test_get_fail(void);

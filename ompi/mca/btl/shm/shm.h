@@ -236,6 +236,7 @@ struct mca_btl_endpoint {
     uint32_t clean;                     /* lines from there on in which no old bytes pass for a word */
     uint32_t bulk_max;                  /* bytes of a fragment that a chunk takes; 0: not known to be of use */
     uint32_t messages;                  /* written since the last look at turns; less the lines of longer ones, until settled */
+    uint32_t hold_max;                  /* bytes of fragments that may be held back from the peer, see mca_btl_shm_ahead(); 0: none */
     bool locked;                        /* with threads: only publish() and publish_more() may use what stands ready without the lock */
     bool longer;                        /* some message since `settled` had several lines */
 
@@ -263,6 +264,9 @@ struct mca_btl_endpoint {
     uint32_t lead;                      /* where fragments begin in a chunk, so that payload starts a line */
     size_t cheap;                       /* fragments up to this are cheaper in the ring than in a chunk */
     uint32_t piece;                     /* of the long message under way; 0: none */
+    unsigned char *hold_line;           /* if the module's `holding`: which the peer must not see yet, nor what is behind it */
+    uint64_t hold_word;                 /* ... what will be written there then */
+    uint32_t held, held_count;          /* bytes of fragments from there on; fragments */
     _Atomic uint32_t last_chunk;        /* sent to this peer; NO_CHUNK: it has come back */
     _Atomic uint32_t owed;              /* changed under the module's lock: chunks from this peer that may be kept for answers: so many were sent to it, up to the quota */
     uint32_t warm_head, warm_count, warm_quota; /* a circle, see shm_warm.c */
@@ -356,6 +360,8 @@ struct shm_module {
 
     mca_btl_endpoint_t **peers;  /* by local rank */
 
+    mca_btl_endpoint_t *holding;  /* with a fragment that its peer is not shown yet; NULL: there is none */
+    bool polling;                 /* something came, and more may be sent because of that */
     shm_brief_how_fn_t brief_how; /* the user's arrive_brief_how(), or as above */
 
     pthread_mutex_t lock;        /* pool, spare buffers, waiting list; taken by shm_module_lock() */
@@ -382,7 +388,7 @@ struct shm_module {
 
 typedef struct shm_params {
     int64_t backing, single_copy;
-    uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit, behind_eager_limit, behind_chunk_min, share_min, parts_min, parts_max, part, warm_min, spare;
+    uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit, behind_eager_limit, behind_chunk_min, share_min, parts_min, parts_max, part, warm_min, spare, hold;
     int64_t exclusivity, way, warm, warm_run;
 } shm_params_t;
 extern shm_params_t mca_btl_shm_params;
@@ -439,6 +445,9 @@ bool mca_btl_shm_ring_make_room(mca_btl_endpoint_t *ep, uint32_t lines);
 
 /* ---- shm_parts.c: fragments that are read while they are written ---- */
 void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits);
+/* In shm_send.c: of the module's operations; and show the peer of `holding` what it is not shown yet. */
+void mca_btl_shm_ahead(mca_btl_endpoint_t *ep, size_t messages, size_t bytes);
+void mca_btl_shm_show(shm_module_t *m);
 int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload, size_t len);
 /* The part that a message in the ring names; false: it names none. */
 bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *message, uint32_t len);

@@ -90,6 +90,10 @@ static const struct {
       .max = INT32_MAX,
       .help = "More messages one behind the other, without one from the peer, are a stream, for which no chunks are kept"},
      &mca_btl_shm_params.warm_run},
+    {{.name = "hold", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes", .def.size = 1 << 20, .max = 1 << 30,
+      .help = "Of a stream of long messages so much is written before the peer is shown it (a quarter of btl_shm_pool at most; 0: none), "
+              "where the way is wide: about what a processor's own caches hold"},
+     &mca_btl_shm_params.hold},
     {{.name = "spare", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes", .def.size = 8 << 20, .max = 1 << 30,
       .help = "Memory of unexpected messages kept for the next ones at most, until the process sleeps"},
      &mca_btl_shm_params.spare},
@@ -178,6 +182,7 @@ static const mca_btl_module_ops_t shm_ops = {
     .publish = mca_btl_shm_publish,
     .publish_more = mca_btl_shm_publish_more,
     .behind = shm_behind,
+    .ahead = mca_btl_shm_ahead,
     .parts = mca_btl_shm_parts_limits,
     .send_parts = mca_btl_shm_send_parts,
 };
@@ -195,7 +200,7 @@ static mca_btl_limits_t shm_limits(const shm_layout_t *l)
         .min_frag = in_ring < SHM_MIN_CHUNK ? in_ring : SHM_MIN_CHUNK,
         .max_frag = frag,
         .send_min = SIZE_MAX,
-        .window = frag * (l->chunk_count > 1 ? l->chunk_count / 2 : 1),
+        .window = frag * (l->chunk_count > 1 ? l->chunk_count : 1),
         .get_min = SIZE_MAX,
         .get_try = SIZE_MAX,
         .bandwidth = 40000000000u,

@@ -419,6 +419,7 @@ int mca_btl_shm_poll(void *context)
     int count = 0;
     for (uint32_t i = 0; i < m->rx_active; i++) {
         if (shm_rx_ready(&m->rx[i])) {
+            m->polling = true;
             count += shm_drain(m, &m->rx[i]);
         }
     }
@@ -426,10 +427,15 @@ int mca_btl_shm_poll(void *context)
         count += shm_look_around(m);
     }
     if (OPAL_UNLIKELY(atomic_load_explicit(&m->waiting_count, memory_order_relaxed))) {
+        m->polling = true;
         count += shm_call_waiting(m);
     }
     if (OPAL_UNLIKELY(atomic_load_explicit(&m->shares_waiting, memory_order_relaxed))) {
         count += mca_btl_shm_share_poll(m);
+    }
+    m->polling = false;
+    if (OPAL_UNLIKELY(m->holding)) {
+        mca_btl_shm_show(m);
     }
     return count;
 }

@@ -6,6 +6,11 @@
 
 /* What the room given out by reserve() is; kept in its token[0]. READY: a chunk whose number goes into the line that stands
  * ready, so that neither needed the lock. */
+enum {
+    SHM_HOLD_SHARE = 4, /* of the pool a fourth is held back at most, so that the reader and the writer have some, too */
+    SHM_HOLD_AHEAD = 4,
+};
+
 enum { SHM_ROOM_RING = 0, SHM_ROOM_CHUNK = 1, SHM_ROOM_READY = 2 };
 
 /* The endpoint will hear of writable() when it has `lines` of room, and a chunk if it wants one. */
@@ -102,6 +107,61 @@ static OPAL_ALWAYS_INLINE int shm_publish(mca_btl_endpoint_t *ep, size_t len, sh
         return shm_ring_door(ep);
     }
     return MCA_SUCCESS;
+}
+
+/*
+ * What is held back. In a stream of long messages the reader would be right behind the writer, and take each line out of the writer's caches,
+ * where both wait for the other. Behind a cache that both share it is quicker to be some way behind, when the lines have got there. So of a
+ * stream the first fragment's word is not written until more of them are there: the reader does not look beyond it.
+ */
+
+void mca_btl_shm_show(shm_module_t *m)
+{
+    mca_btl_endpoint_t *ep = m->holding;
+    m->holding = NULL;
+    shm_store_word(ep->hold_line, ep->hold_word, memory_order_release);
+    if (OPAL_UNLIKELY(atomic_load_explicit(ep->sleeping, memory_order_relaxed))) {
+        shm_ring_door(ep);
+    }
+}
+
+/* The ring's next line, which names a chunk with a fragment of so many bytes, is written but for its word. */
+static OPAL_NOINLINE void shm_publish_held(mca_btl_endpoint_t *ep, size_t fragment)
+{
+    shm_module_t *m = ep->module;
+    if (m->holding && m->holding != ep) {
+        mca_btl_shm_show(m);
+    }
+    if (m->holding) {
+        shm_publish(ep, sizeof(shm_named_t), SHM_KIND_CHUNK);
+    } else {
+        m->holding = ep;
+        ep->hold_line = shm_standing_line(ep);
+        ep->hold_word = shm_word(ep->number, sizeof(shm_named_t), SHM_KIND_CHUNK);
+        ep->held = ep->held_count = 0;
+        ep->standing.ptr = ep->hold_line + SHM_LINE + SHM_WORD;
+        ep->standing.len = ++ep->number == ep->standing_end ? 0 : ep->standing.len;
+    }
+    ep->held += (uint32_t)fragment;
+    if (ep->held >= ep->hold_max || ++ep->held_count >= m->layout.chunk_count / SHM_HOLD_SHARE) {
+        mca_btl_shm_show(m);
+    }
+}
+
+/*
+ * There must be several times as much as is held: the beginning of a message that is alone should not come late. Shorter messages are in the
+ * writer's caches before they are sent, and it gets ahead by itself. What is sent while the module is polled is shown at the end of that, for
+ * more is sent then whenever something comes. With threads nothing is held back, for what stands ready is another's then.
+ */
+void mca_btl_shm_ahead(mca_btl_endpoint_t *ep, size_t messages, size_t bytes)
+{
+    const shm_layout_t *l = &ep->module->layout;
+    size_t most = (size_t)l->chunk_count * l->chunk_size / SHM_HOLD_SHARE, hold = mca_btl_shm_params.hold < most ? mca_btl_shm_params.hold : most;
+    bool much = hold > 0 && bytes >= mca_btl_shm_params.hold && messages >= SHM_HOLD_AHEAD * hold / bytes;
+    ep->hold_max = messages > 0 && much ? (uint32_t)hold : 0;
+    if (messages == 0 && ep->module->holding && !ep->module->polling) {
+        mca_btl_shm_show(ep->module);
+    }
 }
 
 int mca_btl_shm_publish(mca_btl_endpoint_t *ep, size_t len)
@@ -353,7 +413,11 @@ void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len
         mca_btl_shm_chunk_unget(ep, shm_loan_chunk(room->token[1]));
     } else {
         shm_name_chunk(ep, ep->standing.ptr, room->token[1], len);
-        shm_publish(ep, sizeof(shm_named_t), SHM_KIND_CHUNK);
+        if (OPAL_UNLIKELY(ep->hold_max > 0 && room->how == MCA_BTL_COPY_LINES)) {
+            shm_publish_held(ep, len);
+        } else {
+            shm_publish(ep, sizeof(shm_named_t), SHM_KIND_CHUNK);
+        }
     }
 }
 

@@ -1044,9 +1044,24 @@ static bool engine_has_room(const mca_pml_peer_t *peer)
 
 static void engine_bulk_watch(mca_pml_peer_t *peer);
 
+/* Pieces are about to be sent, or have been (0 bytes): tell the links what is ahead of them. It is taken that messages of which no pieces
+ * are wanted yet are like the first one of which they are. */
+static void engine_tell_ahead(mca_pml_peer_t *peer, size_t bytes)
+{
+    size_t messages = bytes > 0 ? atomic_load_explicit(&peer->announced, memory_order_relaxed) : 0;
+    for (int i = 0; i < peer->bandwidth_count; i++) {
+        mca_pml_link_t *link = peer->bandwidth[i];
+        if (link->ahead) {
+            link->ahead(link->endpoint, messages, bytes);
+        }
+    }
+}
+
 static void engine_flush_bulk(mca_pml_peer_t *peer, opal_list_t *done, uint64_t now)
 {
     opal_list_item_t *i, *tmp;
+    const opal_list_item_t *first = opal_list_first(&peer->bulk);
+    engine_tell_ahead(peer, first ? OPAL_CONTAINER_OF(first, mca_pml_send_t, item)->bytes : 0);
     OPAL_LIST_FOREACH (i, tmp, &peer->bulk) {
         mca_pml_send_t *send = OPAL_CONTAINER_OF(i, mca_pml_send_t, item);
         if (send->offset < send->end) {
@@ -1059,6 +1074,7 @@ static void engine_flush_bulk(mca_pml_peer_t *peer, opal_list_t *done, uint64_t 
             break; /* the links are full */
         }
     }
+    engine_tell_ahead(peer, 0);
     if (now > 0) {
         engine_bulk_watch(peer);
     }

@@ -5,7 +5,8 @@
 
 /* Messages that go either way at first; then, how often the slower way is tried again, and with how many: where both are close
  * a trial costs little. Besides after 4, 16, 64, ... messages, as the first buffers may not have been typical: their pages had to be made. */
-enum { PACE_TRIALS = 4, PACE_RETRY = 4096, PACE_AGAIN = 1, PACE_RETRY_CLOSE = 256, PACE_AGAIN_CLOSE = 4, PACE_RETRY_FIRST = 4 };
+enum { PACE_TRIALS = 4, PACE_RETRY = 4096, PACE_AGAIN = 1, PACE_RETRY_CLOSE = 512, PACE_AGAIN_CLOSE = 8, PACE_RETRY_FIRST = 4,
+       PACE_LEAST = 32 };
 
 static mca_pml_pace_class_t *pace_class(mca_pml_pace_t *pace, size_t bytes)
 {
@@ -41,16 +42,16 @@ bool mca_pml_pace_choose(mca_pml_pace_t *pace, size_t bytes)
     return !fetch;
 }
 
-/* The best of the trials, whose buffers may be new to the system; then a moving average, in which a stall of the other side
- * counts for little, as it says nothing of the link. */
+/* The best of the first PACE_LEAST, whose buffers may be new to the system, of a window of messages perhaps all; then a moving average, in
+ * which a stall of the other side counts for little, as it says nothing of the link. */
 static void pace_average(mca_pml_pace_class_t *class, bool fetched, float ns)
 {
     bool fetch = class->ns[1] < class->ns[0];
     float *average = &class->ns[fetched];
     uint16_t *count = &class->count[fetched];
-    if (*count == 0 || ns < *average / 2 || (*count < PACE_TRIALS && ns < *average)) {
+    if (*count == 0 || ns < *average / 2 || (*count < PACE_LEAST && ns < *average)) {
         *average = ns;
-    } else if (*count >= PACE_TRIALS) {
+    } else if (*count >= PACE_LEAST) {
         *average += ((ns < 2 * *average ? ns : 2 * *average) - *average) / 8;
     }
     *count += *count < UINT16_MAX;

@@ -493,6 +493,7 @@ static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *car
             link->standing = opal_progress_threads ? &mca_pml_base_no_standing : link->room;
             link->publish = link->room != &mca_pml_base_no_standing ? module->ops->publish : NULL;
             link->publish_more = link->publish ? module->ops->publish_more : NULL;
+            link->ahead = module->component->contract_minor >= 16 ? module->ops->ahead : NULL;
             link->behind = behind_of(module, link->endpoint);
             link->parts = parts_of(module, link->endpoint);
             link->up = true;

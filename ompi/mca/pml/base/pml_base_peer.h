@@ -44,6 +44,7 @@ typedef struct mca_pml_link {
     mca_btl_endpoint_t *endpoint;
     int (*send_short)(mca_btl_endpoint_t *, const void *, size_t, const void *, size_t); /* module->ops->send_short */
     int (*publish)(mca_btl_endpoint_t *, size_t); /* module->ops->publish; NULL without `room` */
+    void (*ahead)(mca_btl_endpoint_t *, size_t, size_t); /* module->ops->ahead; NULL if it is not there */
     int (*publish_more)(mca_btl_endpoint_t *, size_t); /* the same; NULL if the rooms have no `end` */
     mca_btl_behind_t behind;      /* see module->ops->behind; mca_pml_base_never_behind if it is not there */
     const mca_btl_standing_t *room; /* see module->ops->standing, for a thread that is alone; never NULL: one that has no room */
