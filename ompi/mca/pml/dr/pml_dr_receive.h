@@ -216,9 +216,10 @@ static OPAL_ALWAYS_INLINE bool take_brief(mca_pml_peer_t *peer, const void *data
     if (OPAL_UNLIKELY(!recv) || !(len < DR_FUSE_MIN ? copy_short(d, recv, prefix, len) : copy_long(d, recv, prefix, len, how))) {
         return false;
     }
-    take_ack(d, le32toh(prefix->ack));
+    uint32_t ack = le32toh(prefix->ack);
     deliver_next(d, prefix, len);
     engine_take_whole(peer, sender, recv, hdr, payload);
+    take_ack(d, ack); /* last: what it ends may look for receives, too */
     return true;
 }
 
