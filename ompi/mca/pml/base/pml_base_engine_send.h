@@ -515,7 +515,9 @@ static void engine_whole_event(mca_btl_descriptor_t *desc, mca_btl_event_t event
     mca_pml_peer_t *peer = desc->user;
     mca_pml_send_t *send = whole->send;
     bool arrived = event == MCA_BTL_CONFIRMED;
-    send->lent = NULL;
+    if (POLICY_KEEPS) {
+        send->lent = NULL;
+    }
     free(whole);
     mca_pml_peer_lock(peer); /* the thread that sends it may still hold it */
     if (!arrived) {
@@ -557,6 +559,7 @@ static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
     uint32_t cost = again ? 0 : engine_cost(send->bytes);
     send->state = MCA_PML_SEND_WAITING; /* the link may be done with it as soon as it is out */
     send->whole = true;
+    send->lent = POLICY_KEEPS ? whole : NULL;
     engine_charge(peer, cost);
     int rc = policy_send(peer, link, &whole->desc);
     if (rc != 0) {
@@ -565,10 +568,10 @@ static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
     if (rc < 0) {
         engine_charge(peer, -cost);
         send->whole = again;
+        send->lent = NULL;
         return rc;
     }
     *done = rc == 1;
-    send->lent = POLICY_KEEPS ? whole : NULL;
     link->retries += again;
     engine_count(link, sizeof(whole->hdr) + send->bytes);
     return MCA_SUCCESS;
