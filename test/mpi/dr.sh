@@ -30,6 +30,7 @@ lent:few --mca pml teg --mca btl shm,self
 lent:few --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_chaos_seed 3 --mca btl_chaos_loss 50000 --mca btl_chaos_damage 50000 --mca btl_chaos_duplicate 20000 --mca btl_chaos_reorder 50000
 lent:few --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap tcp --mca btl_chaos_seed 4 --mca btl_chaos_loss 50000 --mca btl_chaos_damage 50000 --mca btl_chaos_duplicate 20000 --mca btl_chaos_reorder 50000
 lent:asked --mca pml dr --mca btl shm,self
+lent:asked --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_chaos_loss 1
 lent:abandoned --mca pml dr --mca btl shm,self --mca pml_dr_path_timeout 2
 dr:overtaking --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_chaos_seed 1 --mca btl_chaos_reorder 100000
 dr:overtaking --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap tcp --mca btl_chaos_seed 2 --mca btl_chaos_loss 20000 --mca btl_chaos_damage 20000 --mca btl_chaos_duplicate 20000 --mca btl_chaos_reorder 50000

@@ -3,6 +3,7 @@
  * Messages of MPI_Isend that pml/dr does not copy while nobody waits for them (pml_base_engine_lend.h; dr.sh): they arrive as they were
  * when the request ended, however that came about; nobody waits for the peer's program; and they fail with the peer.
  */
+#include "support/mpi_pvar.h"
 #include "support/mpi_test.h"
 
 #include <signal.h>
@@ -26,24 +27,6 @@ static long meet(void)
     long mine = getpid(), other = 0;
     MPI_Sendrecv(&mine, 1, MPI_LONG, 1 - rank, 1, &other, 1, MPI_LONG, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return other;
-}
-
-static unsigned long long counter(const char *name)
-{
-    unsigned long long value = 0;
-    int provided, index, count;
-    MPI_T_pvar_session session;
-    MPI_T_pvar_handle handle;
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    if (MPI_CHECK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS)) {
-        MPI_T_pvar_session_create(&session);
-        MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
-        MPI_T_pvar_read(session, handle, &value);
-        MPI_T_pvar_handle_free(session, &handle);
-        MPI_T_pvar_session_free(&session);
-    }
-    MPI_T_finalize();
-    return value;
 }
 
 static size_t length_of(int number)
@@ -121,9 +104,9 @@ static void stream(void)
     start();
     windows(ROUNDS);
     if (rank == 0) {
-        unsigned long long lent = counter("pml_dr_lent"), copied = counter("pml_dr_lent_copied");
+        long long lent = mpi_pvar_sum("pml_dr_lent", MPI_T_PVAR_CLASS_COUNTER), copied = mpi_pvar_sum("pml_dr_lent_copied", MPI_T_PVAR_CLASS_COUNTER);
         if (!MPI_CHECK(lent > ROUNDS * WINDOW / 2 && copied < lent)) {
-            fprintf(stderr, "%d messages: %llu lent, %llu of them copied\n", ROUNDS * WINDOW, lent, copied);
+            fprintf(stderr, "%d messages: %lld lent, %lld of them copied\n", ROUNDS * WINDOW, lent, copied);
         }
     }
     MPI_Finalize();
@@ -228,22 +211,40 @@ static void (*const ways[])(MPI_Request *) = {by_wait,    by_waitall,  by_waitan
 
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
+/* Of a million fragments that this process sends; if the link is btl/chaos, and loses some anyway. */
+static void lose(MPI_Count fragments)
+{
+    int provided, index, count;
+    MPI_T_cvar_handle handle;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    if (MPI_T_cvar_get_index("btl_chaos_loss", &index) == MPI_SUCCESS) {
+        MPI_T_cvar_handle_alloc(index, NULL, &handle, &count);
+        MPI_CHECK(MPI_T_cvar_write(handle, &fragments) == MPI_SUCCESS);
+        MPI_T_cvar_handle_free(&handle);
+    }
+    MPI_T_finalize();
+}
+
 static void ask(int way, pid_t peer)
 {
     static unsigned char buffer[BURST][LEN];
     MPI_Request requests[BURST];
-    unsigned long long lent = counter("pml_dr_lent"), copied = counter("pml_dr_lent_copied");
+    long long lent = mpi_pvar_sum("pml_dr_lent", MPI_T_PVAR_CLASS_COUNTER), copied = mpi_pvar_sum("pml_dr_lent_copied", MPI_T_PVAR_CLASS_COUNTER);
+    long long lost = mpi_pvar_sum("btl_chaos_lost", MPI_T_PVAR_CLASS_COUNTER); /* -1: the link is another one */
+    lose(1000000); /* what arrives is what was kept */
     for (int i = 0; i < BURST; i++) {
         memset(buffer[i], way * BURST + i, LEN);
         MPI_Isend(buffer[i], LEN, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &requests[i]);
     }
-    lent = counter("pml_dr_lent") - lent;
+    lent = mpi_pvar_sum("pml_dr_lent", MPI_T_PVAR_CLASS_COUNTER) - lent;
     ways[way](requests);
     memset(buffer, 0xff, sizeof(buffer));
-    copied = counter("pml_dr_lent_copied") - copied;
+    copied = mpi_pvar_sum("pml_dr_lent_copied", MPI_T_PVAR_CLASS_COUNTER) - copied;
     if (!MPI_CHECK(lent >= BURST / 2 && copied == lent)) { /* of the first burst half shows that it is a stream */
-        fprintf(stderr, "way %d: %llu lent, %llu of them copied\n", way, lent, copied);
+        fprintf(stderr, "way %d: %lld lent, %lld of them copied\n", way, lent, copied);
     }
+    MPI_CHECK(lost < 0 || mpi_pvar_sum("btl_chaos_lost", MPI_T_PVAR_CLASS_COUNTER) >= lost + lent);
+    lose(0);
     kill(peer, SIGUSR1);
 }
 
@@ -296,7 +297,7 @@ static void abandoned(void)
         for (int i = 0; i < BURST; i++) {
             MPI_Isend(buffer[i], LEN, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &requests[i]);
         }
-        unsigned long long lent = counter("pml_dr_lent");
+        long long lent = mpi_pvar_sum("pml_dr_lent", MPI_T_PVAR_CLASS_COUNTER);
         while (MPI_Iprobe(1, TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE) == MPI_SUCCESS) { /* until it is */
         }
         if (MPI_Waitall(BURST, requests, statuses) == MPI_ERR_IN_STATUS) {
@@ -305,7 +306,7 @@ static void abandoned(void)
             }
         }
         if (!MPI_CHECK(lent > 0 && failed == (int) lent)) {
-            fprintf(stderr, "%llu lent, %d failed\n", lent, failed);
+            fprintf(stderr, "%lld lent, %d failed\n", lent, failed);
         }
         kill((pid_t) peer, SIGCONT);
     }

@@ -4,9 +4,10 @@
  * and in order, and under pml/dr as many fragments were caught with damage as were damaged. REHEARSAL_MESSAGES: how
  * many each process sends to each other one (400).
  */
+#include "support/mpi_pvar.h"
 #include "support/mpi_test.h"
 
-enum { LONGEST = 700000, LONG = 120000, WINDOW = 8, TAG = 3, VALUES_MAX = 32 };
+enum { LONGEST = 700000, LONG = 120000, WINDOW = 8, TAG = 3 };
 
 static int rank, size;
 static unsigned char *out[WINDOW], *in[WINDOW];
@@ -64,30 +65,6 @@ static void exchange(int distance, int messages)
     }
 }
 
-/* Negative: there is no such variable. */
-static long long counter(const char *name)
-{
-    int index, count;
-    long long sum = 0;
-    unsigned long long values[VALUES_MAX] = {0};
-    MPI_T_pvar_session session;
-    MPI_T_pvar_handle handle;
-    if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS) {
-        return -1;
-    }
-    MPI_T_pvar_session_create(&session);
-    MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
-    if (MPI_CHECK(count <= VALUES_MAX)) {
-        MPI_T_pvar_read(session, handle, values);
-    }
-    for (int i = 0; i < count && i < VALUES_MAX; i++) {
-        sum += (long long) values[i];
-    }
-    MPI_T_pvar_handle_free(session, &handle);
-    MPI_T_pvar_session_free(&session);
-    return sum;
-}
-
 /* The rehearsal is over: from now on links do nothing wrong. */
 static void calm(void)
 {
@@ -125,13 +102,13 @@ static void messages(void)
         exchange(distance, text ? atoi(text) : 400);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    if (counter("btl_chaos_fragments") >= 0) {
+    if (mpi_pvar_sum("btl_chaos_fragments", MPI_T_PVAR_CLASS_COUNTER) >= 0) {
         calm();
         for (int i = 0; i < 5; i++) { /* what was sent before is here, repeats included */
             MPI_Barrier(MPI_COMM_WORLD);
         }
-        mine[0] = counter("btl_chaos_damaged");
-        mine[1] = counter("pml_dr_damaged");
+        mine[0] = mpi_pvar_sum("btl_chaos_damaged", MPI_T_PVAR_CLASS_COUNTER);
+        mine[1] = mpi_pvar_sum("pml_dr_damaged", MPI_T_PVAR_CLASS_COUNTER);
         MPI_Allreduce(mine, all, 2, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
         if (mine[1] >= 0 && !MPI_CHECK(all[0] == all[1]) && rank == 0) {
             fprintf(stderr, "%lld fragments were damaged, %lld were caught\n", all[0], all[1]);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <mpi.h>
 
+#include "support/mpi_pvar.h"
 #include "support/mpi_test.h"
 
 enum { PER_ROUND = 12, LONGEST = 2 << 20, RANKS_MAX = 8 };
@@ -252,28 +253,6 @@ static void columns(int rounds)
     MPI_Type_free(&column);
 }
 
-static uint64_t counter(const char *name)
-{
-    char *copy = strdup(name);
-    int index, count, provided;
-    uint64_t values[64] = {0}, sum = 0;
-    MPI_T_pvar_session session;
-    MPI_T_pvar_handle handle;
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    if (MPI_T_pvar_get_index(copy, MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS) {
-        MPI_T_pvar_session_create(&session);
-        MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
-        MPI_T_pvar_read(session, handle, values);
-        for (int i = 0; i < count && i < 64; i++) {
-            sum += values[i];
-        }
-        MPI_T_pvar_session_free(&session);
-    }
-    MPI_T_finalize();
-    free(copy);
-    return sum;
-}
-
 static void mix(int rounds)
 {
     static char attached[16 << 20];
@@ -292,8 +271,8 @@ static void mix(int rounds)
     int bytes;
     MPI_Buffer_detach(&buffer, &bytes);
     MPI_Barrier(MPI_COMM_WORLD);
-    unsigned long long failed = counter("pml_base_link_failures"), all = 0;
-    MPI_Allreduce(&failed, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
+    long long failed = mpi_pvar_sum("pml_base_link_failures", MPI_T_PVAR_CLASS_COUNTER), all = 0;
+    MPI_Allreduce(&failed, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (getenv("STRANDS_FAILURES")) { /* else nothing was tested */
         MPI_CHECK(all > 0);
     }

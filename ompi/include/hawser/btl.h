@@ -69,7 +69,7 @@ extern "C" {
 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
  * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
  * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts;
- * 14: how what passes through memory is copied; 15: behind.reserve_from */
+ * 14: how what passes through memory is copied; 15: behind.reserve_from; 16: ahead */
 #define MCA_BTL_CONTRACT_MINOR 16
 
 enum {

@@ -217,51 +217,70 @@ void test_parts(void)
 
 /* ---- ahead ---- */
 
-/* A burst behind a promise of much more; how many of it the link took. */
-static uint64_t ahead_send(conform_peer_t *peer)
+enum { AHEAD_PEERS = 2, AHEAD_HAD = 52, AHEAD_OVER = 56 }; /* words: what process i had; what is its due, and one more */
+
+/* Bursts to both, in any order, behind a promise of much more. */
+static void ahead_send(conform_peer_t *peers[], uint64_t sent[])
 {
     const mca_btl_module_ops_t *ops = conform_module->ops;
-    mca_btl_endpoint_t *ep = peer->endpoint[conform_module_index];
     size_t max = conform_max_len(WAY_RESERVE);
-    uint64_t sent = 0, burst = conform_random(40);
     int rc = MCA_SUCCESS;
-    ops->ahead(ep, 64, 64 << 20);
-    while (sent < burst && rc == MCA_SUCCESS) {
-        bool is_short = conform_random(8) == 0;
-        rc = conform_try_send(peer, is_short ? WAY_SHORT : WAY_RESERVE, 0,
-                              is_short ? conform_random(conform_max_len(WAY_SHORT) + 1) : conform_random(2) ? max : conform_random(max + 1));
-        sent += rc == MCA_SUCCESS;
+    for (int i = 0; i < AHEAD_PEERS; i++) {
+        ops->ahead(peers[i]->endpoint[conform_module_index], 64, 64 << 20);
     }
-    ops->ahead(ep, 0, 0);
-    return sent;
+    for (uint64_t left = conform_random(40); left > 0 && rc == MCA_SUCCESS; left--) {
+        uint64_t i = conform_random(AHEAD_PEERS);
+        bool is_short = conform_random(8) == 0;
+        rc = conform_try_send(peers[i], is_short ? WAY_SHORT : WAY_RESERVE, 0,
+                              is_short ? conform_random(conform_max_len(WAY_SHORT) + 1) : conform_random(2) ? max : conform_random(max + 1));
+        sent[i] += rc == MCA_SUCCESS;
+    }
+    for (int i = 0; i < AHEAD_PEERS; i++) {
+        ops->ahead(peers[i]->endpoint[conform_module_index], 0, 0);
+    }
 }
 
-/* Process 0 sends, and does nothing for it until process 1 has all. */
-void test_ahead(void)
+/* Process 0 sends, and does nothing for it until the others have all. */
+static void ahead_lead(void)
 {
     enum { ROUNDS = 400, PATIENCE_S = 30 };
-    conform_peer_t *peer = test_start();
-    _Atomic uint64_t *had = &self.shared->words[52], *over = &self.shared->words[53];
-    uint64_t sent = 0;
+    conform_peer_t *peers[AHEAD_PEERS] = {conform_add(1), conform_add(2)};
+    uint64_t sent[AHEAD_PEERS] = {0};
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t end = conform_now() + PATIENCE_S * 1000000000ull;
+        ahead_send(peers, sent);
+        for (int i = 0; i < AHEAD_PEERS; i++) {
+            _Atomic uint64_t *had = &self.shared->words[AHEAD_HAD + 1 + i];
+            while (*had < sent[i] && conform_now() < end) {
+            }
+            REQUIRE(*had == sent[i], "round %d: %llu fragments of %llu were shown to process %d", round, (unsigned long long)*had,
+                    (unsigned long long)sent[i], 1 + i);
+        }
+        conform_progress();
+    }
+    for (int i = 0; i < AHEAD_PEERS; i++) {
+        self.shared->words[AHEAD_OVER + 1 + i] = sent[i] + 1;
+        conform_wait_idle(peers[i]);
+    }
+}
+
+void test_ahead(void)
+{
+    conform_link_start();
     if (conform_module->component->contract_minor < 16 || !conform_module->ops->ahead || self.size == 1) {
         conform_skip("it does not matter to the link what is ahead");
     }
-    for (int round = 0; self.rank == 0 && round < ROUNDS; round++) {
-        uint64_t end = conform_now() + PATIENCE_S * 1000000000ull;
-        sent += ahead_send(peer);
-        while (*had < sent && conform_now() < end) {
-        }
-        REQUIRE(*had == sent, "round %d: %llu fragments of %llu were shown", round, (unsigned long long)*had, (unsigned long long)sent);
-        conform_progress();
-    }
     if (self.rank == 0) {
-        *over = sent + 1;
+        ahead_lead();
+    } else {
+        conform_peer_t *peer = conform_add(0);
+        while (self.shared->words[AHEAD_OVER + self.rank] != peer->arrived + 1) {
+            conform_progress();
+            self.shared->words[AHEAD_HAD + self.rank] = peer->arrived;
+        }
     }
-    while (self.rank == 1 && *over != peer->arrived + 1) {
-        conform_progress();
-        *had = peer->arrived;
-    }
-    test_finish(peer, sent);
+    conform_progress_barrier();
+    conform_link_end();
 }
 
 static void never_go_on(int signal)

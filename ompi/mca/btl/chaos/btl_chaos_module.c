@@ -236,6 +236,16 @@ static void arrive(void *peer, mca_btl_arrival_t *arrival)
     arrival->endpoint = endpoint;
 }
 
+/* What the first one comes from is not known yet: that is for arrive(). */
+static bool arrive_brief(void *peer, const void *data, size_t len)
+{
+    const mca_btl_endpoint_t *ep = peer;
+    const mca_btl_upcalls_t *up = ep->module->super.upcalls;
+    bool known = atomic_load_explicit(&ep->below, memory_order_relaxed) != NULL;
+    return known && up->struct_size > offsetof(mca_btl_upcalls_t, arrive_brief) && up->arrive_brief &&
+           up->arrive_brief(ep->cookie, data, len);
+}
+
 static bool place(void *peer, const void *head, size_t head_len, size_t len, mca_btl_place_t *where)
 {
     mca_btl_endpoint_t *ep = peer;
@@ -300,6 +310,7 @@ static void *incoming(mca_btl_module_t *below, mca_btl_name_t name)
 static const mca_btl_upcalls_t upcalls = {
     .struct_size = sizeof(mca_btl_upcalls_t),
     .arrive = arrive,
+    .arrive_brief = arrive_brief,
     .place = place,
     .place_cancel = place_cancel,
     .writable = writable,

@@ -434,6 +434,9 @@ int mca_btl_shm_publish_more(mca_btl_endpoint_t *ep, size_t len);
 int mca_btl_shm_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room);
 void mca_btl_shm_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len);
 int mca_btl_shm_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc);
+void mca_btl_shm_ahead(mca_btl_endpoint_t *ep, size_t messages, size_t bytes);
+/* The peer of `holding` sees what it has not been shown. */
+void mca_btl_shm_show(shm_module_t *m);
 
 /* ---- shm_ring.c ---- */
 void mca_btl_shm_ring_soil(mca_btl_endpoint_t *ep, uint32_t from, uint32_t to);
@@ -445,9 +448,6 @@ bool mca_btl_shm_ring_make_room(mca_btl_endpoint_t *ep, uint32_t lines);
 
 /* ---- shm_parts.c: fragments that are read while they are written ---- */
 void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits);
-/* In shm_send.c: of the module's operations; and show the peer of `holding` what it is not shown yet. */
-void mca_btl_shm_ahead(mca_btl_endpoint_t *ep, size_t messages, size_t bytes);
-void mca_btl_shm_show(shm_module_t *m);
 int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload, size_t len);
 /* The part that a message in the ring names; false: it names none. */
 bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *message, uint32_t len);

@@ -433,9 +433,11 @@ int mca_btl_shm_poll(void *context)
     if (OPAL_UNLIKELY(atomic_load_explicit(&m->shares_waiting, memory_order_relaxed))) {
         count += mca_btl_shm_share_poll(m);
     }
-    m->polling = false;
-    if (OPAL_UNLIKELY(m->holding)) {
-        mca_btl_shm_show(m);
+    if (OPAL_UNLIKELY(m->polling)) {
+        m->polling = false;
+        if (OPAL_UNLIKELY(m->holding)) {
+            mca_btl_shm_show(m);
+        }
     }
     return count;
 }

@@ -4,13 +4,13 @@
 #include "ompi/mca/btl/shm/shm_ring.h"
 #include "opal/runtime/progress.h"
 
-/* What the room given out by reserve() is; kept in its token[0]. READY: a chunk whose number goes into the line that stands
- * ready, so that neither needed the lock. */
 enum {
     SHM_HOLD_SHARE = 4, /* of the pool a fourth is held back at most, so that the reader and the writer have some, too */
-    SHM_HOLD_AHEAD = 4,
+    SHM_HOLD_AHEAD = 4, /* times as much must be ahead as is held back */
 };
 
+/* What the room given out by reserve() is; kept in its token[0]. READY: a chunk whose number goes into the line that stands
+ * ready, so that neither needed the lock. */
 enum { SHM_ROOM_RING = 0, SHM_ROOM_CHUNK = 1, SHM_ROOM_READY = 2 };
 
 /* The endpoint will hear of writable() when it has `lines` of room, and a chunk if it wants one. */
@@ -90,19 +90,24 @@ static OPAL_NOINLINE int shm_ring_door(mca_btl_endpoint_t *ep)
     return MCA_SUCCESS;
 }
 
+/* The line that stands ready is used; the next one does, if there is one. */
+static OPAL_ALWAYS_INLINE void shm_stand_next(mca_btl_endpoint_t *ep, unsigned char *line, uint32_t number)
+{
+    ep->standing.ptr = line + SHM_LINE + SHM_WORD; /* ep->line follows, see shm_lock() */
+    ep->number = ++number;
+    if (OPAL_UNLIKELY(number == ep->standing_end)) {
+        ep->standing.len = 0;
+    }
+}
+
 /* The line that stands ready has been written. The smallest messages come this way: no call, and nothing kept in memory. */
 static OPAL_ALWAYS_INLINE int shm_publish(mca_btl_endpoint_t *ep, size_t len, shm_kind_t kind)
 {
     unsigned char *line = shm_standing_line(ep);
     uint32_t number = ep->number;
     shm_store_word(line, shm_word(number, len, kind), memory_order_release);
-    unsigned char *next = line + SHM_LINE + SHM_WORD;
-    ep->standing.ptr = next; /* ep->line follows, see shm_lock() */
-    ep->number = ++number;
-    if (OPAL_UNLIKELY(number == ep->standing_end)) {
-        ep->standing.len = 0;
-    }
-    opal_cache_demote(next - SHM_LINE);
+    shm_stand_next(ep, line, number);
+    opal_cache_demote(line + SHM_WORD);
     if (OPAL_UNLIKELY(atomic_load_explicit(ep->sleeping, memory_order_relaxed))) {
         return shm_ring_door(ep);
     }
@@ -139,8 +144,7 @@ static OPAL_NOINLINE void shm_publish_held(mca_btl_endpoint_t *ep, size_t fragme
         ep->hold_line = shm_standing_line(ep);
         ep->hold_word = shm_word(ep->number, sizeof(shm_named_t), SHM_KIND_CHUNK);
         ep->held = ep->held_count = 0;
-        ep->standing.ptr = ep->hold_line + SHM_LINE + SHM_WORD;
-        ep->standing.len = ++ep->number == ep->standing_end ? 0 : ep->standing.len;
+        shm_stand_next(ep, ep->hold_line, ep->number);
     }
     ep->held += (uint32_t)fragment;
     if (ep->held >= ep->hold_max || ++ep->held_count >= m->layout.chunk_count / SHM_HOLD_SHARE) {
@@ -157,8 +161,8 @@ void mca_btl_shm_ahead(mca_btl_endpoint_t *ep, size_t messages, size_t bytes)
 {
     const shm_layout_t *l = &ep->module->layout;
     size_t most = (size_t)l->chunk_count * l->chunk_size / SHM_HOLD_SHARE, hold = mca_btl_shm_params.hold < most ? mca_btl_shm_params.hold : most;
-    bool much = hold > 0 && bytes >= mca_btl_shm_params.hold && messages >= SHM_HOLD_AHEAD * hold / bytes;
-    ep->hold_max = messages > 0 && much ? (uint32_t)hold : 0;
+    bool much = messages > 0 && bytes >= mca_btl_shm_params.hold && bytes >= SHM_HOLD_AHEAD * hold / messages;
+    ep->hold_max = much ? (uint32_t)hold : 0;
     if (messages == 0 && ep->module->holding && !ep->module->polling) {
         mca_btl_shm_show(ep->module);
     }

@@ -9,8 +9,8 @@
  *   void policy_commit(peer, link, room, len)                 as commit
  *   int  policy_whole(peer, link, hdr, hdr_len, data, len)    a whole message, longer than for policy_short(), if POLICY_KEEPS
  *   int  policy_send(peer, link, desc)                        as send of a descriptor
- *   bool policy_keep(peer, desc)                              copy what policy_send took, a whole message: its event will not come; if
- *                                                             POLICY_KEEPS
+ *   bool policy_keep(desc)                                    copy what policy_send took, a whole message: its event will not come; false:
+ *                                                             not now; if POLICY_KEEPS
  *   size_t policy_lends_from(void)                            length from which on messages are lent, if POLICY_KEEPS
  *   int  policy_recall(peer, link, desc)                      as recall of one that policy_send took
  *   bool policy_arrive(peer, arrival)                         look at what arrived; false: it is not for the engine (yet)

@@ -7,7 +7,7 @@
  * Nobody waits for the peer's program because of that: who waits for such a request drives progress for about as long as the copy would
  * take (so waiting never costs more than twice what is best), and then has the message copied (ops->settle), which ends the request.
  *
- * Only for MPI_Isend: what the library sends for itself may be watched, and would end late. Not with threads.
+ * Only for MPI_Isend: what the library sends for itself may be watched, and would end late. Not with threads: who settles takes no lock.
  *
  * Part of pml_base_engine.h.
  */
@@ -22,17 +22,8 @@ static void engine_send_settle(ompi_request_t *request, bool waits)
     while (send->lent && rounds-- > 0) {
         opal_progress();
     }
-    mca_pml_whole_t *whole = send->lent;
-    if (!whole) {
-        return;
-    }
-    mca_pml_peer_t *peer = send->cp->peer;
-    mca_pml_peer_lock(peer);
-    bool kept = policy_keep(peer, &whole->desc);
-    mca_pml_peer_unlock(peer);
-    if (kept) {
-        free(whole);
-        send->lent = NULL;
+    if (send->lent && policy_keep(&send->desc)) {
+        send->lent = false;
         engine_send_done(send, MPI_SUCCESS);
     }
 }

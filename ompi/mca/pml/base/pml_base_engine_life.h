@@ -589,8 +589,6 @@ static int engine_init(const char *name, mca_pml_t *pml)
         .send_user = POLICY_STANDING && opal_progress_threads ? engine_send_user_threads : engine_send_user,
         .send_mode = engine_send_mode,
         .isend = POLICY_STANDING && opal_progress_threads ? engine_isend_threads : engine_isend,
-        .isend_user = POLICY_KEEPS && !opal_progress_threads         ? engine_isend_user
-                      : POLICY_STANDING && opal_progress_threads ? engine_isend_threads : engine_isend,
         .send_init = engine_send_init,
         .recv = engine_recv,
         .irecv = opal_progress_threads ? engine_irecv_threads : engine_irecv,
@@ -605,6 +603,7 @@ static int engine_init(const char *name, mca_pml_t *pml)
         .drain = engine_drain,
         .confirms = POLICY_VERIFIES,
     };
+    pml->isend_user = POLICY_KEEPS && !opal_progress_threads ? engine_isend_user : pml->isend;
     if (POLICY_ROOM == 0 && !POLICY_VERIFIES) {
         engine_upcalls.arrive_brief = opal_progress_threads ? engine_arrive_brief_threads : engine_arrive_brief;
         engine_upcalls.arrive_brief_how = opal_progress_threads ? engine_arrive_brief_how_threads : engine_arrive_brief_how;

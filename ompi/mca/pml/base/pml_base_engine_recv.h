@@ -1063,9 +1063,10 @@ static void engine_arrive(void *cookie, mca_btl_arrival_t *arrival)
  * that could be otherwise is looked at before anything changes, and left to engine_arrive(); so nothing is kept across a call.
  */
 
-/* The receive that is for such a message; NULL: it is to be looked for. Under the communicator's lock. */
+/* The receive that is for such a message, and what is consumed once it has taken that; NULL: it is to be looked for. Under the
+ * communicator's lock. */
 static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_awaiting(const mca_pml_peer_t *peer, const mca_pml_comm_peer_t *cp,
-                                                          const mca_pml_hdr_match_t *hdr, size_t payload)
+                                                          const mca_pml_hdr_match_t *hdr, size_t payload, uint32_t *consumed)
 {
     const mca_pml_match_t *match = &cp->comm->match;
     const mca_pml_key_t *key = match->last;
@@ -1075,14 +1076,13 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_awaiting(const mca_pml_peer_t *
         return NULL;
     }
     mca_pml_recv_t *recv = OPAL_CONTAINER_OF(key->posted.head.next, mca_pml_recv_t, posted.item);
-    uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed) + engine_cost(payload);
-    return !recv->ptr || payload > recv->capacity || engine_tell_due(peer, consumed) ? NULL : recv;
+    *consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed) + engine_cost(payload);
+    return !recv->ptr || payload > recv->capacity || engine_tell_due(peer, *consumed) ? NULL : recv;
 }
 
 /* It takes the message: out of matching, and the message counted as consumed. */
-static OPAL_ALWAYS_INLINE void engine_take_awaiting(mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, mca_pml_recv_t *recv, size_t payload)
+static OPAL_ALWAYS_INLINE void engine_take_awaiting(mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, mca_pml_recv_t *recv, uint32_t consumed)
 {
-    uint32_t consumed = atomic_load_explicit(&peer->consumed, memory_order_relaxed) + engine_cost(payload);
     atomic_store_explicit(&peer->consumed, consumed, memory_order_relaxed);
     cp->recv_seq++;
     opal_list_remove(&recv->posted.item);
@@ -1117,15 +1117,16 @@ static inline mca_pml_recv_t *engine_expecting(mca_pml_peer_t *peer, const mca_p
     if (hdr->common.type != MCA_PML_HDR_MATCH || hdr->common.arch != ENGINE_ARCH || peer->any_suspect) {
         return NULL;
     }
+    uint32_t consumed; /* what happens until the message is taken may change it */
     *sender = engine_last_sender(peer, hdr);
-    return *sender ? engine_awaiting(peer, *sender, hdr, payload) : NULL;
+    return *sender ? engine_awaiting(peer, *sender, hdr, payload, &consumed) : NULL;
 }
 
 static inline void engine_take_whole(mca_pml_peer_t *peer, mca_pml_comm_peer_t *sender, mca_pml_recv_t *recv,
                                      const mca_pml_hdr_match_t *hdr, size_t payload)
 {
     engine_take_credit(peer, &hdr->common);
-    engine_take_awaiting(peer, sender, recv, payload);
+    engine_take_awaiting(peer, sender, recv, atomic_load_explicit(&peer->consumed, memory_order_relaxed) + engine_cost(payload));
     ompi_request_tell(&recv->super, engine_end_awaiting(recv, hdr, payload, false));
 }
 
@@ -1146,9 +1147,10 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_take_brief(mca_pml_peer_t *peer
     if (threads) {
         mca_pml_comm_lock(cp->comm);
     }
-    mca_pml_recv_t *recv = engine_awaiting(peer, cp, hdr, payload);
+    uint32_t consumed;
+    mca_pml_recv_t *recv = engine_awaiting(peer, cp, hdr, payload, &consumed);
     if (recv) {
-        engine_take_awaiting(peer, cp, recv, payload);
+        engine_take_awaiting(peer, cp, recv, consumed);
     }
     if (threads) {
         mca_pml_comm_unlock(cp->comm);

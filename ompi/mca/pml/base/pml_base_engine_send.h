@@ -511,15 +511,11 @@ static void engine_whole_event(mca_btl_descriptor_t *desc, mca_btl_event_t event
     if (event == MCA_BTL_REUSABLE) {
         return;
     }
-    mca_pml_whole_t *whole = OPAL_CONTAINER_OF(desc, mca_pml_whole_t, desc);
+    mca_pml_send_t *send = OPAL_CONTAINER_OF(desc, mca_pml_send_t, desc);
     mca_pml_peer_t *peer = desc->user;
-    mca_pml_send_t *send = whole->send;
     bool arrived = event == MCA_BTL_CONFIRMED;
-    if (POLICY_KEEPS) {
-        send->lent = NULL;
-    }
-    free(whole);
     mca_pml_peer_lock(peer); /* the thread that sends it may still hold it */
+    send->lent = false;
     if (!arrived) {
         send->state = MCA_PML_SEND_FIRST;
         opal_list_prepend(&peer->pending, &send->item);
@@ -543,37 +539,30 @@ static inline bool engine_goes_whole(const mca_pml_peer_t *peer, const mca_pml_s
 
 static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, bool *done)
 {
-    mca_pml_whole_t *whole = malloc(sizeof(*whole));
-    if (!whole) {
-        return MCA_ERR_OUT_OF_RESOURCE;
-    }
-    engine_fill_first(peer, &whole->hdr, MCA_PML_HDR_MATCH, send);
-    whole->desc.header = &whole->hdr;
-    whole->desc.header_len = sizeof(whole->hdr);
-    whole->desc.iov_count = 1;
-    whole->desc.iov[0] = (struct iovec){(void *) (uintptr_t) send->ptr, send->bytes};
-    whole->desc.event = engine_whole_event;
-    whole->desc.user = peer;
-    whole->send = send;
+    mca_btl_descriptor_t *desc = &send->desc;
+    engine_fill_first(peer, &send->hdr, MCA_PML_HDR_MATCH, send);
+    desc->header = &send->hdr;
+    desc->header_len = sizeof(send->hdr);
+    desc->iov_count = 1;
+    desc->iov[0] = (struct iovec){(void *) (uintptr_t) send->ptr, send->bytes};
+    desc->event = engine_whole_event;
+    desc->user = peer;
     bool again = send->whole;
     uint32_t cost = again ? 0 : engine_cost(send->bytes);
     send->state = MCA_PML_SEND_WAITING; /* the link may be done with it as soon as it is out */
     send->whole = true;
-    send->lent = POLICY_KEEPS ? whole : NULL;
+    send->lent = POLICY_KEEPS;
     engine_charge(peer, cost);
-    int rc = policy_send(peer, link, &whole->desc);
-    if (rc != 0) {
-        free(whole);
-    }
+    int rc = policy_send(peer, link, desc);
     if (rc < 0) {
         engine_charge(peer, -cost);
         send->whole = again;
-        send->lent = NULL;
+        send->lent = false;
         return rc;
     }
     *done = rc == 1;
     link->retries += again;
-    engine_count(link, sizeof(whole->hdr) + send->bytes);
+    engine_count(link, sizeof(mca_pml_hdr_match_t) + send->bytes);
     return MCA_SUCCESS;
 }
 
@@ -1064,7 +1053,9 @@ static void engine_flush_bulk(mca_pml_peer_t *peer, opal_list_t *done, uint64_t 
 {
     opal_list_item_t *i, *tmp;
     const opal_list_item_t *first = opal_list_first(&peer->bulk);
-    engine_tell_ahead(peer, first ? OPAL_CONTAINER_OF(first, mca_pml_send_t, item)->bytes : 0);
+    if (first) {
+        engine_tell_ahead(peer, OPAL_CONTAINER_OF(first, mca_pml_send_t, item)->bytes);
+    }
     OPAL_LIST_FOREACH (i, tmp, &peer->bulk) {
         mca_pml_send_t *send = OPAL_CONTAINER_OF(i, mca_pml_send_t, item);
         if (send->offset < send->end) {
@@ -1077,7 +1068,9 @@ static void engine_flush_bulk(mca_pml_peer_t *peer, opal_list_t *done, uint64_t 
             break; /* the links are full */
         }
     }
-    engine_tell_ahead(peer, 0);
+    if (first) {
+        engine_tell_ahead(peer, 0);
+    }
     if (now > 0) {
         engine_bulk_watch(peer);
     }
@@ -1422,8 +1415,7 @@ static int engine_send_detach(mca_pml_send_t *send)
 static void engine_send_reset(mca_pml_send_t *send)
 {
     send->state = MCA_PML_SEND_FIRST;
-    send->whole = send->announced = false;
-    send->lent = NULL;
+    send->whole = send->lent = send->announced = false;
     send->cancel = send->cancelled = false;
     send->unconfirmed = 0;
     send->offset = send->end = 0;

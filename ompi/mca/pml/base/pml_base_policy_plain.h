@@ -89,9 +89,8 @@ static inline void policy_fail(mca_pml_peer_t *peer)
     (void) peer;
 }
 
-static inline bool policy_keep(mca_pml_peer_t *peer, mca_btl_descriptor_t *desc)
+static inline bool policy_keep(mca_btl_descriptor_t *desc)
 {
-    (void) peer;
     (void) desc;
     return false;
 }

@@ -55,7 +55,8 @@ typedef struct mca_pml_send {
     int32_t dst, tag;
     uint8_t mode;                /* mca_pml_mode_t */
     uint8_t state;               /* mca_pml_send_state_t */
-    bool whole;                  /* a link had all of it, before its receive was known */
+    bool whole;                  /* a link had all of it, before its receive was known, from the user's memory */
+    bool lent;                   /* ... has, and the policy has not copied it */
     bool announced;              /* its RNDV or RGET is out; counts in peer->announced */
     bool cancel;                 /* the user wants it back */
     bool cancelled;              /* the receiver has forgotten it */
@@ -69,7 +70,8 @@ typedef struct mca_pml_send {
     size_t unconfirmed;          /* bytes of descriptors under way */
     size_t part[MCA_PML_LINKS_MAX]; /* what each link of the peer is still to be handed */
     opal_convertor_t conv;       /* if !ptr */
-    struct mca_pml_whole *lent;  /* as one that the policy has not copied; NULL: it is not lent */
+    mca_btl_descriptor_t desc;   /* if `whole`, with `hdr` */
+    mca_pml_hdr_match_t hdr;
     void *copy;                  /* buffered mode: the packed message in the user's attached buffer */
     mca_btl_registration_t *registration; /* of `ptr` with `registrar`, for the receiver to fetch from; NULL: none */
     mca_btl_module_t *registrar;
@@ -136,13 +138,6 @@ typedef struct mca_pml_frag {
     mca_pml_link_t *link;
     size_t len;
 } mca_pml_frag_t;
-
-/* A whole message as a descriptor in the user's memory. */
-typedef struct mca_pml_whole {
-    mca_btl_descriptor_t desc;
-    mca_pml_hdr_match_t hdr;
-    mca_pml_send_t *send;
-} mca_pml_whole_t;
 
 /* A fragment with its own copy of its bytes: control that could not go at once, and what links gave back. */
 typedef struct mca_pml_raw {

@@ -34,7 +34,7 @@ static int policy_reserve(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t min
 static void policy_commit(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_room_t *room, size_t len);
 static int policy_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len);
 static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
-static bool policy_keep(mca_pml_peer_t *peer, mca_btl_descriptor_t *desc);
+static bool policy_keep(mca_btl_descriptor_t *desc);
 static inline size_t policy_lends_from(void);
 static int policy_recall(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
 static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival);

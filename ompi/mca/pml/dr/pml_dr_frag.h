@@ -66,10 +66,15 @@ extern struct dr_memory {
     pthread_mutex_t lock;
 } dr_memory;
 
-/* Messages that were lent, and those of them that had to be copied after all. */
+/* Messages that were lent, and those of them that had to be copied after all. No other thread counts: with several none are lent. */
 extern struct dr_lending {
     _Atomic uint64_t lent, copied;
 } dr_lending;
+
+static inline void dr_count_lent(_Atomic uint64_t *count)
+{
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1, memory_order_relaxed);
+}
 
 static inline void dr_lock_memory(void)
 {
@@ -144,7 +149,7 @@ void dr_spare_release(dr_peer_t *d);
 static inline uint32_t dr_frag_cost(const dr_frag_t *f)
 {
     return (uint32_t) sizeof(*f) + (uint32_t) sizeof(dr_prefix_t) + f->header_len +
-           (f->is.what == DR_KEPT || f->is.what == DR_LENT ? f->payload_len : 0);
+           (f->is.what == DR_IN_PLACE ? 0 : f->payload_len);
 }
 
 static inline size_t dr_head_length(const dr_frag_t *f)

@@ -294,23 +294,22 @@ static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descr
     }
     dr_active(d);
     if (whole) {
-        atomic_fetch_add_explicit(&dr_lending.lent, 1, memory_order_relaxed);
+        dr_count_lent(&dr_lending.lent);
     }
     return 0;
 }
 
 /* Somebody waits for a message that is lent. Not while a link holds it. */
-static bool policy_keep(mca_pml_peer_t *peer, mca_btl_descriptor_t *desc)
+static bool policy_keep(mca_btl_descriptor_t *desc)
 {
     dr_frag_t *f = desc->btl_private[1];
-    (void) peer;
     if (f->descs) {
         return false;
     }
     memcpy(f->bytes + dr_head_length(f), desc->iov[0].iov_base, desc->iov[0].iov_len);
     f->user = NULL;
     f->is.what = DR_KEPT;
-    atomic_fetch_add_explicit(&dr_lending.copied, 1, memory_order_relaxed);
+    dr_count_lent(&dr_lending.copied);
     return true;
 }
 

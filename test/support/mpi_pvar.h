@@ -1,0 +1,36 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/* A performance variable of MPI_T in one call, for programs that only want to know how much there has been. */
+#ifndef TEST_SUPPORT_MPI_PVAR_H
+#define TEST_SUPPORT_MPI_PVAR_H
+
+#include <stdlib.h>
+
+#include <mpi.h>
+
+/* The sum of its values, which are of type MPI_UNSIGNED_LONG_LONG; -1: there is no such variable. `class`: MPI_T_PVAR_CLASS_*. */
+static inline long long mpi_pvar_sum(const char *name, int class)
+{
+    int provided, index, count;
+    long long sum = -1;
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle handle;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    if (MPI_T_pvar_get_index(name, class, &index) == MPI_SUCCESS) {
+        MPI_T_pvar_session_create(&session);
+        MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
+        unsigned long long *values = calloc((size_t) count + 1, sizeof(*values));
+        if (values && MPI_T_pvar_read(session, handle, values) == MPI_SUCCESS) {
+            sum = 0;
+            for (int i = 0; i < count; i++) {
+                sum += (long long) values[i];
+            }
+        }
+        free(values);
+        MPI_T_pvar_handle_free(session, &handle);
+        MPI_T_pvar_session_free(&session);
+    }
+    MPI_T_finalize();
+    return sum;
+}
+
+#endif
