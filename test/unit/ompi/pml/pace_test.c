@@ -158,6 +158,18 @@ static int fetched_soon(costs_t c)
     return fetched;
 }
 
+/* Of the messages behind the first that goes in fragments so many are fetched. */
+static int fetched_after_trial(costs_t c)
+{
+    int fetched = 0;
+    while (one(c)) {
+    }
+    for (int i = 0; i < 7; i++) {
+        fetched += one(c);
+    }
+    return fetched;
+}
+
 static void begin(void)
 {
     pace = (mca_pml_pace_t){0};
@@ -191,6 +203,10 @@ int main(void)
     TAP_OK(fetched_alone(between) >= most, "one by one a fetch is judged by its duration");
     TAP_OK(fetched_in_windows(between) <= MESSAGES / 4, "in windows then by the rate: the choice changes");
     TAP_OK(fetched_alone(between) >= MESSAGES / 2, "and back again");
+
+    begin();
+    fetched_alone(between);
+    TAP_OK(fetched_after_trial((costs_t){.fetch = 3000, .fill = 500, .empty = 500, .trip = 500}) == 0, "a trial that is won is over");
 
     begin();
     TAP_OK(fetched_soon(slow_copy) < 10, "first messages that were not typical are soon forgotten");
