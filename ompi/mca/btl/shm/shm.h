@@ -57,13 +57,15 @@
 #define SHM_ALIGNED _Alignas(SHM_LINE)
 
 enum {
-    SHM_VERSION = 7,
+    SHM_VERSION = 8,
     SHM_WORD = 8,             /* bytes before a message's data */
     SHM_SHORT_MAX = 2048 + MCA_BTL_HEADER_MAX,     /* send_short takes at most: longer ones are quicker in a chunk */
     SHM_MIN_RING = 2048,
     SHM_MIN_CHUNK = 4096,
     SHM_MAX_CHUNKS = 1024,
     SHM_LARGE_CHUNK = 64 << 10, /* larger ones are worth it only where there are */
+    SHM_LARGE_SLACK = 4096 + MCA_BTL_HEADER_MAX, /* beyond the payload: two halves fit, with headers. No multiple of a page: copies from page to
+                               * page of which both begin at the same place are slow, as loads then seem to depend on stores */
     SHM_MANY_CHUNKS = 32,     /* so many; smaller ones if there would be but */
     SHM_FEW_CHUNKS = 8,       /* so few */
     SHM_DRAIN = 64,           /* messages taken from one ring before the next is looked at */
@@ -186,6 +188,8 @@ enum { SHM_THEIRS = 1u << 23, SHM_NO_CHUNK = 0xffffff };
 typedef struct shm_chunk_state {
     SHM_ALIGNED _Atomic uint32_t busy;
     _Atomic uint32_t cost;                    /* ns that the reader of a measured fragment took; 0: it did not copy it. Before busy */
+    uint32_t populated;                       /* the owner's: it has all of the chunk's pages */
+    uint64_t seen_by;                         /* ... and so has the peer of local rank r: bit r % 64, of long fragments but for the near way */
 } shm_chunk_state_t;
 
 /* What a process publishes. */
@@ -239,6 +243,8 @@ struct mca_btl_endpoint {
     uint32_t hold_max;                  /* bytes of fragments that may be held back from the peer, see mca_btl_shm_ahead(); 0: none */
     bool locked;                        /* with threads: only publish() and publish_more() may use what stands ready without the lock */
     bool longer;                        /* some message since `settled` had several lines */
+    bool alone;                         /* the pieces asked for now are of the only long message there is */
+    bool warm_pieces;                   /* ... and may go through chunks kept for answers */
 
     /* The rest. */
     SHM_ALIGNED shm_module_t *module;
@@ -263,11 +269,11 @@ struct mca_btl_endpoint {
     atomic_bool cma_proved;                   /* its pid is the peer here, too */
     uint32_t lead;                      /* where fragments begin in a chunk, so that payload starts a line */
     size_t cheap;                       /* fragments up to this are cheaper in the ring than in a chunk */
-    uint32_t piece;                     /* of the long message under way; 0: none */
     unsigned char *hold_line;           /* if the module's `holding`: which the peer must not see yet, nor what is behind it */
     uint64_t hold_word;                 /* ... what will be written there then */
     uint32_t held, held_count;          /* bytes of fragments from there on; fragments */
     _Atomic uint32_t last_chunk;        /* sent to this peer; NO_CHUNK: it has come back */
+    uint32_t last_turns;                /* `turns` then */
     _Atomic uint32_t owed;              /* changed under the module's lock: chunks from this peer that may be kept for answers: so many were sent to it, up to the quota */
     uint32_t warm_head, warm_count, warm_quota; /* a circle, see shm_warm.c */
     uint32_t warm[SHM_WARM_MAX];
@@ -278,7 +284,6 @@ struct mca_btl_endpoint {
     uint32_t warm_stream;               /* `turns` of which that is known to be a stream; UINT32_MAX: of none */
     uint32_t warm_calm;                 /* turns until chunks are kept again; 0: they are */
     shm_ways_t *ways;                   /* under the pool's lock; NULL until a fragment is long enough */
-    uint32_t wide_seen;                 /* chunks that went to it in the other ways than the near one, up to all */
     uint64_t filling;                   /* since when (ns) the measured fragment for which there is room is being written */
     uint32_t watch_consumed;            /* slot->consumed when last watched */
     uint32_t wants_lines;               /* of the refused send */
@@ -388,7 +393,7 @@ struct shm_module {
 
 typedef struct shm_params {
     int64_t backing, single_copy;
-    uint64_t memory, ring_max, pool_max, chunk, piece, eager_limit, behind_eager_limit, behind_chunk_min, share_min, parts_min, parts_max, part, warm_min, spare, hold;
+    uint64_t memory, ring_max, pool_max, chunk, eager_limit, behind_eager_limit, behind_chunk_min, share_min, parts_min, parts_max, part, warm_min, spare, hold;
     int64_t exclusivity, way, warm, warm_run;
 } shm_params_t;
 extern shm_params_t mca_btl_shm_params;
@@ -674,13 +679,13 @@ static inline bool shm_chunk_returned(const shm_module_t *m, uint32_t chunk)
 /* What is in a chunk of a fragment that is sent in parts: all parts but the last begin and end with lines. */
 static inline uint32_t shm_chunk_payload(const shm_layout_t *layout)
 {
-    return layout->chunk_size - MCA_BTL_HEADER_MAX;
+    return layout->chunk_size - (layout->chunk_size > SHM_LARGE_CHUNK ? SHM_LARGE_SLACK : MCA_BTL_HEADER_MAX);
 }
 
 /* Bytes of the longest fragment in a chunk, wherever in the first line it begins. */
 static inline uint32_t shm_chunk_room(const shm_layout_t *layout)
 {
-    return layout->chunk_size - SHM_LINE;
+    return shm_chunk_payload(layout) + MCA_BTL_HEADER_MAX - SHM_LINE;
 }
 
 static inline unsigned char *shm_chunk_at(const opal_shmem_segment_t *segment,
@@ -708,6 +713,7 @@ static inline void shm_mark_written(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
     opal_tsan_release(shm_bytes_of(ep, chunk));
     atomic_store_explicit(&ep->last_chunk, chunk, memory_order_relaxed);
+    ep->last_turns = atomic_load_explicit(&ep->turns, memory_order_relaxed);
 }
 
 /* The chunk that a message of the peer names, as this process names it. */
@@ -723,11 +729,13 @@ static inline bool shm_is_chunk(const mca_btl_endpoint_t *ep, uint32_t number, u
                                   : ep->segment.base && number < ep->layout.chunk_count;
 }
 
-/* Has the peer read what was sent to it last in a chunk? */
+/* Has the peer read what was sent to it last in a chunk? Who keeps a chunk does not say when it has read what was in it, as that would cost a
+ * trip of a cache line: it is taken to have if it has sent something since. */
 static inline bool shm_last_is_read(const mca_btl_endpoint_t *ep)
 {
     uint32_t last = atomic_load_explicit(&ep->last_chunk, memory_order_relaxed);
-    return last == SHM_NO_CHUNK || atomic_load_explicit(&shm_state_of(ep, last)->busy, memory_order_acquire) == 0;
+    return last == SHM_NO_CHUNK || ep->last_turns != atomic_load_explicit(&ep->turns, memory_order_relaxed)
+           || atomic_load_explicit(&shm_state_of(ep, last)->busy, memory_order_acquire) == 0;
 }
 
 /* token[0] of an arrival: in a chunk of the peer's the chunk's number + 1; in a buffer that becomes the user's if it is kept, this; else 0. */

@@ -10,6 +10,11 @@
 #include "ompi/mca/btl/shm/shm.h"
 #include "opal/runtime/progress.h"
 
+enum {
+    SHM_REACH_ALONE = 3, SHM_REACH_OF = 8, /* see shm_reach(): 1.5 MiB of 4, of which 1 to 2 were found to be best */
+    SHM_CLOSE_MIN = 48 << 10,              /* see shm_wide_offset() */
+};
+
 void mca_btl_shm_chunk_populate(const opal_shmem_segment_t *segment, const shm_layout_t *layout, uint32_t chunk, bool write)
 {
 #if defined(MADV_POPULATE_WRITE) && defined(MADV_POPULATE_READ)
@@ -87,6 +92,24 @@ static inline int shm_lend_new(shm_module_t *m)
     return shm_lend(m, m->chunk_free[--m->chunk_free_count]);
 }
 
+/* The i-th of the circle, which has come back. The order of the others stays. */
+static int shm_lend_again(shm_module_t *m, uint32_t i)
+{
+    uint32_t chunk = *shm_lent(m, i), last = m->lent_count - 1;
+    if (i <= last / 2) {
+        for (; i > 0; i--) {
+            *shm_lent(m, i) = *shm_lent(m, i - 1);
+        }
+        m->lent_head++;
+    } else {
+        for (; i < last; i++) {
+            *shm_lent(m, i) = *shm_lent(m, i + 1);
+        }
+    }
+    m->lent_count--;
+    return shm_lend(m, chunk);
+}
+
 /* Not the one lent longest ago, which the peer still has. */
 static OPAL_NOINLINE int shm_get_other(shm_module_t *m)
 {
@@ -94,14 +117,8 @@ static OPAL_NOINLINE int shm_get_other(shm_module_t *m)
         return shm_lend_new(m);
     }
     for (uint32_t i = 1; i < m->lent_count; i++) {
-        uint32_t chunk = *shm_lent(m, i);
-        if (shm_chunk_returned(m, chunk)) {
-            for (; i > 0; i--) { /* the order of those before it stays */
-                *shm_lent(m, i) = *shm_lent(m, i - 1);
-            }
-            m->lent_head++;
-            m->lent_count--;
-            return shm_lend(m, chunk);
+        if (shm_chunk_returned(m, *shm_lent(m, i))) {
+            return shm_lend_again(m, i);
         }
     }
     return -1;
@@ -134,20 +151,44 @@ static OPAL_ALWAYS_INLINE int shm_get_near(shm_module_t *m)
     return (int)chunk;
 }
 
-/* All of the pool in turn. The first time its pages are made here, which must not count. */
-static OPAL_NOINLINE int shm_get_wide(shm_module_t *m, shm_loan_t *loan)
+/*
+ * How many chunks go round. All of them, where a stream has enough to send that what it writes has long left the reader's caches. Of a
+ * message that is alone, a part of them: its sender and its reader have the message itself to get through the same caches.
+ */
+static uint32_t shm_reach(const mca_btl_endpoint_t *ep, bool piece)
 {
-    int chunk = m->chunk_free_count > 0 ? shm_lend_new(m) : shm_get_oldest(m);
-    if (chunk >= 0 && m->wide_turn++ < m->layout.chunk_count) {
+    uint32_t count = ep->module->layout.chunk_count;
+    return piece && ep->alone ? (count * SHM_REACH_ALONE + SHM_REACH_OF - 1) / SHM_REACH_OF : count;
+}
+
+/* Where in the circle the one is that was lent so many loans ago, if that many were lent. */
+static uint32_t shm_lent_ago(const shm_module_t *m, uint32_t reach)
+{
+    return m->lent_count > reach ? m->lent_count - reach : 0;
+}
+
+/* So many of the pool in turn. The first time its pages are made here, which must not count. */
+static OPAL_NOINLINE int shm_get_wide(shm_module_t *m, shm_loan_t *loan, uint32_t reach)
+{
+    uint32_t at = shm_lent_ago(m, reach);
+    bool again = at > 0 && shm_chunk_returned(m, *shm_lent(m, at));
+    int chunk = again ? shm_lend_again(m, at) : m->chunk_free_count > 0 && m->lent_count < reach ? shm_lend_new(m) : shm_get_oldest(m);
+    if (chunk < 0) {
+        return chunk;
+    }
+    shm_chunk_state_t *state = shm_chunk_state(&m->segment, &m->layout, (uint32_t)chunk);
+    m->wide_turn++;
+    if (OPAL_UNLIKELY(!state->populated)) {
+        state->populated = 1;
         mca_btl_shm_chunk_populate(&m->segment, &m->layout, (uint32_t)chunk, true);
         loan->since = loan->choice.measured ? opal_now_ns() : 0;
     }
     return chunk;
 }
 
-static OPAL_ALWAYS_INLINE bool shm_get(shm_module_t *m, shm_loan_t *loan)
+static OPAL_ALWAYS_INLINE bool shm_get(shm_module_t *m, shm_loan_t *loan, uint32_t reach)
 {
-    int chunk = OPAL_LIKELY(loan->choice.way == SHM_WAY_NEAR) ? shm_get_near(m) : shm_get_wide(m, loan);
+    int chunk = OPAL_LIKELY(loan->choice.way == SHM_WAY_NEAR) ? shm_get_near(m) : shm_get_wide(m, loan, reach);
     loan->chunk = (uint32_t)chunk;
     return chunk >= 0;
 }
@@ -204,10 +245,16 @@ static OPAL_NOINLINE shm_ways_choice_t shm_choose(mca_btl_endpoint_t *ep, size_t
     return choice;
 }
 
-/* Where in its chunk a fragment begins that is the n-th to go round with the pool, if it is short: behind the one a round before. */
+/*
+ * Where in its chunk a fragment begins that is the n-th to go round with the pool, if it is short: behind the one a round before. Short ones
+ * begin at the same place of a page; longer ones stand close, so that all of the pool is used.
+ */
 static inline uint32_t shm_wide_offset(const shm_module_t *m, size_t len, uint32_t n)
 {
     uint32_t stride = SHM_WAYS_MIN, size = m->layout.chunk_size;
+    if (len >= SHM_CLOSE_MIN) {
+        stride = ((uint32_t)len + 3 * SHM_LINE - 1) / SHM_LINE * SHM_LINE;
+    }
     while (stride < len + 2 * SHM_LINE) {
         stride *= 2;
     }
@@ -215,26 +262,28 @@ static inline uint32_t shm_wide_offset(const shm_module_t *m, size_t len, uint32
 }
 
 /* A fragment goes round with the pool. The next one, if it is alike, will find its chunk's state and its first lines here. */
-static OPAL_NOINLINE void shm_go_wide(mca_btl_endpoint_t *ep, size_t len, shm_loan_t *loan)
+static OPAL_NOINLINE void shm_go_wide(mca_btl_endpoint_t *ep, size_t len, shm_loan_t *loan, uint32_t reach)
 {
     shm_module_t *m = ep->module;
-    uint32_t next = *shm_lent(m, 0);
+    uint32_t next = *shm_lent(m, shm_lent_ago(m, reach));
+    shm_chunk_state_t *state = shm_chunk_state(&m->segment, &m->layout, loan->chunk);
+    uint64_t reader = 1ull << ep->local_rank % 64;
     unsigned char *there = shm_chunk_at(&m->segment, &m->layout, next) + shm_wide_offset(m, len, m->wide_turn);
     loan->offset = shm_wide_offset(m, len, m->wide_turn - 1);
-    loan->fresh = ep->wide_seen < m->layout.chunk_count;
-    ep->wide_seen += loan->fresh;
+    loan->fresh = !(state->seen_by & reader);
+    state->seen_by |= reader;
     opal_prefetch_write(shm_chunk_state(&m->segment, &m->layout, next));
     for (uint32_t i = 0; i < SHM_AHEAD_LINES && loan->choice.way == SHM_WAY_WIDE; i++) {
         opal_prefetch_write(there + i * SHM_LINE);
     }
 }
 
-/* One that is kept for an answer: there is nothing to choose. */
+/* One that is kept for an answer: there is nothing to choose. Not for pieces of a message of which too little would be in caches. */
 static OPAL_ALWAYS_INLINE bool shm_get_warm(mca_btl_endpoint_t *ep, bool piece, shm_loan_t *loan)
 {
     loan->fresh = false;
     loan->offset = 0;
-    if (shm_warm_in_stream(ep)) {
+    if ((piece && !ep->warm_pieces) || shm_warm_in_stream(ep)) {
         return false;
     }
     loan->choice = (shm_ways_choice_t){SHM_WAY_NEAR, false};
@@ -261,16 +310,17 @@ static OPAL_ALWAYS_INLINE bool shm_get_for(mca_btl_endpoint_t *ep, size_t len, b
     if (shm_get_warm(ep, piece, loan)) {
         return true;
     }
+    uint32_t reach = shm_reach(ep, piece);
     loan->choice = len >= SHM_WAYS_MIN ? shm_choose(ep, len) : (shm_ways_choice_t){SHM_WAY_NEAR, false};
     loan->since = OPAL_UNLIKELY(loan->choice.measured) ? opal_now_ns() : 0;
-    bool got = shm_get(m, loan) || (mca_btl_shm_warm_release(m) && shm_get(m, loan));
+    bool got = shm_get(m, loan, reach) || (mca_btl_shm_warm_release(m) && shm_get(m, loan, reach));
     if (got && loan->choice.way != SHM_WAY_NEAR) {
-        shm_go_wide(ep, len, loan);
-    } else if (!got) {
+        shm_go_wide(ep, len, loan, reach);
+    } else if (!got && (!piece || ep->warm_pieces)) {
         shm_warm_disown(ep); /* nothing is sent */
-        if (!piece) {
-            mca_btl_shm_warm_stream(ep);
-        }
+    }
+    if (!got && !piece) {
+        mca_btl_shm_warm_stream(ep);
     }
     return got;
 }
@@ -294,7 +344,7 @@ bool mca_btl_shm_chunk_more(mca_btl_endpoint_t *ep, shm_loan_t *loan)
     shm_module_t *m = ep->module;
     shm_module_lock(m);
     shm_warm_owe(ep);
-    bool got = mca_btl_shm_warm_take(ep, &loan->chunk) || shm_get(m, loan);
+    bool got = mca_btl_shm_warm_take(ep, &loan->chunk) || shm_get(m, loan, m->layout.chunk_count);
     if (!got) {
         shm_warm_disown(ep);
     }

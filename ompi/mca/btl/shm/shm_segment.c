@@ -36,7 +36,7 @@ shm_layout_t mca_btl_shm_layout(uint32_t local_size)
     while (chunk > SHM_MIN_CHUNK && pool / chunk < (chunk > SHM_LARGE_CHUNK ? SHM_MANY_CHUNKS : SHM_FEW_CHUNKS)) {
         chunk = shm_round_up(chunk / 2);
     }
-    l.chunk_size = (uint32_t)chunk + MCA_BTL_HEADER_MAX; /* a whole `chunk` of payload */
+    l.chunk_size = (uint32_t)chunk + (chunk >= SHM_LARGE_CHUNK ? SHM_LARGE_SLACK : MCA_BTL_HEADER_MAX); /* a whole `chunk` of payload */
     pool /= l.chunk_size;
     l.chunk_count = (uint32_t)(pool < SHM_MAX_CHUNKS ? pool : SHM_MAX_CHUNKS);
     l.chunks = shm_round_up(l.states + l.chunk_count * sizeof(shm_chunk_state_t));

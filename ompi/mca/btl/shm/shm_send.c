@@ -153,16 +153,20 @@ static OPAL_NOINLINE void shm_publish_held(mca_btl_endpoint_t *ep, size_t fragme
 }
 
 /*
- * There must be several times as much as is held: the beginning of a message that is alone should not come late. Shorter messages are in the
+ * There must be several times as much as is held, and a message that is alone should not come late. Shorter messages are in the
  * writer's caches before they are sent, and it gets ahead by itself. What is sent while the module is polled is shown at the end of that, for
  * more is sent then whenever something comes. With threads nothing is held back, for what stands ready is another's then.
+ *
+ * A message that is alone and no longer than the caches goes through chunks that are kept for answers, as shorter ones do.
  */
 void mca_btl_shm_ahead(mca_btl_endpoint_t *ep, size_t messages, size_t bytes)
 {
     const shm_layout_t *l = &ep->module->layout;
     size_t most = (size_t)l->chunk_count * l->chunk_size / SHM_HOLD_SHARE, hold = mca_btl_shm_params.hold < most ? mca_btl_shm_params.hold : most;
-    bool much = messages > 0 && bytes >= mca_btl_shm_params.hold && bytes >= SHM_HOLD_AHEAD * hold / messages;
+    bool much = messages > 1 && bytes >= mca_btl_shm_params.hold && bytes >= SHM_HOLD_AHEAD * hold / messages;
     ep->hold_max = much ? (uint32_t)hold : 0;
+    ep->alone = messages == 1;
+    ep->warm_pieces = ep->alone && bytes <= mca_btl_shm_params.hold;
     if (messages == 0 && ep->module->holding && !ep->module->polling) {
         mca_btl_shm_show(ep->module);
     }
@@ -230,26 +234,11 @@ static int shm_reserve_ring(mca_btl_endpoint_t *ep, size_t len, mca_btl_room_t *
     return MCA_SUCCESS;
 }
 
-/*
- * How much of `want` the next chunk takes. The receiver copies one fragment while the sender
- * writes the next: a message begins with small ones, so that both work early, and goes on with
- * larger and larger ones, which cost less. While the receiver still has the last chunk it does not
- * wait, and small ones gain nothing. What is cut ends with a line, as the next one's payload begins with one: both copy whole lines.
- */
-static OPAL_NOINLINE size_t shm_next_piece(mca_btl_endpoint_t *ep, size_t min, size_t want)
+/* How much of `want` a chunk takes. What is cut ends with a line, as the next one's payload begins with one: both copy whole lines. */
+static size_t shm_cut(const mca_btl_endpoint_t *ep, size_t min, size_t want)
 {
-    uint32_t all = shm_chunk_room(&ep->module->layout), first = (uint32_t)mca_btl_shm_params.piece;
-    want = want < all ? want : all;
-    if (ep->piece == 0) {
-        ep->piece = first < all && shm_last_is_read(ep) ? first : all;
-    }
-    if (want <= ep->piece + ep->piece / 2) { /* no crumbs */
-        ep->piece = 0;
-        return want;
-    }
-    size_t len = ep->piece > min ? ep->piece : min, over = (len + ep->lead) % SHM_LINE;
-    ep->piece = ep->piece < all / 2 ? 2 * ep->piece : all;
-    return len - over >= min ? len - over : len;
+    size_t all = shm_chunk_room(&ep->module->layout), over = (all + ep->lead) % SHM_LINE;
+    return want <= all ? want : all - over >= min ? all - over : all;
 }
 
 /* What is lent, as token[1] of the room: the chunk, the fragment's offset there in words, and flags. */
@@ -272,16 +261,9 @@ static OPAL_ALWAYS_INLINE shm_named_t shm_loan_named(uint64_t token, size_t len)
 /* A chunk, if one is free, and how much of the message it takes. */
 static OPAL_ALWAYS_INLINE bool shm_lend_chunk(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
 {
-    uint32_t piece = ep->piece;
     shm_loan_t loan;
-    if (OPAL_LIKELY(want == min)) { /* it is not to be cut, and nothing of it will follow */
-        ep->piece = 0;
-        room->len = want;
-    } else {
-        room->len = shm_next_piece(ep, min, want);
-    }
+    room->len = shm_cut(ep, min, want);
     if (OPAL_UNLIKELY(!mca_btl_shm_chunk_get(ep, room->len, want > min, &loan))) {
-        ep->piece = piece;
         return false;
     }
     room->ptr = shm_bytes_of(ep, loan.chunk) + loan.offset + ep->lead;

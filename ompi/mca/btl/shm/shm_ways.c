@@ -85,7 +85,8 @@ static OPAL_NOINLINE void begin_trial(shm_ways_t *ways, shm_ways_class_t *c)
     c->trial = (uint8_t)next_trial(ways, c);
     c->trial_taken = 0;
     c->trial_least = UINT32_MAX;
-    c->trial_length = c->trial == c->way ? 0 : (uint16_t)(2 * SHM_WAYS_TRIAL + warm_length(ways, c));
+    bool none = c->trial == c->way || (c->hopeless & 1u << c->trial && c->gap < SHM_WAYS_GAP_RARE); /* its turn goes by */
+    c->trial_length = none ? 0 : (uint16_t)(2 * SHM_WAYS_TRIAL + warm_length(ways, c));
     c->trial_left = c->trial_length;
     c->until_trial = within(4u * c->trial_length, c->gap, UINT16_MAX);
     uint32_t most = 32u * c->trial_length > SHM_WAYS_GAP_MAX ? 32u * c->trial_length : SHM_WAYS_GAP_MAX;
@@ -159,6 +160,7 @@ static void note_trial(const shm_ways_t *ways, shm_ways_class_t *c, uint32_t cos
         return;
     }
     bool hopeless = c->trial_least > (uint64_t)c->cost[c->way] * HOPELESS_PERCENT / 100;
+    c->hopeless = (uint8_t)((c->hopeless & ~(1u << c->trial)) | (unsigned)hopeless << c->trial);
     if (c->trial_left < COUNTED || hopeless) {
         c->trial_left = 0;
         end_trial(ways, c);
@@ -182,6 +184,7 @@ static void note_used(const shm_ways_t *ways, shm_ways_class_t *c, uint32_t cost
     c->taken = 0;
     if (before > 0 && c->least > (uint64_t)before * WORSE_PERCENT / 100) { /* something else may be better now */
         memset(c->cost, 0, sizeof(c->cost));
+        c->hopeless = 0;
         c->gap = SHM_WAYS_GAP_MIN;
         c->until = c->until_trial = 0;
     }

@@ -14,7 +14,7 @@
  * Of the fragments of a class now and then one is measured: the time of the writer's copy and that of the reader's, which the reader leaves
  * beside the chunk's state. Now and then some in a row go another way, ever more rarely while that loses. A way must have put the pool's
  * lines where it wants them before it shows what it is worth, so a trial is long, unless it is seen to be far worse at once. Only copies are
- * timed, so what the program does between its messages does not count.
+ * timed, so what the program does between its messages does not count. A way that was far worse is not tried again until trials are rare.
  *
  * The caller serialises the use of an object.
  */
@@ -36,6 +36,7 @@ enum {
     SHM_WAYS_FIRST = 64,     /* fragments before the first trial; of long ones fewer */
     SHM_WAYS_GAP_MIN = 64,   /* fragments from one trial to the next at least; four times its own length after a long one */
     SHM_WAYS_GAP_MAX = 4096, /* ... at most; 32 times its own length */
+    SHM_WAYS_GAP_RARE = SHM_WAYS_GAP_MAX / 4, /* from which on hopeless ways are tried as well */
 };
 
 /* A class. Costs are picoseconds for a byte, of writer and reader together, the least of a few measurements in a row: what others do to
@@ -54,6 +55,7 @@ typedef struct shm_ways_class {
     uint8_t trial;          /* tried last */
     uint8_t taken;          /* measurements in `least` */
     uint8_t trial_taken;
+    uint8_t hopeless;       /* 1 << shm_way_t of those that were far worse when tried last */
 } shm_ways_class_t;
 
 typedef struct shm_ways {

@@ -749,7 +749,7 @@ static ssize_t engine_piece_copied(mca_pml_peer_t *peer, mca_pml_link_t *link, m
     return (ssize_t) len;
 }
 
-enum { ENGINE_PIECES = 8, ENGINE_PIECE_MIN = 16 << 10, ENGINE_RUN_MIN = 4 << 10 };
+enum { ENGINE_PIECES = 8, ENGINE_PIECE_MIN = 16 << 10, ENGINE_PIECE_LONG = 64 << 10, ENGINE_RUN_MIN = 4 << 10 };
 
 /* Is a piece better sent from where it lies than copied? With several links also if it is short:
  * its confirmation is what the link is measured by. */
@@ -787,6 +787,22 @@ static void engine_mark_copied(mca_pml_link_t *link, ssize_t sent, uint64_t now)
     link->taken = 0;
 }
 
+/*
+ * Of a message that is copied on both sides: the piece at `offset` at most, so that the copies overlap. If nothing else is under way long ones
+ * begin with small ones, so that both sides work early, and end with small ones, as the last one's copy there has nothing to overlap with.
+ * If one ends with a cache line, the next one does, but for the last.
+ */
+static size_t engine_piece_share(const mca_pml_send_t *send, size_t offset, bool alone)
+{
+    size_t share = send->bytes / ENGINE_PIECES, rest = send->bytes - offset;
+    if (alone && share > ENGINE_PIECE_LONG) {
+        share = share < offset ? share : offset;
+        share = share < rest / 2 ? share : rest / 2;
+    }
+    share = share > ENGINE_PIECE_MIN ? share / OPAL_COPY_LINE * OPAL_COPY_LINE : ENGINE_PIECE_MIN;
+    return rest < share + share / 2 ? rest : share; /* no crumbs */
+}
+
 /* Hand bytes from `offset` on to a link. Bytes sent, or negative. */
 static ssize_t engine_piece_at(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, size_t offset,
                                size_t len, uint64_t now)
@@ -794,8 +810,8 @@ static ssize_t engine_piece_at(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_p
     bool in_place = engine_is_in_place(link, send, offset, len, now);
     bool copied = !in_place || (POLICY_IN_PLACE && len < link->module->limits.send_min);
     if (copied && (!POLICY_IN_PLACE || link->flow.outstanding <= send->unconfirmed)) {
-        /* Copies on both sides overlap if there are several pieces; those of other messages under way do as well. */
-        size_t share = send->bytes / ENGINE_PIECES > ENGINE_PIECE_MIN ? send->bytes / ENGINE_PIECES : ENGINE_PIECE_MIN;
+        bool alone = atomic_load_explicit(&peer->announced, memory_order_relaxed) <= 1;
+        size_t share = engine_piece_share(send, offset, alone); /* the copies of other messages under way overlap as well */
         len = len < share ? len : share;
     }
     ssize_t sent = in_place ? engine_piece_in_place(peer, link, send, offset, len, now, NULL)

@@ -201,27 +201,6 @@ static void seeds(void)
     end();
 }
 
-/* A long message whose pieces find no chunk is owed nothing for them. */
-static void refused(void)
-{
-    begin(2, 512 << 10, SHM_WARM_MAX);
-    shm_loan_t loan;
-    uint32_t sent = 0;
-    while (mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan)) {
-        sent++;
-    }
-    uint32_t owed = sides[0].ep->owed;
-    for (int i = 0; i < 50; i++) {
-        mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan);
-        mca_btl_shm_chunk_more(sides[0].ep, &loan);
-    }
-    TAP_OK(sent > 0 && owed <= sent && sides[0].ep->owed == owed, "what finds no chunk is owed none");
-    mca_btl_shm_warm_drop(sides[0].ep);
-    mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan);
-    TAP_OK(sides[0].ep->owed == 0, "... not even the first");
-    end();
-}
-
 /* Both send n messages, then both read them. */
 static void both_ways(uint32_t n, uint32_t rounds)
 {
@@ -233,6 +212,124 @@ static void both_ways(uint32_t n, uint32_t rounds)
         receive(0, UINT32_MAX);
         receive(1, UINT32_MAX);
     }
+}
+
+/* What finds no chunk is owed nothing. */
+static void refused(void)
+{
+    begin(2, 512 << 10, SHM_WARM_MAX);
+    shm_loan_t loan;
+    uint32_t sent = 0;
+    while (mca_btl_shm_chunk_more(sides[0].ep, &loan)) {
+        sent++;
+    }
+    uint32_t owed = sides[0].ep->owed;
+    for (int i = 0; i < 50; i++) {
+        mca_btl_shm_chunk_get(sides[0].ep, LEN, i % 2, &loan);
+        mca_btl_shm_chunk_more(sides[0].ep, &loan);
+    }
+    TAP_OK(sent > 0 && owed > 0 && owed <= sent && sides[0].ep->owed == 0, "a message that finds no chunk is a stream's, and owed none");
+    mca_btl_shm_chunk_more(sides[0].ep, &loan);
+    TAP_OK(sides[0].ep->owed == 0, "... nor is any of its parts");
+    end();
+}
+
+/* Pieces of long messages: nothing of them is kept, nor do they go in what is. */
+static void pieces(void)
+{
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    shm_loan_t loan;
+    both_ways(4, 10);
+    uint32_t kept = sides[0].ep->warm_count, owed = sides[0].ep->owed;
+    bool got = true;
+    for (int i = 0; i < 4; i++) {
+        got = mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && got;
+    }
+    TAP_OK(kept > 0 && got && sides[0].ep->warm_count == kept && sides[0].ep->owed == owed, "pieces go in chunks of the pool, and are owed none");
+    mca_btl_shm_params.hold = 1 << 20;
+    mca_btl_shm_ahead(sides[0].ep, 1, (1 << 20) + 1);
+    TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept, "... of a message longer than the caches");
+    mca_btl_shm_ahead(sides[0].ep, 2, 1 << 20);
+    TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept, "... or of two messages");
+    mca_btl_shm_ahead(sides[0].ep, 1, 1 << 20);
+    TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept - 1,
+           "... but those of one that is not go in chunks that are kept");
+    end();
+}
+
+/* A chunk that is kept has not come back, but what was in it has been read when there is an answer, in whatever chunk or none. */
+static void answered(void)
+{
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    both_ways(4, 10);
+    post(1);
+    receive(0, 1);
+    post(0);
+    TAP_OK(!shm_last_is_read(sides[0].ep), "a fragment is on its way");
+    receive(1, 1);
+    TAP_OK(sides[1].ep->warm_count > 1 && !shm_last_is_read(sides[0].ep), "... nobody says that it has been read, as its chunk is kept");
+    post(1);
+    receive(0, 1);
+    TAP_OK(shm_last_is_read(sides[0].ep), "... but for the answer, which came in another one");
+    end();
+}
+
+/* So many chunks go round, of a long message that is alone or in a stream, each sent when the one before has been read. */
+static uint32_t reach(size_t messages)
+{
+    bool seen[SHM_MAX_CHUNKS] = {false};
+    shm_loan_t loan;
+    uint32_t count = 0;
+    mca_btl_shm_ahead(sides[0].ep, messages, 4 << 20);
+    for (int i = 0; i < 1000 && mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan); i++) {
+        if (i >= 500) { /* one way leads to the other */
+            count += !seen[loan.chunk];
+            seen[loan.chunk] = true;
+        }
+        mca_btl_shm_return_chunk(sides[1].ep, loan.chunk | SHM_THEIRS);
+    }
+    return count;
+}
+
+static void going_round(void)
+{
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    mca_btl_shm_params.way = SHM_WAY_WIDE;
+    uint32_t all = sides[0].module.layout.chunk_count;
+    TAP_OK(reach(1) == (all * 3 + 7) / 8, "pieces of a message that is alone go through three eighths of the pool");
+    TAP_OK(reach(64) == all, "... of a stream's through all of it");
+    TAP_OK(reach(1) == (all * 3 + 7) / 8, "... and again");
+    shm_loan_t loan[8];
+    for (int i = 0; i < 8; i++) {
+        TAP_REQUIRE(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan[i]), "chunks");
+    }
+    uint32_t more = 0;
+    while (mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan[0])) {
+        more++;
+    }
+    TAP_OK(more + 8 == all, "... but nothing waits while others are free");
+    end();
+}
+
+/* What stands in the same chunk the next time round must not be where the last one was: that is still in its reader's caches. */
+static void side_by_side(size_t len, uint32_t places)
+{
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    mca_btl_shm_params.way = SHM_WAY_WIDE;
+    uint32_t count = sides[0].module.layout.chunk_count, offsets[64] = {0}, different = 0;
+    bool inside = true;
+    shm_loan_t loan;
+    sides[0].ep->warm_quota = 0;
+    for (uint32_t i = 0; i < count * places && mca_btl_shm_chunk_get(sides[0].ep, len, false, &loan); i++) {
+        inside = inside && loan.offset + sides[0].ep->lead + len <= sides[0].module.layout.chunk_size;
+        if (i % count == 0) {
+            different += i == 0 || loan.offset > offsets[i / count - 1];
+            offsets[i / count] = loan.offset;
+        }
+        mca_btl_shm_return_chunk(sides[1].ep, loan.chunk | SHM_THEIRS);
+    }
+    TAP_OK(inside && different == places, "%u fragments of %zu bytes and a header have places of their own in a chunk", places, len - 64);
+    end();
 }
 
 static void streams(void)
@@ -378,6 +475,12 @@ int main(void)
     by_turns();
     seeds();
     refused();
+    pieces();
+    answered();
+    going_round();
+    side_by_side((64 << 10) + 64, 2);
+    side_by_side((32 << 10) + 64, 2);
+    side_by_side((4 << 10) + 64, 16);
     streams();
     never_dry();
     for_others();

@@ -118,6 +118,16 @@ static void finds(const uint32_t *cost, shm_way_t best, const char *where)
     TAP_OK(cheap, "%s: 100 000 fragments cost 3 %% more than in the best way at most", where);
 }
 
+/* What is far worse is seen to be at once, and then let be for long. */
+static void lets_be(void)
+{
+    static const uint32_t cost[SHM_WAYS] = {60, 54, 400};
+    world_t w = new_world(cost, 1);
+    unsigned at_first = run(&w, 65536, 200, SHM_WAY_PAST), then = run(&w, 65536, 600, SHM_WAY_PAST);
+    TAP_OK(at_first > 0 && at_first < 16 && then == 0, "a way that is far worse is tried once, and not again soon (%u, %u)", at_first, then);
+    TAP_OK(run(&w, 65536, 20000, SHM_WAY_PAST) > 0, "... but after some thousand fragments");
+}
+
 static void moves(void)
 {
     world_t w = new_world(same_cache, 3);
@@ -172,6 +182,7 @@ int main(void)
     finds(same_core, SHM_WAY_NEAR, "one core");
     finds(same_cache, SHM_WAY_WIDE, "a cache in common");
     finds(apart, SHM_WAY_PAST, "apart");
+    lets_be();
     moves();
     disturbed();
     usable();

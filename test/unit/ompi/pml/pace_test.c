@@ -170,6 +170,32 @@ static int fetched_after_trial(costs_t c)
     return fetched;
 }
 
+/* A link that carries fragments well only when there have been some: four messages take three times as long, and one more for each fetch
+ * between. Of the last half of the messages so many are fetched. */
+static int fetched_of_lazy(costs_t c, int messages)
+{
+    const costs_t first = {.fetch = c.fetch, .fill = 3 * c.fill, .empty = 3 * c.empty, .trip = c.trip};
+    int fetched = 0, ready = 0;
+    for (int i = 0; i < messages; i++) {
+        bool fetch = one(ready < 4 ? first : c);
+        ready = fetch ? ready - (ready > 0) : ready + (ready < 4);
+        fetched += fetch && i >= messages / 2;
+    }
+    return fetched;
+}
+
+/* The link tries another way to carry fragments, with six messages in a row, now and then: of the others so many are fetched. */
+static int fetched_beside_trials(costs_t c)
+{
+    const costs_t trial = {.fetch = c.fetch, .fill = 3 * c.fill, .empty = 3 * c.empty, .trip = c.trip};
+    int fetched = fetched_alone(c);
+    for (int i = 0; i < MESSAGES; i++) {
+        bool fetch = one(i % 64 < 6 ? trial : c);
+        fetched += fetch && i % 64 >= 6;
+    }
+    return fetched;
+}
+
 static void begin(void)
 {
     pace = (mca_pml_pace_t){0};
@@ -210,6 +236,13 @@ int main(void)
 
     begin();
     TAP_OK(fetched_soon(slow_copy) < 10, "first messages that were not typical are soon forgotten");
+
+    begin();
+    TAP_OK(fetched_of_lazy((costs_t){.fetch = 4800, .fill = 1700, .empty = 1700, .trip = 400}, 200) < 20,
+           "fragments that take some messages to become quick are found to be");
+    begin();
+    TAP_OK(fetched_beside_trials((costs_t){.fetch = 5600, .fill = 1700, .empty = 1700, .trip = 400}) <= 2 * few,
+           "six slow messages in a row now and then change nothing");
 
     begin();
     fetched_alone(fast_copy);
