@@ -101,6 +101,13 @@ check_SCRIPTS += mpi/flood.sh
 mpi/flood.log: mpi/flood$(EXEEXT)
 EXTRA_DIST += mpi/flood.sh
 
+# How long messages are cut.
+EXTRA_PROGRAMS += mpi/pieces
+mpi_pieces_LDADD = $(ompi_lib)
+check_SCRIPTS += mpi/pieces.sh
+mpi/pieces.log: mpi/pieces$(EXEEXT)
+EXTRA_DIST += mpi/pieces.sh
+
 # pml/dr and processes that do not answer.
 EXTRA_PROGRAMS += mpi/dr mpi/lent
 mpi_dr_SOURCES = mpi/dr.c

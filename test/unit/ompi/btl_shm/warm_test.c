@@ -295,10 +295,12 @@ static void going_round(void)
 {
     begin(2, 4 << 20, SHM_WARM_MAX);
     mca_btl_shm_params.way = SHM_WAY_WIDE;
+    mca_btl_shm_params.hold = 1 << 20;
     uint32_t all = sides[0].module.layout.chunk_count;
     TAP_OK(reach(1) == (all * 3 + 7) / 8, "pieces of a message that is alone go through three eighths of the pool");
     TAP_OK(reach(64) == all, "... of a stream's through all of it");
-    TAP_OK(reach(1) == (all * 3 + 7) / 8, "... and again");
+    TAP_OK(sides[0].ep->hold_max > 0, "... and some of it is held back");
+    TAP_OK(reach(1) == (all * 3 + 7) / 8 && sides[0].ep->hold_max == 0, "... and again, and nothing of one that is alone");
     shm_loan_t loan[8];
     for (int i = 0; i < 8; i++) {
         TAP_REQUIRE(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan[i]), "chunks");

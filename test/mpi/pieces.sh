@@ -1,0 +1,32 @@
+#!/bin/sh
+# Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
+# How long messages that are copied on both sides are cut (pieces.c): one that is alone has small pieces at both ends, so that the copies
+# overlap; of several at once none needs that.
+. "$top_srcdir/test/support/tap.sh"
+tap_start 90
+command -v python3 >/dev/null || tap_skip_all "no python3"
+
+# judge PYTHON: of `alone` and `crowd`, lists of messages, which are lists of the lengths of their pieces behind the first 16 KiB.
+judge() {
+    python3 - "$tap_dir/trace-0.json" "$1" <<'END'
+import json, sys
+with open(sys.argv[1]) as file:
+    lengths = [x["args"]["bytes"] for x in json.load(file)["traceEvents"] if x.get("name") == "copied piece"]
+messages = [[]]
+for length in lengths:
+    if sum(messages[-1]) == (1 << 20) - (16 << 10):
+        messages.append([])
+    messages[-1].append(length)
+alone, crowd = messages[:4], messages[4:]
+assert len(messages) == 12, messages
+assert eval(sys.argv[2]), messages
+END
+}
+
+MPI_TEST_JUDGE=1 MPIRUN_ARGS="--mca btl shm,self --mca btl_shm_single_copy never --mca pml_base_trace_links $tap_dir/trace-%r.json" \
+    tap_ok "long messages arrive, one by one and several at once" "$top_builddir/test/mpi/pieces"
+tap_ok "one that is alone begins with small pieces, each twice as long as the one before" \
+    judge 'all(m[:4] == [16384, 32768, 65536, 131072] for m in alone)'
+tap_ok "... and ends with small ones" judge 'all(m[-1] <= 16384 and m[-2] <= 16384 and m[-3] <= 32768 for m in alone)'
+tap_ok "of several at once all are long but the last" judge 'all(min(m[:-1]) == 131072 for m in crowd[:-1])'
+tap_end
