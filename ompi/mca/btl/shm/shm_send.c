@@ -7,6 +7,7 @@
 enum {
     SHM_HOLD_SHARE = 4, /* of the pool a fourth is held back at most, so that the reader and the writer have some, too */
     SHM_HOLD_AHEAD = 4, /* times as much must be ahead as is held back */
+    SHM_PIECES_SHARE = 4, SHM_PIECES_OF = 5, /* of the chunks kept, for pieces of a message that is alone: 2 MiB, from which on it was slower */
 };
 
 /* What the room given out by reserve() is; kept in its token[0]. READY: a chunk whose number goes into the line that stands
@@ -157,7 +158,8 @@ static OPAL_NOINLINE void shm_publish_held(mca_btl_endpoint_t *ep, size_t fragme
  * writer's caches before they are sent, and it gets ahead by itself. What is sent while the module is polled is shown at the end of that, for
  * more is sent then whenever something comes. With threads nothing is held back, for what stands ready is another's then.
  *
- * A message that is alone and no longer than the caches goes through chunks that are kept for answers, as shorter ones do.
+ * A message that is alone goes through chunks that are kept for answers, as shorter ones do, if all of it finds room there,
+ * and some is left: messages of several lengths shall not take the last one.
  */
 void mca_btl_shm_ahead(mca_btl_endpoint_t *ep, size_t messages, size_t bytes)
 {
@@ -166,7 +168,7 @@ void mca_btl_shm_ahead(mca_btl_endpoint_t *ep, size_t messages, size_t bytes)
     bool much = messages > 1 && bytes >= mca_btl_shm_params.hold && bytes >= SHM_HOLD_AHEAD * hold / messages;
     ep->hold_max = much ? (uint32_t)hold : 0;
     ep->alone = messages == 1;
-    ep->warm_pieces = ep->alone && bytes <= mca_btl_shm_params.hold;
+    ep->warm_pieces = ep->alone && bytes <= (size_t)ep->warm_quota * SHM_PIECES_SHARE / SHM_PIECES_OF * shm_chunk_payload(l);
     if (messages == 0 && ep->module->holding && !ep->module->polling) {
         mca_btl_shm_show(ep->module);
     }

@@ -246,12 +246,12 @@ static void pieces(void)
         got = mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && got;
     }
     TAP_OK(kept > 0 && got && sides[0].ep->warm_count == kept && sides[0].ep->owed == owed, "pieces go in chunks of the pool, and are owed none");
-    mca_btl_shm_params.hold = 1 << 20;
-    mca_btl_shm_ahead(sides[0].ep, 1, (1 << 20) + 1);
-    TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept, "... of a message longer than the caches");
-    mca_btl_shm_ahead(sides[0].ep, 2, 1 << 20);
+    const size_t fits = (size_t)sides[0].ep->warm_quota * 4 / 5 * shm_chunk_payload(&sides[0].module.layout);
+    mca_btl_shm_ahead(sides[0].ep, 1, fits + 1);
+    TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept, "... of a message for which too few are kept");
+    mca_btl_shm_ahead(sides[0].ep, 2, fits);
     TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept, "... or of two messages");
-    mca_btl_shm_ahead(sides[0].ep, 1, 1 << 20);
+    mca_btl_shm_ahead(sides[0].ep, 1, fits);
     TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept - 1,
            "... but those of one that is not go in chunks that are kept");
     end();
