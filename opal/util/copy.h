@@ -44,6 +44,20 @@ static OPAL_ALWAYS_INLINE void opal_copy(void *to, const void *from, size_t len)
     }
 }
 
+/* A header: any number of bytes, mostly no more than a cache line. */
+static OPAL_ALWAYS_INLINE void opal_copy_head(void *to, const void *from, size_t len)
+{
+    enum { HALF = OPAL_COPY_SHORT };
+    if (len <= HALF) {
+        opal_copy_short(to, from, len);
+    } else if (OPAL_LIKELY(len <= 2 * HALF)) {
+        memcpy(to, from, HALF);
+        memcpy((unsigned char *) to + len - HALF, (const unsigned char *) from + len - HALF, HALF);
+    } else {
+        memcpy(to, from, len);
+    }
+}
+
 enum {
     OPAL_COPY_LINE = 64,
     OPAL_COPY_REP_MIN = 512,

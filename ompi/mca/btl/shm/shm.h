@@ -341,6 +341,14 @@ typedef struct shm_rx {
     uint32_t left;          /* lines from `line` to the ring's end */
 } shm_rx_t;
 
+/* Where in their chunks short fragments stand that go round with the pool: see shm_place(). */
+typedef struct shm_places {
+    uint32_t turn, round;   /* fragments of this round so far; rounds */
+    uint32_t len;           /* of the fragment asked for last; for that: */
+    uint32_t stride, count; /* places in a chunk */
+    uint32_t now;           /* bytes from a chunk's start */
+} shm_places_t;
+
 struct shm_module {
     mca_btl_module_t super;
     const mca_btl_services_t *services;
@@ -380,7 +388,7 @@ struct shm_module {
     bool pool_off;
     uint32_t *chunk_free, chunk_free_count;
     uint32_t *chunk_lent, lent_head, lent_count, lent_mask; /* places are numbered on and on, and masked */
-    uint32_t wide_turn;          /* chunks lent in turn */
+    shm_places_t places;
     shm_sample_t samples[SHM_SAMPLES];
     uint32_t sample_count;
     struct shm_buffer *spare[SHM_BUFFER_CLASSES]; /* under the lock, as the next one */

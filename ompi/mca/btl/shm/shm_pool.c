@@ -12,7 +12,7 @@
 
 enum {
     SHM_REACH_ALONE = 3, SHM_REACH_OF = 8, /* see shm_reach(): 1.5 MiB of 4, of which 1 to 2 were found to be best */
-    SHM_CLOSE_MIN = 48 << 10,              /* see shm_wide_offset() */
+    SHM_CLOSE_MIN = 48 << 10,              /* see shm_divide() */
 };
 
 void mca_btl_shm_chunk_populate(const opal_shmem_segment_t *segment, const shm_layout_t *layout, uint32_t chunk, bool write)
@@ -177,7 +177,6 @@ static OPAL_NOINLINE int shm_get_wide(shm_module_t *m, shm_loan_t *loan, uint32_
         return chunk;
     }
     shm_chunk_state_t *state = shm_chunk_state(&m->segment, &m->layout, (uint32_t)chunk);
-    m->wide_turn++;
     if (OPAL_UNLIKELY(!state->populated)) {
         state->populated = 1;
         mca_btl_shm_chunk_populate(&m->segment, &m->layout, (uint32_t)chunk, true);
@@ -245,12 +244,11 @@ static OPAL_NOINLINE shm_ways_choice_t shm_choose(mca_btl_endpoint_t *ep, size_t
     return choice;
 }
 
-/*
- * Where in its chunk a fragment begins that is the n-th to go round with the pool, if it is short: behind the one a round before. Short ones
- * begin at the same place of a page; longer ones stand close, so that all of the pool is used.
- */
-static inline uint32_t shm_wide_offset(const shm_module_t *m, size_t len, uint32_t n)
+/* Fragments of this length are to come. Short ones begin at the same place of a page; longer ones stand close, so that all of the pool is
+ * used. */
+static OPAL_NOINLINE void shm_divide(shm_module_t *m, size_t len)
 {
+    shm_places_t *p = &m->places;
     uint32_t stride = SHM_WAYS_MIN, size = m->layout.chunk_size;
     if (len >= SHM_CLOSE_MIN) {
         stride = ((uint32_t)len + 3 * SHM_LINE - 1) / SHM_LINE * SHM_LINE;
@@ -258,7 +256,29 @@ static inline uint32_t shm_wide_offset(const shm_module_t *m, size_t len, uint32
     while (stride < len + 2 * SHM_LINE) {
         stride *= 2;
     }
-    return stride > size / 2 ? 0 : n / m->layout.chunk_count % (size / stride) * stride;
+    p->len = (uint32_t)len;
+    p->stride = stride;
+    p->count = stride > size / 2 ? 1 : size / stride;
+    p->now = p->round % p->count * stride;
+}
+
+/* Where in its chunk the next fragment begins that goes round with the pool: if it is short, behind the one a round before. */
+static OPAL_ALWAYS_INLINE uint32_t shm_place(shm_module_t *m, size_t len)
+{
+    if (OPAL_UNLIKELY(len != m->places.len)) {
+        shm_divide(m, len);
+    }
+    return m->places.now;
+}
+
+static OPAL_ALWAYS_INLINE void shm_place_taken(shm_module_t *m)
+{
+    shm_places_t *p = &m->places;
+    if (OPAL_UNLIKELY(++p->turn >= m->layout.chunk_count)) {
+        p->turn = 0;
+        p->round++;
+        p->now = p->round % p->count * p->stride;
+    }
 }
 
 /* A fragment goes round with the pool. The next one, if it is alike, will find its chunk's state and its first lines here. */
@@ -268,8 +288,9 @@ static OPAL_NOINLINE void shm_go_wide(mca_btl_endpoint_t *ep, size_t len, shm_lo
     uint32_t next = *shm_lent(m, shm_lent_ago(m, reach));
     shm_chunk_state_t *state = shm_chunk_state(&m->segment, &m->layout, loan->chunk);
     uint64_t reader = 1ull << ep->local_rank % 64;
-    unsigned char *there = shm_chunk_at(&m->segment, &m->layout, next) + shm_wide_offset(m, len, m->wide_turn);
-    loan->offset = shm_wide_offset(m, len, m->wide_turn - 1);
+    loan->offset = shm_place(m, len);
+    shm_place_taken(m);
+    unsigned char *there = shm_chunk_at(&m->segment, &m->layout, next) + m->places.now;
     loan->fresh = !(state->seen_by & reader);
     state->seen_by |= reader;
     opal_prefetch_write(shm_chunk_state(&m->segment, &m->layout, next));

@@ -159,7 +159,7 @@ static OPAL_NOINLINE void shm_publish_held(mca_btl_endpoint_t *ep, size_t fragme
  * more is sent then whenever something comes. With threads nothing is held back, for what stands ready is another's then.
  *
  * A message that is alone goes through chunks that are kept for answers, as shorter ones do, if all of it finds room there,
- * and some is left: messages of several lengths shall not take the last one.
+ * and some is left: one that took all of them was slower.
  */
 void mca_btl_shm_ahead(mca_btl_endpoint_t *ep, size_t messages, size_t bytes)
 {

@@ -106,7 +106,7 @@ static inline unsigned dr_class_of(size_t len)
 }
 
 /* From the lists that all peers share, or the system. */
-OPAL_COLD dr_frag_t *dr_frag_get(unsigned class, size_t len);
+dr_frag_t *dr_frag_get(unsigned class, size_t len);
 void dr_frag_put(dr_frag_t *f);
 
 /* The first of the spare ones is used. The caller holds the peer's lock. */

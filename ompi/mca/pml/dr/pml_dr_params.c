@@ -68,7 +68,7 @@ int dr_params_register(const mca_base_services_t *services)
         .framework = "pml", .component = "dr", .name = "lend_min", .type = MCA_VAR_SIZE, .unit = "bytes",
         .help = "Shortest message of a stream of MPI_Isend that stays in the user's memory until it is acknowledged, or somebody waits "
                 "for it, instead of being copied at once",
-        .def.size = 8u << 10, .min = 1 << 10, .max = UINT64_MAX, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
+        .def.size = 4u << 10, .min = 1 << 10, .max = UINT64_MAX, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     int rc = services->var_register(&checksum, &raw.checksum);
     rc = rc ? rc : services->var_register(&window, &raw.window);
     rc = rc ? rc : services->var_register(&lend_min, &dr_params.lend_min);

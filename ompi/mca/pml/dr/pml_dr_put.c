@@ -40,7 +40,7 @@ static int put_room(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, const stru
         f->summed = true;
     }
     dr_seal_frag(d, f);
-    memcpy(room.ptr, f->bytes, head);
+    opal_copy_head(room.ptr, f->bytes, head);
     link->module->ops->commit(link->endpoint, &room, len);
     return MCA_SUCCESS;
 }

@@ -52,7 +52,7 @@ static OPAL_NOINLINE int send_entered(dr_peer_t *d, mca_pml_link_t *link, const 
     f->payload_len = (uint32_t) len;
     f->summed = true;
     unsigned char *payload = f->bytes + sizeof(dr_prefix_t) + hdr_len;
-    memcpy(f->bytes + sizeof(dr_prefix_t), hdr, hdr_len);
+    opal_copy_head(f->bytes + sizeof(dr_prefix_t), hdr, hdr_len);
     f->payload_sum = opal_checksum_finish(
         d->out.kind, opal_checksum_copy(d->out.kind, dr_wire_begin(&d->out), payload, data, len));
     f->record.seq = s->next; /* what dr_stream_send() will say: the peer need not wait for the bookkeeping */
@@ -227,7 +227,7 @@ static int policy_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *
     }
     f->header_len = (uint8_t) hdr_len;
     f->payload_len = (uint32_t) len;
-    memcpy(f->bytes + sizeof(dr_prefix_t), hdr, hdr_len);
+    opal_copy_head(f->bytes + sizeof(dr_prefix_t), hdr, hdr_len);
     f->record.seq = d->stream.next; /* what dr_stream_send() will say */
     f->record.tries = 1;
     rc = dr_put_whole(d, link, f, data);
@@ -285,7 +285,7 @@ static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descr
     desc->btl_private[1] = f;
     f->header_len = (uint8_t) desc->header_len;
     f->payload_len = (uint32_t) payload;
-    memcpy(f->bytes + sizeof(dr_prefix_t), desc->header, desc->header_len);
+    opal_copy_head(f->bytes + sizeof(dr_prefix_t), desc->header, desc->header_len);
     dr_stream_send(&d->stream, &f->record, path, (uint32_t) span, (uint32_t) cost, dr_send_time(d, path));
     int rc = dr_put(d, link, f);
     if (rc != MCA_SUCCESS) {

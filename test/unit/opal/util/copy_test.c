@@ -15,6 +15,11 @@ static void by_short(void *t, const void *f, size_t len)
     opal_copy_short(t, f, len);
 }
 
+static void by_head(void *t, const void *f, size_t len)
+{
+    opal_copy_head(t, f, len);
+}
+
 static void by_any(void *t, const void *f, size_t len)
 {
     opal_copy(t, f, len);
@@ -72,6 +77,7 @@ int main(void)
         from[i] = (unsigned char) (i * 131 + (i >> 8));
     }
     all_lengths(by_short, OPAL_COPY_SHORT, "few bytes");
+    all_lengths(by_head, 200, "a header");
     all_lengths(by_any, 4200, "any number");
     opal_copy_has_rep = false;
     all_lengths(into_shared, 4200, "into shared memory, without the instruction");
