@@ -5,7 +5,7 @@
  * waits for its turn, its number is used up by something that is dropped when it has its turn, and what comes later with
  * that number is a repeat.
  *
- * Part of pml_base_engine_recv.h.
+ * Part of pml_base_engine.h.
  */
 
 /* The message that was announced with this id, if it waits for a receive. The caller holds the communicator's lock. */

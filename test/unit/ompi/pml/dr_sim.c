@@ -8,7 +8,7 @@
  * out of MPI_Finalize, and the other needs nothing of it any more. And whatever is late, retransmission times stay near what
  * round trips over the links really take.
  *
- * Payload comes in three ways, as in the engine (pml_base_engine_recv.h, _fetch.h): with its fragment; *placed*, when a link
+ * Payload comes in three ways, as in the engine (pml_base_engine_arrive.h, _place.h, _fetch.h): with its fragment; *placed*, when a link
  * asks, with the header alone, where the payload goes, and writes it there piece by piece, maybe damaged, maybe never to the
  * end; and *fetched*, when the fragment only says that there is something and the receiver copies it by itself, maybe
  * damaged, and compares sums with the sender.

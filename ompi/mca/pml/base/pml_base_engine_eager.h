@@ -1,0 +1,297 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sending: small messages, at once, and those that go in parts before their receiver is known.
+ *
+ * Part of pml_base_engine.h.
+ */
+
+static inline uint32_t engine_send_seq(const mca_pml_comm_peer_t *cp)
+{
+    return atomic_load_explicit(&cp->send_seq, memory_order_relaxed);
+}
+
+/* A message has its number. The caller holds the peer's lock. */
+static inline void engine_next_seq(mca_pml_comm_peer_t *cp)
+{
+    atomic_store_explicit(&cp->send_seq, engine_send_seq(cp) + 1, memory_order_relaxed);
+}
+
+/*
+ * A peer that has fragments of this process before it need not be asked where a message is to go: until it comes to it, its receive is
+ * there, mostly, and to answer and to wait for the answer costs both more than a copy does.
+ */
+static inline bool engine_is_behind(const mca_pml_peer_t *peer)
+{
+    return peer->pending_any || atomic_load_explicit(&peer->announced, memory_order_relaxed) > 0;
+}
+
+/* The length of fragments from which on the link has something better at hand than send_short(); it changes, with threads at any time. */
+static inline size_t engine_reserve_from(const mca_pml_peer_t *peer)
+{
+    return __atomic_load_n(peer->behind.reserve_from, __ATOMIC_RELAXED);
+}
+
+enum { ENGINE_STREAM = 8 };
+
+/* Has the rank been sent so many messages since one came from it, as in a stream? Then who receives them is the slower one, and
+ * how soon the next one is there does not matter. With threads only where one is alone. */
+static inline bool engine_in_stream(mca_pml_comm_peer_t *cp)
+{
+    uint32_t sent = engine_send_seq(cp);
+    if (cp->recv_seq != cp->heard_recv) {
+        cp->streamed = sent - cp->heard_send >= 2 * ENGINE_STREAM;
+        cp->heard_recv = cp->recv_seq;
+        cp->heard_send = sent;
+    }
+    return sent - cp->heard_send >= ENGINE_STREAM;
+}
+
+/* ... or was it so until one came: answers to windows of messages are no end of a stream. */
+static inline bool engine_streams(mca_pml_comm_peer_t *cp)
+{
+    return engine_in_stream(cp) || cp->streamed;
+}
+
+/* Pack a message into room that the link lends, behind where its MATCH header goes. The caller writes that last, for the instruction for
+ * copies would wait until its line is here, and commits. `conv` describes the data if !ptr. */
+static inline int engine_reserve_match(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *ptr, const opal_convertor_t *conv,
+                                       size_t bytes, mca_btl_room_t *room)
+{
+    const size_t len = sizeof(mca_pml_hdr_match_t) + bytes;
+    room->how = MCA_BTL_COPY_ANY;
+    int rc = policy_reserve(peer, link, len, len, room);
+    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
+        return rc;
+    }
+    char *payload = (char *) room->ptr + sizeof(mca_pml_hdr_match_t);
+    if (OPAL_LIKELY(ptr != NULL)) {
+        opal_copy_into(payload, ptr, bytes, (opal_copy_how_t) room->how);
+    } else {
+        opal_convertor_pack_at(conv, 0, payload, bytes);
+    }
+    return rc;
+}
+
+/* A whole message: by send_short, if `by_short`, else by room. */
+static OPAL_ALWAYS_INLINE int engine_put_match(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_comm_peer_t *cp, int tag,
+                                               const void *ptr, const opal_convertor_t *conv, size_t bytes, bool by_short)
+{
+    if (OPAL_LIKELY(by_short)) {
+        mca_pml_hdr_match_t hdr;
+        engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
+        return policy_short(peer, link, &hdr, sizeof(hdr), ptr, bytes);
+    }
+    if (POLICY_KEEPS && ptr) {
+        mca_pml_hdr_match_t hdr;
+        engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
+        return policy_whole(peer, link, &hdr, sizeof(hdr), ptr, bytes);
+    }
+    mca_btl_room_t room;
+    int rc = engine_reserve_match(peer, link, ptr, conv, bytes, &room);
+    if (OPAL_LIKELY(rc == MCA_SUCCESS)) {
+        engine_fill_match(peer, room.ptr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
+        policy_commit(peer, link, &room, sizeof(mca_pml_hdr_match_t) + bytes);
+    }
+    return rc;
+}
+
+/* Send a whole message now, if it is small, its turn, and a link takes it. The caller holds the peer's lock. `conv` describes
+ * the data if !ptr. */
+static inline bool engine_eager_locked(mca_pml_comm_peer_t *cp, const void *ptr, const opal_convertor_t *conv,
+                                       size_t bytes, int tag)
+{
+    mca_pml_peer_t *peer = cp->peer;
+    uint32_t cost = engine_cost(bytes);
+    if (OPAL_UNLIKELY(peer->pending_any || sizeof(mca_pml_hdr_match_t) + bytes + POLICY_ROOM > peer->eager_max ||
+                      !engine_has_credit(peer, cost))) {
+        return false;
+    }
+    mca_pml_link_t *link = engine_first_link(peer, cp);
+    if (OPAL_UNLIKELY(!link || sizeof(mca_pml_hdr_match_t) + bytes + POLICY_ROOM > engine_eager_max(peer, cp, link))) {
+        return false;
+    }
+    engine_charge(peer, cost);
+    bool by_short = (ptr || bytes == 0) && sizeof(mca_pml_hdr_match_t) + bytes + POLICY_ROOM <= engine_short_max(peer, cp, link);
+    int rc = engine_put_match(peer, link, cp, tag, ptr, conv, bytes, by_short);
+    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
+        engine_charge(peer, -cost);
+        link->blocked |= rc == MCA_ERR_AGAIN;
+        return false;
+    }
+    engine_next_seq(cp);
+    engine_count(link, sizeof(mca_pml_hdr_match_t) + bytes);
+    return true;
+}
+
+/* The same for user arguments. */
+static bool engine_try_eager(mca_pml_comm_peer_t *cp, const void *buf, size_t count, ompi_datatype_t *type, int tag)
+{
+    mca_pml_peer_t *peer = cp->peer;
+    if (atomic_load_explicit(&peer->state, memory_order_acquire) != MCA_PML_PEER_READY) {
+        return false;
+    }
+    size_t bytes = type->opal.size * count;
+    const void *ptr = opal_convertor_contiguous_ptr(&type->opal, count, buf);
+    opal_convertor_t conv;
+    if (!ptr && bytes > 0) {
+        if (bytes > peer->eager_max || opal_convertor_init(&conv, &type->opal, count, buf, NULL) != OPAL_SUCCESS) {
+            return false;
+        }
+    }
+    mca_pml_peer_lock(peer);
+    bool sent = engine_eager_locked(cp, ptr, &conv, bytes, tag);
+    mca_pml_peer_unlock(peer);
+    return sent;
+}
+
+/* A relaxed load that the compiler may make part of an instruction, as it does with none that is declared atomic. Where no other thread
+ * writes it meanwhile: there is none, or this one is alone. */
+static OPAL_ALWAYS_INLINE uint32_t engine_peek(const _Atomic uint32_t *value)
+{
+    return *(const uint32_t *) (const void *) value;
+}
+
+/* What the communicator knows of a rank; NULL: nothing yet, or it is none. */
+static OPAL_ALWAYS_INLINE mca_pml_comm_peer_t *engine_met(ompi_communicator_t *comm, int dst)
+{
+    return OPAL_LIKELY(dst >= 0) ? atomic_load_explicit(&comm->pml->peers[(unsigned) dst], memory_order_acquire) : NULL;
+}
+
+/*
+ * The path of nearly all small messages: straight into the room that stands ready in the peer's only link, if there is such a
+ * link and nothing waits. What has to be looked at is decided when it changes, by mca_pml_peer_redirect() and the link;
+ * nothing can fail behind that. The link that is to publish *len bytes, or NULL. With threads only where one is alone, until the
+ * message is published. `more`: of those messages that do not fit one line, and go by publish_more().
+ */
+static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator_t *comm, const void *buf, size_t count,
+                                                               ompi_datatype_t *type, int dst, int tag, size_t *len,
+                                                               bool threads, bool more)
+{
+    mca_pml_comm_peer_t *cp = engine_met(comm, dst);
+    if (OPAL_UNLIKELY(!cp)) {
+        return NULL;
+    }
+    mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
+    const mca_btl_standing_t *room = peer->standing;
+    size_t bytes = type->opal.size * count;
+    uint32_t sent = engine_peek(&peer->sent) + engine_cost(bytes);
+    *len = sizeof(mca_pml_hdr_match_t) + bytes;
+    bool fits = more ? bytes > OPAL_COPY_SHORT && *len <= peer->direct_max && (uintptr_t) room->ptr + *len <= (uintptr_t) room->end
+                     : *len <= room->len;
+    if (OPAL_UNLIKELY(!fits || !(type->opal.flags & OPAL_DATATYPE_CONTIGUOUS) ||
+                      sent - engine_peek(&peer->credited) > peer->window)) { /* engine_in_window() */
+        return NULL;
+    }
+    mca_pml_hdr_match_t *hdr = room->ptr;
+    const char *data = (const char *) buf + type->opal.true_lb;
+    opal_prefetch_write(hdr);
+    if (more) { /* the peer looks at the first line: it is written last */
+        opal_copy((char *) (hdr + 1) + OPAL_COPY_SHORT, data + OPAL_COPY_SHORT, bytes - OPAL_COPY_SHORT);
+    }
+    mca_pml_link_t *link = peer->direct;
+    uint32_t seq = engine_send_seq(cp);
+    atomic_store_explicit(&peer->sent, sent, memory_order_relaxed);
+    engine_count(link, *len);
+    hdr->common.type = MCA_PML_HDR_MATCH; /* nobody reads it here: by any stores, unlike engine_fill_match() */
+    hdr->common.flags = 0;
+    hdr->common.arch = htole16(ENGINE_ARCH_HOST);
+    hdr->common.credit = htole32(engine_tell_consumed(peer, threads));
+    memcpy(&hdr->context, &cp->origin, sizeof(cp->origin));
+    hdr->tag = (int32_t) htole32((uint32_t) tag);
+    hdr->seq = htole32(seq);
+    atomic_store_explicit(&cp->send_seq, seq + 1, memory_order_relaxed);
+    static_assert(MCA_BTL_STANDING_MAX - sizeof(*hdr) == OPAL_COPY_SHORT, "no loop, no call");
+    opal_copy_short(hdr + 1, data, more ? OPAL_COPY_SHORT : bytes);
+    return link;
+}
+
+/* The same for links and policies without such room, for what is longer, and where a thread is not alone. `room`: rather reserve
+ * for it than by send_short. The caller holds the peer's lock. */
+static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, const void *buf,
+                                                    size_t count, ompi_datatype_t *type, int tag, bool room)
+{
+    mca_pml_link_t *link = peer->direct;
+    size_t bytes = type->opal.size * count, len = sizeof(mca_pml_hdr_match_t) + bytes;
+    uint32_t cost = engine_cost(bytes);
+    if (OPAL_UNLIKELY(!link || !opal_datatype_is_contiguous(&type->opal, count) || !engine_has_credit(peer, cost))) {
+        return false;
+    }
+    if (OPAL_UNLIKELY(len + POLICY_ROOM > peer->eager_max) &&
+        (!POLICY_STANDING || len > peer->behind.eager_limit || !engine_is_behind(peer))) {
+        return false;
+    }
+    if (OPAL_LIKELY(!opal_progress_threads)) { /* the link may change it for reasons of its own */
+        opal_prefetch_write(*link->next_store);
+    }
+    const void *ptr = (const char *) buf + type->opal.true_lb;
+    engine_charge(peer, cost);
+    room |= len + POLICY_ROOM > peer->direct_max || len >= engine_reserve_from(peer) ||
+            (POLICY_KEEPS && len >= peer->behind.reserve_min && !opal_progress_threads && engine_in_stream(cp));
+    int rc = engine_put_match(peer, link, cp, tag, ptr, NULL, bytes, !room);
+    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
+        engine_charge(peer, -cost);
+        return false;
+    }
+    engine_next_seq(cp);
+    engine_count(link, len);
+    return true;
+}
+
+/* Is a message of this length, header included, best sent by send_parts() now? A peer that is behind has nothing to do with the beginning
+ * of a message before its end is there. */
+static inline bool engine_in_parts(const mca_pml_peer_t *peer, size_t len)
+{
+    return POLICY_STANDING && len >= peer->parts.min && len <= peer->parts.max &&
+           (len > peer->behind.eager_limit || !engine_is_behind(peer));
+}
+
+/* MCA_ERR_NOT_AVAILABLE: go on by the other ways. The caller holds the peer's lock. */
+static OPAL_NOINLINE int engine_send_parts(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_hdr_match_t *hdr, const void *ptr,
+                                           size_t bytes)
+{
+    uint32_t cost = engine_cost(bytes);
+    if (!engine_has_credit(peer, cost)) {
+        return MCA_ERR_NOT_AVAILABLE;
+    }
+    engine_charge(peer, cost);
+    int rc = link->module->ops->send_parts(link->endpoint, hdr, sizeof(*hdr), ptr, bytes);
+    if (rc != MCA_SUCCESS) {
+        engine_charge(peer, -cost);
+        return rc;
+    }
+    engine_count(link, sizeof(*hdr) + bytes);
+    return rc;
+}
+
+/* As engine_direct_locked(). */
+static OPAL_NOINLINE bool engine_direct_parts(mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, const void *buf, size_t count,
+                                              ompi_datatype_t *type, int tag)
+{
+    mca_pml_hdr_match_t hdr;
+    size_t bytes = type->opal.size * count;
+    if (!peer->direct || !opal_datatype_is_contiguous(&type->opal, count)) {
+        return false;
+    }
+    if (!opal_progress_threads && sizeof(hdr) + bytes <= peer->eager_max && engine_in_stream(cp)) {
+        return false; /* to who is behind it had better come as one */
+    }
+    engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
+    const void *ptr = (const char *) buf + type->opal.true_lb;
+    if (engine_send_parts(peer, peer->direct, &hdr, ptr, bytes) != MCA_SUCCESS) {
+        return false;
+    }
+    engine_next_seq(cp);
+    return true;
+}
+
+static OPAL_ALWAYS_INLINE bool engine_try_direct(mca_pml_comm_peer_t *cp, const void *buf, size_t count,
+                                                 ompi_datatype_t *type, int tag, bool room)
+{
+    mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
+    mca_pml_peer_lock(peer);
+    bool sent = OPAL_UNLIKELY(engine_in_parts(peer, sizeof(mca_pml_hdr_match_t) + type->opal.size * count)) &&
+                engine_direct_parts(peer, cp, buf, count, type, tag);
+    sent = sent || engine_direct_locked(peer, cp, buf, count, type, tag, room);
+    mca_pml_peer_unlock(peer);
+    return sent;
+}
