@@ -2,7 +2,8 @@
 /*
  * This process's chunks, shared by all its peers, and the way in which a fragment goes (shm_ways.h). The near way takes the two
  * chunks lent last by turns, if they are back, else the one lent longest ago: under a steady stream a few chunks go round, and stay in
- * the processors' caches. The others have all of the pool go round, short fragments at another place of a chunk each time.
+ * the processors' caches. The others have all of the pool go round, or a part of it (shm_reach()), short fragments at
+ * another place of a chunk each time.
  */
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -12,6 +12,8 @@
  * chunks so many are kept here, and kept with messages not wanted yet (shm_keep), that some always go round; a process's own that it
  * keeps count as lent, and go back into the pool when that has no other.
  *
+ * Of a long message that is alone the pieces do so as well, as long as all of them find room: beyond that none is in a cache any more.
+ *
  * Where many messages are sent one behind the other it is not so: there are not chunks enough for all, and where the processors share a
  * cache behind their own, lines that have gone there come from it quicker than from the other processor. So for some time after a
  * stream nothing is kept, and what is chosen among the ways (shm_ways.h) is all there is.
