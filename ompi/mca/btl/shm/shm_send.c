@@ -239,7 +239,7 @@ static int shm_reserve_ring(mca_btl_endpoint_t *ep, size_t len, mca_btl_room_t *
 /* How much of `want` a chunk takes. What is cut ends with a line, as the next one's payload begins with one: both copy whole lines. */
 static size_t shm_cut(const mca_btl_endpoint_t *ep, size_t min, size_t want)
 {
-    size_t all = shm_chunk_room(&ep->module->layout), over = (all + ep->lead) % SHM_LINE;
+    size_t all = ep->bulk_max, over = (all + ep->lead) % SHM_LINE;
     return want <= all ? want : all - over >= min ? all - over : all;
 }
 
@@ -277,7 +277,7 @@ static OPAL_ALWAYS_INLINE bool shm_lend_chunk(mca_btl_endpoint_t *ep, size_t min
 
 static int shm_reserve_chunk(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
 {
-    if (min > shm_chunk_room(&ep->module->layout)) {
+    if (min > ep->bulk_max) {
         return MCA_ERR_BAD_PARAM;
     }
     if (ep->room == 0 && !mca_btl_shm_ring_make_room(ep, 1)) {

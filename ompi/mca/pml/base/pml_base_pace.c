@@ -10,8 +10,8 @@
  * would only say that there have been none for long: so those are several as well, unless they are hopeless. A fetch says at once what it is
  * worth.
  */
-enum { PACE_TRIALS_FETCHED = 4, PACE_TRIALS = 16, PACE_RETRY = 4096, PACE_AGAIN = 1, PACE_RETRY_CLOSE = 512, PACE_AGAIN_CLOSE = 8, PACE_RETRY_FIRST = 4,
-       PACE_LEAST = 32 };
+enum { PACE_TRIALS_FETCHED = 4, PACE_TRIALS = 16, PACE_RETRY = 4096, PACE_AGAIN = 1, PACE_RETRY_CLOSE = 512, PACE_AGAIN_CLOSE = 8,
+       PACE_RETRY_FIRST = 4, PACE_LEAST = 32 };
 static const float PACE_CLOSE = 1.7f, PACE_HOPELESS = 4.0f, PACE_FALL = 8.0f, PACE_RISE = 16.0f;
 
 static mca_pml_pace_class_t *pace_class(mca_pml_pace_t *pace, size_t bytes)
