@@ -3,27 +3,28 @@
 #include "opal/util/copy.h"
 
 bool opal_copy_has_rep;
-opal_copy_fn_t opal_copy_vectors, opal_copy_past;
+opal_copy_fn_t opal_copy_vectors, opal_copy_onward, opal_copy_past;
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
 
-enum { LINES = 4, STEP = LINES * OPAL_COPY_LINE, AHEAD = 1024 };
+enum { LINES = 4, STEP = LINES * OPAL_COPY_LINE, AHEAD = 1024, ONWARD = 2048 };
 
 /*
- * Above some 2 KiB the C library's memcpy() uses REP MOVSB where that is quick. Here it is done without, by four cache lines at a time.
- * Of few bytes they are asked for early: the processor's own prefetching begins anew with each page. Of many it is the quicker one.
+ * Above some 2 KiB the C library's memcpy() uses REP MOVSB where that is quick. Here it is done without, by four cache lines at a time, and
+ * lines are asked for `ahead` bytes early, if not 0: into the second-level cache, which can wait for more of them at a time than the first.
+ * The processor's own prefetching begins anew with each page. `end`: not those behind the last one.
  */
 __attribute__((target("avx512f"))) static inline __attribute__((always_inline)) void lines_avx512(unsigned char *t, const unsigned char *f,
-                                                                                                  size_t len, bool early)
+                                                                                                  size_t len, size_t ahead, bool end)
 {
     for (; len >= STEP; len -= STEP, t += STEP, f += STEP) {
         __m512i line[LINES];
 #pragma GCC unroll 4
         for (int i = 0; i < LINES; i++) {
-            if (early) {
-                _mm_prefetch((const char *) f + AHEAD + i * OPAL_COPY_LINE, _MM_HINT_T0);
+            if (ahead > 0 && (!end || len > ahead)) {
+                _mm_prefetch((const char *) f + ahead + i * OPAL_COPY_LINE, _MM_HINT_T2);
             }
             line[i] = _mm512_loadu_si512(f + i * OPAL_COPY_LINE);
         }
@@ -38,22 +39,27 @@ __attribute__((target("avx512f"))) static inline __attribute__((always_inline)) 
 __attribute__((target("avx512f"))) static void vectors_avx512(void *to, const void *from, size_t len)
 {
     if (len <= OPAL_COPY_VECTOR_MAX) {
-        lines_avx512(to, from, len, true);
+        lines_avx512(to, from, len, AHEAD, true);
     } else {
-        lines_avx512(to, from, len, false);
+        lines_avx512(to, from, len, 0, true);
     }
 }
 
+__attribute__((target("avx512f"))) static void onward_avx512(void *to, const void *from, size_t len)
+{
+    lines_avx512(to, from, len, ONWARD, false);
+}
+
 __attribute__((target("avx2"))) static inline __attribute__((always_inline)) void lines_avx2(unsigned char *t, const unsigned char *f,
-                                                                                              size_t len, bool early)
+                                                                                              size_t len, size_t ahead, bool end)
 {
     enum { HALVES = 2 * LINES, HALF = OPAL_COPY_LINE / 2 };
     for (; len >= STEP; len -= STEP, t += STEP, f += STEP) {
         __m256i half[HALVES];
 #pragma GCC unroll 8
         for (int i = 0; i < HALVES; i++) {
-            if (early && i % 2 == 0) {
-                _mm_prefetch((const char *) f + AHEAD + i * HALF, _MM_HINT_T0);
+            if (i % 2 == 0 && ahead > 0 && (!end || len > ahead)) {
+                _mm_prefetch((const char *) f + ahead + i * HALF, _MM_HINT_T2);
             }
             half[i] = _mm256_loadu_si256((const __m256i *) (const void *) (f + i * HALF));
         }
@@ -68,10 +74,15 @@ __attribute__((target("avx2"))) static inline __attribute__((always_inline)) voi
 __attribute__((target("avx2"))) static void vectors_avx2(void *to, const void *from, size_t len)
 {
     if (len <= OPAL_COPY_VECTOR_MAX) {
-        lines_avx2(to, from, len, true);
+        lines_avx2(to, from, len, AHEAD, true);
     } else {
-        lines_avx2(to, from, len, false);
+        lines_avx2(to, from, len, 0, true);
     }
+}
+
+__attribute__((target("avx2"))) static void onward_avx2(void *to, const void *from, size_t len)
+{
+    lines_avx2(to, from, len, ONWARD, false);
 }
 
 /* Whole lines by non-temporal stores, which are not ordered with others: the fence has them before all that is stored later. */
@@ -118,6 +129,7 @@ void opal_copy_init(void)
     unsigned a, b, c, d;
     opal_copy_has_rep = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & 1u << 4) != 0;
     opal_copy_vectors = __builtin_cpu_supports("avx512f") ? vectors_avx512 : __builtin_cpu_supports("avx2") ? vectors_avx2 : NULL;
+    opal_copy_onward = __builtin_cpu_supports("avx512f") ? onward_avx512 : __builtin_cpu_supports("avx2") ? onward_avx2 : NULL;
     opal_copy_past = past_sse2;
 #endif
 }

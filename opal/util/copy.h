@@ -78,9 +78,10 @@ typedef enum opal_copy_how {
 typedef void (*opal_copy_fn_t)(void *to, const void *from, size_t len);
 
 /* Has the processor a quick instruction for copies of hundreds of bytes? Set by opal_copy_init(), as are functions that do without
- * it: by loads and stores of vectors, and by stores past the caches, which are over when it returns. Any length; NULL: there is none. */
+ * it: by loads and stores of vectors; by these, asking as well for what is behind the end of what is read; and by stores past the caches,
+ * which are over when it returns. Any length; NULL: there is none. */
 OPAL_DECLSPEC extern bool opal_copy_has_rep;
-OPAL_DECLSPEC extern opal_copy_fn_t opal_copy_vectors, opal_copy_past;
+OPAL_DECLSPEC extern opal_copy_fn_t opal_copy_vectors, opal_copy_onward, opal_copy_past;
 OPAL_DECLSPEC void opal_copy_init(void);
 
 /* Any number of bytes in one of the special ways; memcpy() where the processor has none. */
@@ -123,6 +124,16 @@ static OPAL_ALWAYS_INLINE void opal_copy_out(void *to, const void *from, size_t 
         opal_copy_vectors(to, from, len);
     } else {
         opal_copy_between(to, from, len, from);
+    }
+}
+
+/* As opal_copy_out(), of a part of what goes on behind it, which is read next if it is there yet. */
+static OPAL_ALWAYS_INLINE void opal_copy_out_part(void *to, const void *from, size_t len, opal_copy_how_t how)
+{
+    if (how == OPAL_COPY_ANY && opal_copy_onward) {
+        opal_copy_onward(to, from, len);
+    } else {
+        opal_copy_out(to, from, len, how);
     }
 }
 

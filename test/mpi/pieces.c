@@ -1,24 +1,40 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Long messages for pieces.sh, which looks at a trace of their pieces: one at a time, to and fro, and then some at once to rank 1. */
+/* Long messages for pieces.sh, which looks at a trace of their pieces: one at a time, to and fro, and then some at once to rank 1; or many
+ * to and fro, crossing each other, or before their receives. */
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+
 #include "support/mpi_test.h"
 
-enum { BYTES = 1 << 20, TAG = 3, ROUNDS = 4, AT_ONCE = 8 };
+enum { BYTES = 1 << 20, TAG = 3, ROUNDS = 4, AT_ONCE = 8, MANY = 48 };
 
-static char in[BYTES], out[BYTES];
+static char in[2 * BYTES], out[2 * BYTES];
+
+static int my_rank(void)
+{
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+static void check(int value, size_t bytes)
+{
+    MPI_CHECK(in[0] == value && memcmp(in, in + 1, bytes - 1) == 0);
+}
 
 static void pieces(void)
 {
     MPI_Request r[AT_ONCE];
-    int rank;
     MPI_Init(NULL, NULL);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    int rank = my_rank();
     for (int turn = 0; turn < 2 * ROUNDS; turn++) {
         if (turn % 2 == rank) {
             memset(out, turn, BYTES);
             MPI_Send(out, BYTES, MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD);
         } else {
             MPI_Recv(in, BYTES, MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_CHECK(in[0] == turn && memcmp(in, in + 1, BYTES - 1) == 0);
+            check(turn, BYTES);
         }
     }
     if (rank == 1) { /* all are announced before one is wanted */
@@ -35,9 +51,97 @@ static void pieces(void)
     MPI_Finalize();
 }
 
-static const mpi_test_t tests[] = {{.name = "pieces", .np = 2, .fn = pieces}};
+/* So long that the engine says after each that it has been taken, which is no message that crosses. */
+static void turns(void)
+{
+    MPI_Init(NULL, NULL);
+    int rank = my_rank();
+    for (int i = 0; i < 2 * MANY; i++) {
+        if (i % 2 == rank) {
+            memset(out, i, sizeof(out));
+            MPI_Send(out, sizeof(out), MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(in, sizeof(in), MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            check(i, sizeof(in));
+        }
+    }
+    MPI_Finalize();
+}
+
+/* Two words that both processes see: what rank 1 has sent, what rank 0 is done with. */
+static _Atomic int *shared_words(void)
+{
+    const char *path = getenv("PIECES_WORDS"); /* a file of zeros */
+    int fd = path ? open(path, O_RDWR) : -1;
+    void *words = fd >= 0 ? mmap(NULL, 2 * sizeof(_Atomic int), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return words != MAP_FAILED ? words : NULL;
+}
+
+/* Each message of rank 0 is sent when one of rank 1 is there, of which rank 0 has not looked at anything: they tell each other through memory. */
+static void crossing(void)
+{
+    MPI_Init(NULL, NULL);
+    int rank = my_rank();
+    _Atomic int *said = shared_words();
+    if (!said) {
+        MPI_CHECK(!"PIECES_WORDS names a file");
+        MPI_Abort(MPI_COMM_WORLD, MPI_TEST_FAILED);
+        return;
+    }
+    for (int i = 1; i <= MANY; i++) {
+        MPI_Request r;
+        memset(out, i + rank, BYTES);
+        while (rank == 0 && said[0] < i) {
+        }
+        MPI_Isend(out, BYTES, MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD, &r);
+        if (rank == 1) {
+            said[0] = i;
+        }
+        MPI_Recv(in, BYTES, MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        check(i + 1 - rank, BYTES);
+        if (rank == 0) {
+            said[1] = i;
+        }
+        while (rank == 1 && said[1] < i) {
+        }
+    }
+    MPI_Finalize();
+}
+
+/* Rank 1 asks for the second message first. */
+static void early(void)
+{
+    char word = 0;
+    MPI_Init(NULL, NULL);
+    int rank = my_rank();
+    for (int i = 0; i < MANY; i++) {
+        if (rank == 0) {
+            MPI_Request r;
+            memset(out, i, BYTES);
+            MPI_Isend(out, BYTES, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &r);
+            MPI_Send(&word, 1, MPI_BYTE, 1, TAG + 1, MPI_COMM_WORLD);
+            MPI_Wait(&r, MPI_STATUS_IGNORE);
+            MPI_Recv(&word, 1, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Recv(&word, 1, MPI_BYTE, 0, TAG + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(in, BYTES, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            check(i, BYTES);
+            MPI_Send(&word, 1, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+        }
+    }
+    MPI_Finalize();
+}
+
+static const mpi_test_t tests[] = {{.name = "pieces", .np = 2, .fn = pieces},
+                                   {.name = "turns", .np = 2, .fn = turns},
+                                   {.name = "crossing", .np = 2, .fn = crossing},
+                                   {.name = "early", .np = 2, .fn = early}};
 
 int main(int argc, char **argv)
 {
-    return mpi_test_main(argc, argv, tests, 1);
+    return mpi_test_main(argc, argv, tests, sizeof(tests) / sizeof(tests[0]));
 }

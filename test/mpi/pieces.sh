@@ -1,9 +1,10 @@
 #!/bin/sh
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 # How long messages that are copied on both sides are cut (pieces.c): one that is alone has small pieces at both ends, so that the copies
-# overlap; of several at once none needs that.
+# overlap; of several at once none needs that. And which of 1 MiB are sent in parts, before their receive is known, and which are announced and
+# sent in pieces: those that came early, or crossed one another, did badly.
 . "$top_srcdir/test/support/tap.sh"
-tap_start 90
+tap_start 180
 command -v python3 >/dev/null || tap_skip_all "no python3"
 
 # judge PYTHON: of `alone` and `crowd`, lists of messages, which are lists of the lengths of their pieces behind the first 16 KiB.
@@ -23,10 +24,33 @@ assert eval(sys.argv[2]), messages
 END
 }
 
-MPI_TEST_JUDGE=1 MPIRUN_ARGS="--mca btl shm,self --mca btl_shm_single_copy never --mca pml_base_trace_links $tap_dir/trace-%r.json" \
-    tap_ok "long messages arrive, one by one and several at once" "$top_builddir/test/mpi/pieces"
+# in_pieces LEAST MOST: so many messages of MiB of rank 0 went in pieces.
+in_pieces() {
+    python3 - "$tap_dir/trace-0.json" "$1" "$2" <<'END'
+import json, sys
+with open(sys.argv[1]) as file:
+    total = sum(x["args"]["bytes"] for x in json.load(file)["traceEvents"] if x.get("name") == "copied piece")
+count = total / ((1 << 20) - (16 << 10))
+print("# in pieces:", count)
+assert int(sys.argv[2]) <= count <= int(sys.argv[3]), count
+END
+}
+
+export MPI_TEST_JUDGE=1
+args="--mca btl shm,self --mca btl_shm_single_copy never --mca pml_base_trace_links $tap_dir/trace-%r.json"
+MPIRUN_ARGS="$args --mca btl_shm_parts_max 512k" \
+    tap_ok "long messages arrive, one by one and several at once" "$top_builddir/test/mpi/pieces" pieces
 tap_ok "one that is alone begins with small pieces, each twice as long as the one before" \
     judge 'all(m[:4] == [16384, 32768, 65536, 131072] for m in alone)'
 tap_ok "... and ends with small ones" judge 'all(m[-1] <= 16384 and m[-2] <= 16384 and m[-3] <= 32768 for m in alone)'
 tap_ok "of several at once all are long but the last" judge 'all(min(m[:-1]) == 131072 for m in crowd[:-1])'
+export MPIRUN_ARGS="$args"
+tap_ok "48 messages of two MiB arrive by turns" "$top_builddir/test/mpi/pieces" turns
+tap_ok "... nearly all in parts" in_pieces 0 8
+export PIECES_WORDS="$tap_dir/words"
+head -c 8 /dev/zero >"$PIECES_WORDS"
+tap_ok "48 that cross 48 others arrive" "$top_builddir/test/mpi/pieces" crossing
+tap_ok "... nearly all in pieces" in_pieces 40 48
+tap_ok "48 that come before their receives arrive" "$top_builddir/test/mpi/pieces" early
+tap_ok "... nearly all in pieces" in_pieces 40 48
 tap_end

@@ -50,6 +50,7 @@
 #include "opal/util/copy.h"
 #include "opal/util/lock.h"
 #include "opal/util/sanitize.h"
+#include "ompi/mca/btl/shm/shm_trust.h"
 #include "ompi/mca/btl/shm/shm_ways.h"
 
 #define SHM_MAGIC 0x6d68735f72657377ull
@@ -57,7 +58,7 @@
 #define SHM_ALIGNED _Alignas(SHM_LINE)
 
 enum {
-    SHM_VERSION = 8,
+    SHM_VERSION = 9,
     SHM_WORD = 8,             /* bytes before a message's data */
     SHM_SHORT_MAX = 2048 + MCA_BTL_HEADER_MAX,     /* send_short takes at most: longer ones are quicker in a chunk */
     SHM_MIN_RING = 2048,
@@ -83,7 +84,7 @@ enum {
     SHM_JOBS = 4,             /* copies that a process shares with their senders at once */
     SHM_WATCH_US = 200000,    /* between looks whether those waited for still live */
     SHM_SAMPLES = 8,          /* measured fragments under way at most */
-    SHM_BUFFER_CLASSES = 9,   /* of buffers for arrivals that are kept: 4 KiB to 1 MiB */
+    SHM_BUFFER_CLASSES = 11,  /* of buffers for arrivals that are kept: 4 KiB to 4 MiB */
     SHM_WARM_MAX = 32,        /* chunks kept for answers to one peer at most */
     SHM_WARM_CALM = 64,       /* turns after a stream, in which none are kept */
     SHM_WARM_SEED = 16,       /* messages that could go through a chunk, of which one does, while none is kept */
@@ -144,6 +145,7 @@ typedef struct shm_slot {
     SHM_ALIGNED _Atomic uint32_t consumed;   /* number of the first line not yet read */
     _Atomic uint32_t bulk;                   /* SHM_BULK_*: can it reach the sender's chunks? */
     _Atomic uint32_t refused;                /* it does not want to hear the sender */
+    _Atomic uint32_t early;                  /* long fragments in parts that came before their receives: see shm_trust.h */
     /* Written by the sender. */
     SHM_ALIGNED _Atomic uint32_t announced;
     _Atomic uint32_t want_room;              /* the sender sleeps and waits for room, or until all is read */
@@ -275,7 +277,7 @@ struct mca_btl_endpoint {
     _Atomic uint32_t last_chunk;        /* sent to this peer; NO_CHUNK: it has come back */
     uint32_t last_turns;                /* `turns` then */
     _Atomic uint32_t owed;              /* changed under the module's lock: chunks from this peer that may be kept for answers: so many were sent to it, up to the quota */
-    uint32_t warm_head, warm_count, warm_quota; /* a circle, see shm_warm.c */
+    uint32_t warm_count, warm_quota;    /* a stack, see shm_warm.c */
     uint32_t warm[SHM_WARM_MAX];
     size_t reserve_from;                /* warm_min while one is there, or one of the pool is to be sent, that it may come back; else SIZE_MAX */
     uint32_t warm_seed;                 /* messages of warm_min bytes and more through the ring until then */
@@ -297,6 +299,7 @@ struct mca_btl_endpoint {
     shm_layout_t layout;                /* its header's, checked */
     _Atomic uint32_t kept;              /* the peer's chunks that are kept here */
     shm_parts_t *parts;                 /* what comes from it; NULL until the first */
+    shm_trust_t trust;                  /* ... of what goes to it */
     struct sockaddr_un door;
     socklen_t door_len;
 };
@@ -464,6 +467,8 @@ void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits);
 int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload, size_t len);
 /* The part that a message in the ring names; false: it names none. */
 bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *message, uint32_t len);
+/* Does the next message in this peer's ring, if it is there, take so many bytes there at least? With threads, for the poller only. */
+bool mca_btl_shm_has_come(const mca_btl_endpoint_t *ep, uint32_t least);
 /* The rest will not come. */
 void mca_btl_shm_parts_cancel(mca_btl_endpoint_t *ep);
 /* The rest is not wanted. */
@@ -541,7 +546,7 @@ static inline void shm_warm_disown(mca_btl_endpoint_t *ep)
 }
 /* No chunk is left for a message: the peer is behind. */
 void mca_btl_shm_warm_stream(mca_btl_endpoint_t *ep);
-/* The one kept longest; false: there is none. */
+/* The one kept last; false: there is none. */
 bool mca_btl_shm_warm_take(mca_btl_endpoint_t *ep, uint32_t *chunk);
 /* It was not needed: it will be the next. */
 void mca_btl_shm_warm_untake(mca_btl_endpoint_t *ep, uint32_t chunk);

@@ -63,10 +63,11 @@ static const struct {
      &mca_btl_shm_params.parts_min},
     {{.name = "parts_max", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
       .help = "Longest message, header included, sent in parts before its receiver is known (half of btl_shm_pool at most; 0: none)",
-      .def.size = (512 << 10) + MCA_BTL_HEADER_MAX, .min = 0, .max = 1 << 30},
+      .def.size = (2 << 20) + MCA_BTL_HEADER_MAX, .min = 0, .max = 1 << 30},
      &mca_btl_shm_params.parts_max},
     {{.name = "part", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",
-      .help = "Size of a part of such a message, if its receiver is waiting; of short messages half of that at least",
+      .help = "Size of a part of such a message, if its receiver is waiting; of short messages half of that at least, of long ones a 16th of their "
+              "length, up to 64 KiB",
       .def.size = 12 << 10, .min = 1 << 10, .max = 8 << 20},
      &mca_btl_shm_params.part},
     {{.name = "way", .type = MCA_VAR_ENUM, .level = MCA_VAR_LEVEL_TUNER, .enums = ways, .def.i = SHM_WAY_AUTO,

@@ -14,14 +14,21 @@
 
 enum {
     SHM_PARTS_CHUNKS = 64, /* of one fragment at most */
+    SHM_PARTS_SHARE = 20,  /* of 32 chunks of the pool, as are kept for answers (shm_warm.c) */
+    SHM_PARTS_LONG = 512 << 10, /* bytes of payload; longer ones: see shm_trust.h */
+    SHM_PARTS_OF_LONG = 16, /* where a part of btl_shm_part bytes is less than that of a fragment, it has more, but no more than: */
+    SHM_PARTS_LONGEST = 64 << 10,
     SHM_PARTS_HEADER = SHM_LINE - SHM_WORD - sizeof(shm_part_t),
 };
 
 void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits)
 {
     const shm_layout_t *l = &ep->module->layout;
-    size_t chunks = l->chunk_count / 2 < SHM_PARTS_CHUNKS ? l->chunk_count / 2 : SHM_PARTS_CHUNKS;
-    size_t most = chunks * shm_chunk_payload(l);
+    size_t chunks = l->chunk_count * SHM_PARTS_SHARE / 32 < SHM_PARTS_CHUNKS ? l->chunk_count * SHM_PARTS_SHARE / 32 : SHM_PARTS_CHUNKS;
+    size_t most = chunks * shm_chunk_payload(l), sure = SHM_PARTS_LONG + MCA_BTL_HEADER_MAX;
+    if (ep->module->services->threads && most > sure) {
+        most = sure; /* whether one crosses another one is not seen: mca_btl_shm_has_come() */
+    }
     limits->min = mca_btl_shm_params.parts_min;
     limits->max = mca_btl_shm_params.parts_max < most ? mca_btl_shm_params.parts_max : most;
 }
@@ -79,10 +86,17 @@ static void shm_write_part(mca_btl_endpoint_t *ep, shm_writing_t *w, const void 
     shm_published(ep);
 }
 
-/* Bytes of a part for a receiver that waits: a quarter of a short fragment, so that both have something to do most of the time. */
+static inline size_t shm_whole_lines(size_t len)
+{
+    return (len + SHM_LINE - 1) / SHM_LINE * SHM_LINE;
+}
+
+/* Bytes of a part for a receiver that waits: a quarter of a short fragment, so that both have something to do most of the time; of a long one
+ * more than usual, as each part costs both something. */
 static uint32_t shm_part_length(size_t total)
 {
-    size_t most = mca_btl_shm_params.part, quarter = (total / 4 + SHM_LINE - 1) / SHM_LINE * SHM_LINE;
+    size_t most = mca_btl_shm_params.part, quarter = shm_whole_lines(total / 4), some = shm_whole_lines(total / SHM_PARTS_OF_LONG);
+    most = some < most ? most : some < SHM_PARTS_LONGEST ? some : SHM_PARTS_LONGEST;
     return (uint32_t)(quarter < most / 2 ? most / 2 : quarter < most ? quarter : most);
 }
 
@@ -113,6 +127,12 @@ static void shm_write_parts(mca_btl_endpoint_t *ep, shm_writing_t *w, const void
     }
 }
 
+/* Long ones only as far as it is likely that somebody waits for them. Under the endpoint's lock. */
+static bool shm_parts_are_good(mca_btl_endpoint_t *ep, size_t len)
+{
+    return len <= SHM_PARTS_LONG || shm_trust_ask(&ep->trust, atomic_load_explicit(&ep->slot->early, memory_order_relaxed));
+}
+
 int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload, size_t len)
 {
     shm_writing_t w; /* without its chunks, of which there is room for many */
@@ -124,11 +144,14 @@ int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t he
     }
     shm_lock(ep);
     int rc = ep->special & SHM_SPECIAL_DOWN ? MCA_ERR_UNREACHABLE : MCA_SUCCESS;
-    if (rc == MCA_SUCCESS && (ep->special & SHM_SPECIAL_NEW || len == 0 || !shm_parts_fit(ep, &w))) {
+    if (rc == MCA_SUCCESS && (ep->special & SHM_SPECIAL_NEW || len == 0 || !shm_parts_are_good(ep, len) || !shm_parts_fit(ep, &w))) {
         rc = MCA_ERR_NOT_AVAILABLE;
     }
     if (rc == MCA_SUCCESS) {
         shm_write_parts(ep, &w, header, header_len);
+        if (len > SHM_PARTS_LONG) {
+            shm_trust_sent(&ep->trust, mca_btl_shm_has_come(ep, sizeof(shm_named_t))); /* shorter ones are mere words of the engine's */
+        }
     }
     shm_unlock(ep);
     return rc;
@@ -149,6 +172,9 @@ static bool shm_parts_place(mca_btl_endpoint_t *ep, const void *payload, size_t 
             return true;
         }
         up->place_cancel(ep->cookie, p->place.token); /* it begins somewhere in the payload: unheard of */
+    }
+    if (total > SHM_PARTS_LONG) {
+        atomic_fetch_add_explicit(&shm_slot_at(&ep->module->segment, &ep->module->layout, ep->local_rank)->early, 1, memory_order_relaxed);
     }
     p->buffer = mca_btl_shm_buffer_get(ep->module, p->header_len + total);
     if (p->buffer) {
@@ -190,7 +216,7 @@ static void shm_parts_scatter(const mca_btl_place_t *place, size_t at, const uns
             continue;
         }
         size_t n = here - at < len ? here - at : len;
-        opal_copy_out((unsigned char *)place->iov[i].iov_base + at, from, n, how);
+        opal_copy_out_part((unsigned char *)place->iov[i].iov_base + at, from, n, how);
         from += n;
         len -= n;
         at = 0;
@@ -200,7 +226,7 @@ static void shm_parts_scatter(const mca_btl_place_t *place, size_t at, const uns
 static void shm_parts_add(shm_parts_t *p, const unsigned char *from, size_t len, opal_copy_how_t how)
 {
     if (p->buffer) {
-        opal_copy_out(p->buffer + p->header_len + p->got, from, len, how);
+        opal_copy_out_part(p->buffer + p->header_len + p->got, from, len, how);
     } else if (!p->dropped) {
         shm_parts_scatter(&p->place, p->got, from, len, how);
     }

@@ -316,6 +316,18 @@ static bool shm_rx_ready(const shm_rx_t *rx)
     return (uint32_t)shm_load_word(rx->line) == rx->number;
 }
 
+bool mca_btl_shm_has_come(const mca_btl_endpoint_t *ep, uint32_t least)
+{
+    const shm_module_t *m = ep->module;
+    bool has = false;
+    for (uint32_t i = 0; i < m->rx_count && !has; i++) {
+        const shm_rx_t *rx = &m->rx[i];
+        uint64_t word = shm_load_word(rx->line);
+        has = rx->endpoint == ep && (uint32_t)word == rx->number && ((uint32_t)(word >> 32) & 0xffffff) >= least;
+    }
+    return has;
+}
+
 /* Idle rings that have a message again become active; active ones long quiet become idle. */
 static void shm_sort_rings(shm_module_t *m, bool all_told)
 {

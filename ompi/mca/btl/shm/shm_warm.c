@@ -12,6 +12,8 @@
  * chunks so many are kept here, and kept with messages not wanted yet (shm_keep), that some always go round; a process's own that it
  * keeps count as lent, and go back into the pool when that has no other.
  *
+ * What came last goes out first: that is in this process's own caches still, and few chunks go to and fro however many are kept.
+ *
  * Of a long message that is alone the pieces do so as well, as long as all of them find room: beyond that none is in a cache any more.
  *
  * Where many messages are sent one behind the other it is not so: there are not chunks enough for all, and where the processors share a
@@ -36,8 +38,7 @@ uint32_t mca_btl_shm_warm_quota(const mca_btl_endpoint_t *ep)
 
 static void shm_warm_append(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
-    ep->warm[(ep->warm_head + ep->warm_count) % SHM_WARM_MAX] = chunk;
-    ep->warm_count++;
+    ep->warm[ep->warm_count++] = chunk;
     shm_reserve_from(ep, mca_btl_shm_params.warm_min);
 }
 
@@ -103,34 +104,35 @@ bool mca_btl_shm_warm_take(mca_btl_endpoint_t *ep, uint32_t *chunk)
     if (ep->warm_count == 0) {
         return false;
     }
-    *chunk = ep->warm[ep->warm_head];
-    ep->warm_head = (ep->warm_head + 1) % SHM_WARM_MAX;
-    ep->warm_count--;
+    *chunk = ep->warm[--ep->warm_count];
     return true;
 }
 
 void mca_btl_shm_warm_untake(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
-    ep->warm_head = (ep->warm_head + SHM_WARM_MAX - 1) % SHM_WARM_MAX;
-    ep->warm[ep->warm_head] = chunk;
-    ep->warm_count++;
-    shm_reserve_from(ep, mca_btl_shm_params.warm_min);
+    if (ep->warm_count < SHM_WARM_MAX) {
+        shm_warm_append(ep, chunk);
+    } else { /* others have come meanwhile */
+        mca_btl_shm_return_chunk(ep, chunk);
+    }
 }
 
 /* Those of this process go back into the pool; the number of them. */
 static uint32_t shm_warm_shed(mca_btl_endpoint_t *ep)
 {
-    uint32_t count = ep->warm_count, shed = 0;
-    uint32_t chunk;
-    for (uint32_t i = 0; i < count && mca_btl_shm_warm_take(ep, &chunk); i++) {
-        if (chunk & SHM_THEIRS) {
-            shm_warm_append(ep, chunk);
+    uint32_t count = ep->warm_count;
+    ep->warm_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (ep->warm[i] & SHM_THEIRS) {
+            ep->warm[ep->warm_count++] = ep->warm[i];
         } else {
-            mca_btl_shm_return_chunk(ep, chunk);
-            shed++;
+            mca_btl_shm_return_chunk(ep, ep->warm[i]);
         }
     }
-    return shed;
+    if (ep->warm_count == 0) {
+        shm_reserve_from(ep, SIZE_MAX);
+    }
+    return count - ep->warm_count;
 }
 
 bool mca_btl_shm_warm_release(shm_module_t *m)

@@ -49,7 +49,7 @@ int mca_pml_base_register_params(void)
         .framework = "pml", .component = "base", .name = "whole_max", .type = MCA_VAR_SIZE, .unit = "bytes",
         .help = "A message up to this size that one link alone carries, and takes in one fragment, is sent from the user's "
                 "memory without waiting for its receive, as far as pml_base_eager_window allows (0: none)",
-        .def.size = 1u << 20, .min = 0, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
+        .def.size = 2u << 20, .min = 0, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     static const mca_base_var_desc_t stripe = {
         .framework = "pml", .component = "base", .name = "stripe", .type = MCA_VAR_ENUM,
         .help = "Links that carry a long message together: auto (all whose share is worth it; on one node, shared "
@@ -459,7 +459,9 @@ static mca_btl_parts_t parts_of(const mca_btl_module_t *module, mca_btl_endpoint
     mca_btl_parts_t parts = mca_pml_base_no_parts;
     if (module->component->contract_minor >= 13 && module->ops->parts) {
         module->ops->parts(endpoint, &parts);
-        parts.max = parts.max < mca_pml_base_params.whole_max ? parts.max : mca_pml_base_params.whole_max;
+        size_t most = mca_pml_base_params.whole_max;
+        most += most > 0 ? MCA_BTL_HEADER_MAX : 0; /* they count the header */
+        parts.max = parts.max < most ? parts.max : most;
     }
     return parts;
 }

@@ -106,7 +106,7 @@ static bool accounted(int of)
         const side_t *s = &sides[i];
         uint32_t mine = i == of ? 0 : SHM_THEIRS; /* what its own names have of this bit */
         for (uint32_t k = 0; k < s->ep->warm_count; k++) {
-            uint32_t chunk = s->ep->warm[(s->ep->warm_head + k) % SHM_WARM_MAX];
+            uint32_t chunk = s->ep->warm[k];
             seen[chunk & ~(uint32_t)SHM_THEIRS] += (chunk & SHM_THEIRS) == mine;
         }
         for (uint32_t k = 0; k < s->count; k++) {
@@ -175,6 +175,41 @@ static void by_turns(void)
     end();
 }
 
+/* Both send n messages, then both read them. */
+static void both_ways(uint32_t n, uint32_t rounds)
+{
+    for (uint32_t r = 0; r < rounds; r++) {
+        for (uint32_t k = 0; k < n; k++) {
+            post(0);
+            post(1);
+        }
+        receive(0, UINT32_MAX);
+        receive(1, UINT32_MAX);
+    }
+}
+
+/* What came last is in this process's caches, what came before it perhaps no more. */
+static void last_first(void)
+{
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    both_ways(6, 4);
+    const mca_btl_endpoint_t *ep = sides[0].ep;
+    uint32_t kept = ep->warm_count, last = SHM_NO_CHUNK;
+    bool same = true;
+    for (int i = 0; i < 20; i++) { /* the first one is owed to nobody, and given back */
+        post(0);
+        uint32_t sent = seen_there(sides[0].flight[sides[0].first]);
+        receive(1, 1);
+        post(1);
+        uint32_t came = sides[1].flight[sides[1].first];
+        receive(0, 1);
+        same = same && (i < 1 || (sent == last && came == last));
+        last = came;
+    }
+    TAP_OK(kept > 2 && same, "of many that are kept the one that came last goes to and fro");
+    end();
+}
+
 /* Where all goes through the ring, no chunk could come back: one of 16 long messages is to go in one. */
 static void seeds(void)
 {
@@ -199,19 +234,6 @@ static void seeds(void)
     }
     TAP_OK(ep->reserve_from == SIZE_MAX, "... none if none may be kept");
     end();
-}
-
-/* Both send n messages, then both read them. */
-static void both_ways(uint32_t n, uint32_t rounds)
-{
-    for (uint32_t r = 0; r < rounds; r++) {
-        for (uint32_t k = 0; k < n; k++) {
-            post(0);
-            post(1);
-        }
-        receive(0, UINT32_MAX);
-        receive(1, UINT32_MAX);
-    }
 }
 
 /* What finds no chunk is owed nothing. */
@@ -400,7 +422,7 @@ static void for_others(void)
     both_ways(2, 10);
     uint32_t mine = busy(0), sent = 0;
     for (uint32_t k = 0; k < sides[1].ep->warm_count; k++) {
-        mine -= sides[1].ep->warm[(sides[1].ep->warm_head + k) % SHM_WARM_MAX] & SHM_THEIRS ? 1 : 0;
+        mine -= sides[1].ep->warm[k] & SHM_THEIRS ? 1 : 0;
     }
     shm_loan_t loan;
     while (mca_btl_shm_chunk_get(other, LEN, false, &loan)) {
@@ -410,7 +432,7 @@ static void for_others(void)
            "chunks kept for answers to one are there for another, if there are no others");
     bool none = true;
     for (uint32_t k = 0; k < sides[0].ep->warm_count; k++) {
-        none = none && sides[0].ep->warm[(sides[0].ep->warm_head + k) % SHM_WARM_MAX] & SHM_THEIRS;
+        none = none && sides[0].ep->warm[k] & SHM_THEIRS;
     }
     TAP_OK(none, "... all of them");
     free(other->ways);
@@ -475,6 +497,7 @@ int main(void)
     quotas();
     one_way();
     by_turns();
+    last_first();
     seeds();
     refused();
     pieces();

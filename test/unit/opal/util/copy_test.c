@@ -37,6 +37,11 @@ static void out_of_others(void *t, const void *f, size_t len)
     opal_copy_out(t, f, len, how);
 }
 
+static void part_of_others(void *t, const void *f, size_t len)
+{
+    opal_copy_out_part(t, f, len, how);
+}
+
 static void into_others(void *t, const void *f, size_t len)
 {
     opal_copy_into(t, f, len, how);
@@ -88,8 +93,11 @@ int main(void)
     for (how = OPAL_COPY_ANY; how <= OPAL_COPY_PAST; how++) {
         all_lengths(out_of_others, 4200, names[how]);
         all_lengths(into_others, 4200, names[how]);
+        all_lengths(part_of_others, 4200, names[how]);
     }
-    opal_copy_vectors = opal_copy_past = NULL;
+    opal_copy_vectors = opal_copy_onward = opal_copy_past = NULL;
+    how = OPAL_COPY_ANY;
+    all_lengths(part_of_others, 4200, "a processor without");
     for (how = OPAL_COPY_LINES; how <= OPAL_COPY_PAST; how++) {
         all_lengths(into_others, 4200, "a processor without");
     }
