@@ -11,6 +11,7 @@ libmpi_abi_la_SOURCES += mca/coll/base/coll_base.c mpi/coll/coll.c \
     mca/pml/base/pml_base_bind.h mca/pml/base/pml_base_bind.c \
     mca/pml/base/pml_base_peer.h mca/pml/base/pml_base_peer.c mca/pml/base/pml_base_id.c \
     mca/pml/base/pml_base_pace.h mca/pml/base/pml_base_pace.c \
+    mca/pml/base/pml_base_past.h mca/pml/base/pml_base_past.c \
     mca/pml/base/pml_base_ranges.h mca/pml/base/pml_base_ranges.c mca/pml/base/pml_base_request.h \
     mca/pml/base/pml_base_policy_plain.h mca/pml/base/pml_base_sched.h mca/pml/base/pml_base_sched.c \
     mca/pml/base/pml_base_report.h mca/pml/base/pml_base_report.c mca/pml/base/pml_base_trace.c \

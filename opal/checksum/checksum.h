@@ -209,7 +209,11 @@ static inline uint64_t opal_checksum_copy(opal_checksum_kind_t kind, uint64_t st
     }
 }
 
-/* The same, out of memory that another processor has written. */
+/* The same, into memory that another processor will read, or past the caches. */
+OPAL_DECLSPEC uint64_t opal_checksum_copy_into(opal_checksum_kind_t kind, uint64_t state, void *dst, const void *src, size_t len,
+                                               opal_copy_how_t how);
+
+/* ... out of memory that another processor has written. */
 static inline uint64_t opal_checksum_copy_out(opal_checksum_kind_t kind, uint64_t state, void *dst, const void *src, size_t len,
                                               opal_copy_how_t how)
 {
@@ -217,12 +221,11 @@ static inline uint64_t opal_checksum_copy_out(opal_checksum_kind_t kind, uint64_
         opal_copy_out(dst, src, len, how);
         return 0;
     }
+    if (OPAL_UNLIKELY(how == OPAL_COPY_AWAY)) {
+        return opal_checksum_copy_into(kind, state, dst, src, len, OPAL_COPY_PAST);
+    }
     return opal_checksum_copy(kind, state, dst, src, len);
 }
-
-/* ... into memory that another processor will read. */
-OPAL_DECLSPEC uint64_t opal_checksum_copy_into(opal_checksum_kind_t kind, uint64_t state, void *dst, const void *src, size_t len,
-                                               opal_copy_how_t how);
 
 static inline uint32_t opal_checksum_finish(opal_checksum_kind_t kind, uint64_t state)
 {

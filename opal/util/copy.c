@@ -114,7 +114,7 @@ static void past_sse2(void *to, const void *from, size_t len)
 
 void opal_copy_special(void *to, const void *from, size_t len, opal_copy_how_t how)
 {
-    opal_copy_fn_t copy = how == OPAL_COPY_LINES ? opal_copy_vectors : how == OPAL_COPY_PAST ? opal_copy_past : NULL;
+    opal_copy_fn_t copy = how == OPAL_COPY_LINES ? opal_copy_vectors : how == OPAL_COPY_PAST || how == OPAL_COPY_AWAY ? opal_copy_past : NULL;
     if (copy) {
         copy(to, from, len);
     } else {

@@ -73,6 +73,7 @@ typedef enum opal_copy_how {
     OPAL_COPY_ANY,   /* its lines are in the other processor's caches: by the instruction that fetches nothing that it overwrites */
     OPAL_COPY_LINES, /* ... in a cache that both share: by plain loads and stores, asked for ahead */
     OPAL_COPY_PAST,  /* far away: past the caches, to memory */
+    OPAL_COPY_AWAY,  /* out of it only: past the caches to what they would not hold anyway, wherever its lines are */
 } opal_copy_how_t;
 
 typedef void (*opal_copy_fn_t)(void *to, const void *from, size_t len);
@@ -118,7 +119,7 @@ static OPAL_ALWAYS_INLINE void opal_copy_into(void *to, const void *from, size_t
  * written past the caches comes from memory, which the C library is good at. */
 static OPAL_ALWAYS_INLINE void opal_copy_out(void *to, const void *from, size_t len, opal_copy_how_t how)
 {
-    if (OPAL_UNLIKELY(how == OPAL_COPY_LINES)) {
+    if (OPAL_UNLIKELY(how == OPAL_COPY_LINES || how == OPAL_COPY_AWAY)) {
         opal_copy_special(to, from, len, how);
     } else if (len > OPAL_COPY_REP_MAX && len <= OPAL_COPY_VECTOR_MAX && opal_copy_vectors && how == OPAL_COPY_ANY) {
         opal_copy_vectors(to, from, len);

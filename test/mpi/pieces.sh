@@ -4,7 +4,7 @@
 # overlap; of several at once none needs that. And which of 1 MiB are sent in parts, before their receive is known, and which are announced and
 # sent in pieces: those that came early, or crossed one another, did badly.
 . "$top_srcdir/test/support/tap.sh"
-tap_start 180
+tap_start 240
 command -v python3 >/dev/null || tap_skip_all "no python3"
 
 # judge PYTHON: of `alone` and `crowd`, lists of messages, which are lists of the lengths of their pieces behind the first 16 KiB.
@@ -53,4 +53,9 @@ tap_ok "48 that cross 48 others arrive" "$top_builddir/test/mpi/pieces" crossing
 tap_ok "... nearly all in pieces" in_pieces 40 48
 tap_ok "48 that come before their receives arrive" "$top_builddir/test/mpi/pieces" early
 tap_ok "... nearly all in pieces" in_pieces 40 48
+
+for pml in teg dr; do
+    MPIRUN_ARGS="--mca pml $pml --mca btl shm,self --mca btl_shm_single_copy never --mca pml_base_past_min 1" \
+        tap_ok "$pml: all arrive that are written past the caches" "$top_builddir/test/mpi/pieces" turns
+done
 tap_end

@@ -54,6 +54,7 @@
 #include <wchar.h>
 #include "ompi/mca/pml/base/pml_base_cache.h"
 #include "ompi/mca/pml/base/pml_base_events.h"
+#include "ompi/mca/pml/base/pml_base_past.h"
 #include "ompi/mca/pml/base/pml_base_request.h"
 #include "ompi/mca/pml/base/pml_base_report.h"
 #include "ompi/mca/pml/base/pml_base_util.h"

@@ -141,6 +141,12 @@ static OPAL_ALWAYS_INLINE opal_copy_how_t engine_reading(const mca_btl_arrival_t
     return module->struct_size > offsetof(mca_btl_module_t, reading) ? (opal_copy_how_t) module->reading : OPAL_COPY_ANY;
 }
 
+/* ... into a receive: past the caches, if they would not hold all of it. */
+static OPAL_ALWAYS_INLINE opal_copy_how_t engine_copying(const mca_pml_recv_t *recv, opal_copy_how_t how)
+{
+    return OPAL_UNLIKELY(recv->expected >= mca_pml_base_past_least) && mca_pml_base_is_past(recv->expected) ? OPAL_COPY_AWAY : how;
+}
+
 static inline void engine_recv_copy_in(mca_pml_recv_t *recv, size_t offset, const void *data, size_t len, opal_copy_how_t how)
 {
     if (OPAL_UNLIKELY(offset > recv->capacity)) {
@@ -148,7 +154,7 @@ static inline void engine_recv_copy_in(mca_pml_recv_t *recv, size_t offset, cons
     }
     len = len < recv->capacity - offset ? len : recv->capacity - offset;
     if (OPAL_LIKELY(recv->ptr != NULL)) {
-        opal_copy_out(recv->ptr + offset, data, len, how);
+        opal_copy_out(recv->ptr + offset, data, len, engine_copying(recv, how));
     } else {
         opal_convertor_unpack_at(&recv->conv, offset, data, len);
     }

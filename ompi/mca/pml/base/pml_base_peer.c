@@ -8,6 +8,7 @@
 
 #include "ompi/mca/btl/base/btl_base.h"
 #include "ompi/mca/pml/base/pml_base_events.h"
+#include "ompi/mca/pml/base/pml_base_past.h"
 #include "ompi/mca/pml/base/pml_base_report.h"
 #include "ompi/mca/pml/base/pml_base_request.h"
 #include "ompi/mca/pml/base/pml_base_util.h"
@@ -76,6 +77,7 @@ int mca_pml_base_register_params(void)
         .help = "How long sends wait for a link to come back when none leads to a peer", .def.i = 10, .min = 0,
         .max = 86400, .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP};
     rc = rc ? rc : mca_base_var_register(&timeout, &mca_pml_base_params.path_timeout);
+    rc = rc ? rc : mca_pml_base_past_register();
     rc = rc ? rc : mca_pml_base_events_register();
     rc = rc ? rc : mca_pml_base_report_register_params();
     return rc ? rc : mca_pml_base_trace_register_params();

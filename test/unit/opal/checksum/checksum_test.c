@@ -142,11 +142,13 @@ static uint32_t in_pieces(opal_checksum_kind_t kind, const uint8_t *src, uint8_t
     uint64_t state = opal_checksum_begin(kind);
     while (len > 0) {
         size_t n = draw(8) == 0 ? draw(len + 1) : draw(len < 150 ? len + 1 : 150);
-        uint64_t way = draw(4);
+        uint64_t way = draw(5);
         if (way == 0) {
             state = opal_checksum_copy(kind, state, dst, src, n);
         } else if (way == 1) {
             state = opal_checksum_copy_into(kind, state, dst, src, n, (opal_copy_how_t) draw(OPAL_COPY_PAST + 1));
+        } else if (way == 2) {
+            state = opal_checksum_copy_out(kind, state, dst, src, n, (opal_copy_how_t) draw(OPAL_COPY_AWAY + 1));
         } else {
             state = opal_checksum_update(kind, state, src, n);
             memcpy(dst, src, n);

@@ -89,8 +89,8 @@ int main(void)
     opal_copy_init();
     all_lengths(into_shared, 4200, "into shared memory, as this processor does it");
     all_lengths(out_of_shared, 4200, "out of shared memory");
-    static const char *const names[] = {"anyhow", "by lines", "past the caches"};
-    for (how = OPAL_COPY_ANY; how <= OPAL_COPY_PAST; how++) {
+    static const char *const names[] = {"anyhow", "by lines", "past the caches", "away"};
+    for (how = OPAL_COPY_ANY; how <= OPAL_COPY_AWAY; how++) {
         all_lengths(out_of_others, 4200, names[how]);
         all_lengths(into_others, 4200, names[how]);
         all_lengths(part_of_others, 4200, names[how]);
