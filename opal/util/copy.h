@@ -154,6 +154,14 @@ static OPAL_ALWAYS_INLINE void opal_copy_words3(void *to, const void *from)
     memcpy((char *) to + 16, &w[2], 8);
 }
 
+/* Fetch lines that will be read soon. Any addresses will do. */
+static OPAL_ALWAYS_INLINE void opal_prefetch_lines(const void *lines, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        __builtin_prefetch((const char *) lines + i * OPAL_COPY_LINE);
+    }
+}
+
 /* Fetch a line that will be written soon, so that the stores don't wait for it. Any address will do. */
 static OPAL_ALWAYS_INLINE void opal_prefetch_write(const void *line)
 {

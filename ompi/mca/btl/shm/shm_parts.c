@@ -15,6 +15,8 @@
 enum {
     SHM_PARTS_CHUNKS = 64, /* of one fragment at most */
     SHM_PARTS_SHARE = 20,  /* of 32 chunks of the pool, as are kept for answers (shm_warm.c) */
+    SHM_PARTS_SHORT = 32 << 10, /* bytes of payload; in longer ones the first part's first lines are nothing */
+    SHM_PARTS_AHEAD = 16, /* of these lines */
     SHM_PARTS_LONG = 512 << 10, /* bytes of payload; longer ones: see shm_trust.h */
     SHM_PARTS_OF_LONG = 16, /* where a part of btl_shm_part bytes is less than that of a fragment, it has more, but no more than: */
     SHM_PARTS_LONGEST = 64 << 10,
@@ -39,7 +41,7 @@ void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits)
 typedef struct shm_writing {
     const unsigned char *payload;
     size_t total, at;
-    uint32_t part;                    /* bytes of one */
+    uint32_t part, first;             /* bytes of one, and of the first one */
     shm_loan_t loan;                  /* the first chunk's: of all the same way, and the offset of what needs but one */
     uint32_t chunks[SHM_PARTS_CHUNKS], count;
 } shm_writing_t;
@@ -61,13 +63,19 @@ static bool shm_take_chunks(mca_btl_endpoint_t *ep, shm_writing_t *w)
     return got;
 }
 
+/* Bytes of the next part, but for its chunk's end. */
+static inline size_t shm_next_length(const shm_writing_t *w)
+{
+    size_t part = w->at == 0 ? w->first : w->part, left = w->total - w->at;
+    return left < part + part / 2 ? left : part; /* no crumbs */
+}
+
 /* Write the next part, and say so. `header`: the fragment's, with the first one. */
 static void shm_write_part(mca_btl_endpoint_t *ep, shm_writing_t *w, const void *header, size_t header_len)
 {
     shm_module_t *m = ep->module;
     uint32_t size = shm_chunk_payload(&m->layout), offset = (uint32_t)(w->at % size);
-    size_t len = w->total - w->at;
-    len = len < w->part + w->part / 2 ? len : w->part; /* no crumbs */
+    size_t len = shm_next_length(w);
     len = len < size - offset ? len : size - offset;
     shm_loan_t loan = w->loan;
     loan.chunk = w->chunks[w->at / size];
@@ -109,7 +117,8 @@ static bool shm_parts_fit(mca_btl_endpoint_t *ep, shm_writing_t *w)
     }
     uint32_t part = shm_part_length(w->total), size = shm_chunk_payload(&m->layout);
     w->part = part < size && shm_last_is_read(ep) ? part : size;
-    uint32_t lines = (uint32_t)(w->total / w->part + w->total / size) + 2; /* no part is in two chunks */
+    w->first = w->part <= mca_btl_shm_params.part / 2 ? (uint32_t)shm_whole_lines(w->part / 2) : w->part; /* of few the first one weighs most */
+    uint32_t lines = (uint32_t)(w->total / w->part + w->total / size) + 3; /* no part is in two chunks, and the first may be shorter */
     return (lines <= ep->room || mca_btl_shm_ring_make_room(ep, lines)) && shm_take_chunks(ep, w);
 }
 
@@ -310,6 +319,9 @@ bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsi
     opal_tsan_acquire(bytes);
     if (OPAL_UNLIKELY((part.flags & (SHM_FLAG_FRESH | SHM_FLAG_YOURS)) == SHM_FLAG_FRESH)) {
         mca_btl_shm_chunk_populate(&ep->segment, &ep->layout, part.chunk, false);
+    }
+    if (part.at == 0 && part.total <= SHM_PARTS_SHORT) {
+        opal_prefetch_lines(payload, SHM_PARTS_AHEAD); /* they come while their place is looked for */
     }
     if (part.at == 0 && !shm_parts_begin(ep, &part, message + sizeof(part), payload)) {
         mca_btl_shm_peer_down(ep, "there is no memory for a message of it");

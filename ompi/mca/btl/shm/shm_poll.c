@@ -44,9 +44,7 @@ void mca_btl_shm_tell_cost(mca_btl_endpoint_t *ep, uint32_t chunk, uint64_t ns)
  * fetches ahead by itself. */
 static OPAL_ALWAYS_INLINE void shm_prefetch(const unsigned char *line, uint32_t lines)
 {
-    for (uint32_t i = 0; i < lines && i < SHM_PREFETCH_LINES; i++) {
-        __builtin_prefetch(line + i * SHM_LINE);
-    }
+    opal_prefetch_lines(line, lines < SHM_PREFETCH_LINES ? lines : SHM_PREFETCH_LINES);
 }
 
 /* Where the next message is in a chunk, too, have that come while this one, a long one, is copied: the line that names it, and then
