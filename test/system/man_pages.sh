@@ -77,4 +77,7 @@ if man --version >/dev/null 2>&1; then
 else
     tap_skip "man has nothing to say against any" "no man"
 fi
+# test/soak/run is not installed and has no page.
+says() { "$top_srcdir/test/soak/run" --help >help 2>&1; grep -q "all by default: ends, .*, grid\.$" help && [ "$(wc -l <help)" -gt 5 ] && ! grep -q "error" help; }
+tap_ok "test/soak/run --help names its tests" says
 tap_end
