@@ -23,9 +23,25 @@ static void check(int value, size_t bytes)
     MPI_CHECK(in[0] == value && memcmp(in, in + 1, bytes - 1) == 0);
 }
 
-static void pieces(void)
+/* To rank 1, which has all of them announced before it wants one. */
+static void at_once(int rank, int bytes)
 {
     MPI_Request r[AT_ONCE];
+    if (rank == 1) {
+        MPI_Probe(0, AT_ONCE - 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    for (int i = 0; i < AT_ONCE; i++) {
+        if (rank == 0) {
+            MPI_Isend(out, bytes, MPI_BYTE, 1, i, MPI_COMM_WORLD, &r[i]);
+        } else {
+            MPI_Irecv(in, bytes, MPI_BYTE, 0, i, MPI_COMM_WORLD, &r[i]);
+        }
+    }
+    MPI_Waitall(AT_ONCE, r, MPI_STATUSES_IGNORE);
+}
+
+static void pieces(void)
+{
     MPI_Init(NULL, NULL);
     int rank = my_rank();
     for (int turn = 0; turn < 2 * ROUNDS; turn++) {
@@ -37,17 +53,14 @@ static void pieces(void)
             check(turn, BYTES);
         }
     }
-    if (rank == 1) { /* all are announced before one is wanted */
-        MPI_Probe(0, AT_ONCE - 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    }
-    for (int i = 0; i < AT_ONCE; i++) {
-        if (rank == 0) {
-            MPI_Isend(out, BYTES, MPI_BYTE, 1, i, MPI_COMM_WORLD, &r[i]);
-        } else {
-            MPI_Irecv(in, BYTES, MPI_BYTE, 0, i, MPI_COMM_WORLD, &r[i]);
-        }
-    }
-    MPI_Waitall(AT_ONCE, r, MPI_STATUSES_IGNORE);
+    at_once(rank, BYTES);
+    MPI_Finalize();
+}
+
+static void middle(void)
+{
+    MPI_Init(NULL, NULL);
+    at_once(my_rank(), BYTES / 4);
     MPI_Finalize();
 }
 
@@ -137,6 +150,7 @@ static void early(void)
 }
 
 static const mpi_test_t tests[] = {{.name = "pieces", .np = 2, .fn = pieces},
+                                   {.name = "middle", .np = 2, .fn = middle},
                                    {.name = "turns", .np = 2, .fn = turns},
                                    {.name = "crossing", .np = 2, .fn = crossing},
                                    {.name = "early", .np = 2, .fn = early}};

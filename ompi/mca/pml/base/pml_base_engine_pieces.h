@@ -134,7 +134,8 @@ static void engine_mark_copied(mca_pml_link_t *link, ssize_t sent, uint64_t now)
 
 /*
  * Of a message that is copied on both sides: the piece at `offset` at most, so that the copies overlap. If nothing else is under way long ones
- * begin with small ones, so that both sides work early, and end with small ones, as the last one's copy there has nothing to overlap with.
+ * begin with small ones, so that both sides work early, and end with small ones, as the last one's copy there has nothing to overlap with. Else
+ * the copies of other messages overlap with this one's, and each piece only costs.
  * If one ends with a cache line, the next one does, but for the last.
  */
 static size_t engine_piece_share(const mca_pml_send_t *send, size_t offset, bool alone)
@@ -143,6 +144,8 @@ static size_t engine_piece_share(const mca_pml_send_t *send, size_t offset, bool
     if (alone && share > ENGINE_PIECE_LONG) {
         share = share < offset ? share : offset;
         share = share < rest / 2 ? share : rest / 2;
+    } else if (!alone && share < ENGINE_PIECE_LONG) {
+        share = ENGINE_PIECE_LONG;
     }
     share = share > ENGINE_PIECE_MIN ? share / OPAL_COPY_LINE * OPAL_COPY_LINE : ENGINE_PIECE_MIN;
     return rest < share + share / 2 ? rest : share; /* no crumbs */
