@@ -86,6 +86,7 @@ enum {
     SHM_SAMPLES = 8,          /* measured fragments under way at most */
     SHM_BUFFER_CLASSES = 11,  /* of buffers for arrivals that are kept: 4 KiB to 4 MiB */
     SHM_WARM_MAX = 32,        /* chunks kept for answers to one peer at most */
+    SHM_WARM_SHARE = 20,      /* of 32 of a peer's; another quarter may stay with messages: see keep_quota. Of the pool for one message in parts */
     SHM_WARM_CALM = 64,       /* turns after a stream, in which none are kept */
     SHM_WARM_SEED = 16,       /* messages that could go through a chunk, of which one does, while none is kept */
 };

@@ -62,7 +62,8 @@ static const struct {
       .def.size = 16 << 10, .min = MCA_BTL_HEADER_MAX, .max = 1 << 30},
      &mca_btl_shm_params.parts_min},
     {{.name = "parts_max", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
-      .help = "Longest message, header included, sent in parts before its receiver is known (half of btl_shm_pool at most; 0: none)",
+      .help = "Longest message, header included, sent in parts before its receiver is known (five eighths of btl_shm_pool at "
+              "most; longer ones than 512 KiB only while those before were waited for; 0: none)",
       .def.size = (2 << 20) + MCA_BTL_HEADER_MAX, .min = 0, .max = 1 << 30},
      &mca_btl_shm_params.parts_max},
     {{.name = "part", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",

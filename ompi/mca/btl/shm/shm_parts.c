@@ -14,9 +14,8 @@
 
 enum {
     SHM_PARTS_CHUNKS = 64, /* of one fragment at most */
-    SHM_PARTS_SHARE = 20,  /* of 32 chunks of the pool, as are kept for answers (shm_warm.c) */
-    SHM_PARTS_SHORT = 32 << 10, /* bytes of payload; in longer ones the first part's first lines are nothing */
-    SHM_PARTS_AHEAD = 16, /* of these lines */
+    SHM_PARTS_SHORT = 32 << 10, /* bytes of payload of fragments of which the first lines are asked for early */
+    SHM_PARTS_AHEAD = 16,  /* these lines */
     SHM_PARTS_LONG = 512 << 10, /* bytes of payload; longer ones: see shm_trust.h */
     SHM_PARTS_OF_LONG = 16, /* where a part of btl_shm_part bytes is less than that of a fragment, it has more, but no more than: */
     SHM_PARTS_LONGEST = 64 << 10,
@@ -26,7 +25,8 @@ enum {
 void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits)
 {
     const shm_layout_t *l = &ep->module->layout;
-    size_t chunks = l->chunk_count * SHM_PARTS_SHARE / 32 < SHM_PARTS_CHUNKS ? l->chunk_count * SHM_PARTS_SHARE / 32 : SHM_PARTS_CHUNKS;
+    size_t chunks = l->chunk_count * SHM_WARM_SHARE / 32; /* what goes out may be kept for answers */
+    chunks = chunks < SHM_PARTS_CHUNKS ? chunks : SHM_PARTS_CHUNKS;
     size_t most = chunks * shm_chunk_payload(l), sure = SHM_PARTS_LONG + MCA_BTL_HEADER_MAX;
     if (ep->module->services->threads && most > sure) {
         most = sure; /* whether one crosses another one is not seen: mca_btl_shm_has_come() */

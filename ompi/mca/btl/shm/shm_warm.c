@@ -24,9 +24,6 @@
  */
 #include "ompi/mca/btl/shm/shm.h"
 
-/* Of 32: of a peer's chunks so many are kept for answers. Another quarter may stay with messages: see keep_quota. */
-enum { SHM_WARM_SHARE = 20 };
-
 uint32_t mca_btl_shm_warm_quota(const mca_btl_endpoint_t *ep)
 {
     const shm_layout_t *mine = &ep->module->layout, *theirs = &ep->layout;

@@ -19,8 +19,8 @@ int mca_pml_base_past_register(void)
 {
     static const mca_base_var_desc_t min = {
         .framework = "pml", .component = "base", .name = "past_min", .type = MCA_VAR_SIZE, .unit = "bytes",
-        .help = "Messages from this size on that come through shared memory are written into the receive's memory past the caches (0: half of the "
-                "largest cache, but at least 8 MiB)",
+        .help = "Messages from this size on that are copied into the receive's memory, as those through shared memory are, are written there past "
+                "the caches (0: half of the largest cache, but at least 8 MiB)",
         .def.size = 0, .min = 0, .max = INT64_MAX, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     int rc = mca_base_var_register(&min, &past_min);
     mca_pml_base_past_least = past_min > 0 ? past_min : PAST_LEAST;
