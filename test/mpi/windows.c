@@ -7,7 +7,7 @@
 #include "support/hash.h"
 #include "support/mpi_test.h"
 
-enum { ROUNDS = 60, WINDOW = 48, LENGTHS = 29, LONGEST = 540000, TAGS = 2 };
+enum { ROUNDS = 60, EVEN_ROUNDS = 40, WINDOW = 48, LENGTHS = 29, LONGEST = 540000, TAGS = 2 };
 
 static const int lengths[LENGTHS] = {0,    1,    31,   32,    33,    64,    96,    97,    487,   488,   489,    1000,
                                      2047, 2048, 2112, 2152, 2153, 4096, 24551, 24552, 32743, 32872, 40960,
@@ -76,17 +76,17 @@ static void check_row(const row_t *row, int round)
     }
 }
 
-/* Mode 0: rank 0 sends, its receives are posted; 1: they are late; 2: both send. */
-static void one_round(int round)
+/* Mode 0: rank 0 sends, its receives are posted; 1: they are late; 2: both send; 3: both do, and receive late. */
+static void one_round(int round, int mode)
 {
     row_t rows[2];
     MPI_Request requests[2 * WINDOW];
-    int mode = round % 3, posted = 0;
-    bool sends = mode == 2 || me == 0, receives = mode == 2 || me == 1;
+    int posted = 0;
+    bool both = mode >= 2, late = mode % 2 == 1, sends = both || me == 0, receives = both || me == 1;
     draw_row(&rows[0], round, 0);
     draw_row(&rows[1], round, 1);
     const row_t *mine = &rows[me], *theirs = &rows[other];
-    if (receives && mode != 1) {
+    if (receives && !late) {
         post_row(theirs, requests);
         posted = theirs->count;
     }
@@ -94,11 +94,11 @@ static void one_round(int round)
         send_row(mine, round, requests + posted);
         posted += mine->count;
     }
-    if (receives && mode == 1) {
+    if (receives && late) {
         int there; /* takes in what has come, for which nobody has asked yet */
         MPI_Iprobe(other, MPI_ANY_TAG, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
-        post_row(theirs, requests);
-        posted = theirs->count;
+        post_row(theirs, requests + posted);
+        posted += theirs->count;
     }
     MPI_Waitall(posted, requests, MPI_STATUSES_IGNORE);
     if (receives) {
@@ -116,7 +116,10 @@ static void rounds(void)
         MPI_CHECK(out[m] && in[m]);
     }
     for (int r = 0; r < ROUNDS; r++) {
-        one_round(r);
+        one_round(r, r % 3);
+    }
+    for (int r = 0; r < EVEN_ROUNDS; r++) { /* streams both ways, for so long that the links know */
+        one_round(ROUNDS + r, 2 + r % 2);
     }
     for (int m = 0; m < WINDOW; m++) {
         free(out[m]);

@@ -50,6 +50,7 @@
 #include "opal/util/copy.h"
 #include "opal/util/lock.h"
 #include "opal/util/sanitize.h"
+#include "ompi/mca/btl/shm/shm_even.h"
 #include "ompi/mca/btl/shm/shm_trust.h"
 #include "ompi/mca/btl/shm/shm_ways.h"
 
@@ -285,7 +286,8 @@ struct mca_btl_endpoint {
     uint32_t warm_turns;                /* `turns` when last sent to through a chunk; since then: */
     uint32_t warm_run;                  /* messages, as far as they are counted */
     uint32_t warm_stream;               /* `turns` of which that is known to be a stream; UINT32_MAX: of none */
-    uint32_t warm_calm;                 /* turns until chunks are kept again; 0: they are */
+    uint32_t warm_calm;                 /* turns until chunks are kept again, unless `even`; 0: they are */
+    shm_even_t even;                    /* not with threads */
     shm_ways_t *ways;                   /* under the pool's lock; NULL until a fragment is long enough */
     uint64_t filling;                   /* since when (ns) the measured fragment for which there is room is being written */
     uint32_t watch_consumed;            /* slot->consumed when last watched */
@@ -514,6 +516,11 @@ static inline void shm_chunk_read(mca_btl_endpoint_t *ep, uint32_t chunk)
 }
 /* A message is about to be sent, not in a turn of which shm_warm_in_stream(). */
 void mca_btl_shm_warm_begin(mca_btl_endpoint_t *ep);
+/* Does this go into what has just been read, as each side sends a stream? `piece`: of a long message; one that is alone does otherwise. */
+static inline bool shm_warm_even(const mca_btl_endpoint_t *ep, bool piece)
+{
+    return OPAL_UNLIKELY(ep->even.on) && (piece ? !ep->alone : ep->warm_calm > 0);
+}
 /* Is this turn known to be a stream's? Then there is nothing to be taken. */
 static inline bool shm_warm_in_stream(const mca_btl_endpoint_t *ep)
 {
@@ -523,7 +530,7 @@ static inline bool shm_warm_in_stream(const mca_btl_endpoint_t *ep)
 static inline void shm_warm_owe(mca_btl_endpoint_t *ep)
 {
     uint32_t owed = atomic_load_explicit(&ep->owed, memory_order_relaxed);
-    if (owed < ep->warm_quota && ep->warm_calm == 0) {
+    if (owed < ep->warm_quota && (ep->warm_calm == 0 || ep->even.on)) {
         atomic_store_explicit(&ep->owed, owed + 1, memory_order_relaxed);
     }
 }
@@ -551,6 +558,8 @@ void mca_btl_shm_warm_stream(mca_btl_endpoint_t *ep);
 bool mca_btl_shm_warm_take(mca_btl_endpoint_t *ep, uint32_t *chunk);
 /* It was not needed: it will be the next. */
 void mca_btl_shm_warm_untake(mca_btl_endpoint_t *ep, uint32_t chunk);
+/* Is a fragment better sent when what has come from the peer has been read? */
+bool mca_btl_shm_warm_waits(mca_btl_endpoint_t *ep, bool piece);
 /* Whatever is kept goes back. */
 void mca_btl_shm_warm_drop(mca_btl_endpoint_t *ep);
 /* The pool has no chunk left: have those back that are kept; false: there are none. */

@@ -136,9 +136,14 @@ static void shm_write_parts(mca_btl_endpoint_t *ep, shm_writing_t *w, const void
     }
 }
 
-/* Long ones only as far as it is likely that somebody waits for them. Under the endpoint's lock. */
+/* Long ones only as far as it is likely that somebody waits for them, and of streams both ways none but the first in a turn. Under the
+ * endpoint's lock. */
 static bool shm_parts_are_good(mca_btl_endpoint_t *ep, size_t len)
 {
+    bool first = ep->warm_run == 0 || ep->warm_turns != atomic_load_explicit(&ep->turns, memory_order_relaxed);
+    if (shm_warm_even(ep, false) && (!first || mca_btl_shm_warm_waits(ep, false))) {
+        return false;
+    }
     return len <= SHM_PARTS_LONG || shm_trust_ask(&ep->trust, atomic_load_explicit(&ep->slot->early, memory_order_relaxed));
 }
 
@@ -157,6 +162,7 @@ int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t he
         rc = MCA_ERR_NOT_AVAILABLE;
     }
     if (rc == MCA_SUCCESS) {
+        shm_even_sent(&ep->even);
         shm_write_parts(ep, &w, header, header_len);
         if (len > SHM_PARTS_LONG) {
             shm_trust_sent(&ep->trust, mca_btl_shm_has_come(ep, sizeof(shm_named_t))); /* shorter ones are mere words of the engine's */
@@ -199,6 +205,7 @@ static bool shm_parts_begin(mca_btl_endpoint_t *ep, const shm_part_t *part, cons
         return false;
     }
     shm_parts_t *p = ep->parts;
+    shm_even_got(&ep->even);
     memcpy(p->head, header, part->header_len);
     p->header_len = part->header_len;
     p->dropped = false;

@@ -131,6 +131,7 @@ static bool shm_arrive_chunk(shm_module_t *m, const shm_rx_t *rx)
     if (OPAL_UNLIKELY((named.flags & (SHM_FLAG_FRESH | SHM_FLAG_YOURS)) == SHM_FLAG_FRESH)) {
         mca_btl_shm_chunk_populate(&ep->segment, &ep->layout, named.chunk, false);
     }
+    shm_even_got(&ep->even);
     if (named.len >= SHM_AHEAD_MIN) {
         shm_look_ahead(rx);
     }
@@ -262,6 +263,12 @@ void mca_btl_shm_know_upcalls(shm_module_t *m)
                                                                                                 : shm_takes_nothing_how;
 }
 
+/* Of streams both ways, is there something to send, and enough to send it in? */
+static inline bool shm_rather_sends(const mca_btl_endpoint_t *ep)
+{
+    return OPAL_UNLIKELY(ep->even.on) && ep->even.waits && ep->waiting && ep->warm_count >= SHM_EVEN_READ;
+}
+
 /* Hand up what stands in a ring; the number of messages. */
 static int shm_drain(shm_module_t *m, shm_rx_t *rx)
 {
@@ -278,6 +285,9 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
             }
             shm_advance(m, rx, 1, false);
         } else if (!shm_take_other(m, rx, word)) {
+            break;
+        } else if (shm_rather_sends(rx->endpoint)) {
+            count++;
             break;
         }
         count++;
@@ -359,7 +369,7 @@ static bool shm_has_room(shm_module_t *m, mca_btl_endpoint_t *ep)
     if (used >= ep->wants_capacity || ep->wants_capacity - used - 1 < ep->wants_lines) {
         return false;
     }
-    return !ep->wants_chunk
+    return !ep->wants_chunk || (ep->even.on && ep->even.waits && ep->warm_count > 0)
            || (atomic_load_explicit(&ep->slot->bulk, memory_order_acquire) != SHM_BULK_UNKNOWN
                && mca_btl_shm_chunk_ready(m));
 }

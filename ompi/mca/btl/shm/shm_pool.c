@@ -305,7 +305,7 @@ static OPAL_ALWAYS_INLINE bool shm_get_warm(mca_btl_endpoint_t *ep, bool piece, 
 {
     loan->fresh = false;
     loan->offset = 0;
-    if ((piece && !ep->warm_pieces) || shm_warm_in_stream(ep)) {
+    if (!shm_warm_even(ep, piece) && ((piece && !ep->warm_pieces) || shm_warm_in_stream(ep))) {
         return false;
     }
     loan->choice = (shm_ways_choice_t){SHM_WAY_NEAR, false};
@@ -333,12 +333,12 @@ static OPAL_ALWAYS_INLINE bool shm_get_for(mca_btl_endpoint_t *ep, size_t len, b
         return true;
     }
     uint32_t reach = shm_reach(ep, piece);
-    loan->choice = len >= SHM_WAYS_MIN ? shm_choose(ep, len) : (shm_ways_choice_t){SHM_WAY_NEAR, false};
+    loan->choice = len >= SHM_WAYS_MIN && !shm_warm_even(ep, piece) ? shm_choose(ep, len) : (shm_ways_choice_t){SHM_WAY_NEAR, false};
     loan->since = OPAL_UNLIKELY(loan->choice.measured) ? opal_now_ns() : 0;
     bool got = shm_get(m, loan, reach) || (mca_btl_shm_warm_release(m) && shm_get(m, loan, reach));
     if (got && loan->choice.way != SHM_WAY_NEAR) {
         shm_go_wide(ep, len, loan, reach);
-    } else if (!got && (!piece || ep->warm_pieces)) {
+    } else if (!got && (!piece || ep->warm_pieces || shm_warm_even(ep, piece))) {
         shm_warm_disown(ep); /* nothing is sent */
     }
     if (!got && !piece) {

@@ -165,7 +165,7 @@ void mca_btl_shm_ahead(mca_btl_endpoint_t *ep, size_t messages, size_t bytes)
 {
     const shm_layout_t *l = &ep->module->layout;
     size_t most = (size_t)l->chunk_count * l->chunk_size / SHM_HOLD_SHARE, hold = mca_btl_shm_params.hold < most ? mca_btl_shm_params.hold : most;
-    bool much = messages > 1 && bytes >= mca_btl_shm_params.hold && bytes >= SHM_HOLD_AHEAD * hold / messages;
+    bool much = messages > 1 && !ep->even.on && bytes >= mca_btl_shm_params.hold && bytes >= SHM_HOLD_AHEAD * hold / messages;
     ep->hold_max = much ? (uint32_t)hold : 0;
     ep->alone = messages == 1;
     ep->warm_pieces = ep->alone && bytes <= (size_t)ep->warm_quota * SHM_PIECES_SHARE / SHM_PIECES_OF * shm_chunk_payload(l);
@@ -265,9 +265,11 @@ static OPAL_ALWAYS_INLINE bool shm_lend_chunk(mca_btl_endpoint_t *ep, size_t min
 {
     shm_loan_t loan;
     room->len = shm_cut(ep, min, want);
-    if (OPAL_UNLIKELY(!mca_btl_shm_chunk_get(ep, room->len, want > min, &loan))) {
+    bool waits = OPAL_UNLIKELY(ep->even.on) && mca_btl_shm_warm_waits(ep, want > min);
+    if (OPAL_UNLIKELY(waits || !mca_btl_shm_chunk_get(ep, room->len, want > min, &loan))) {
         return false;
     }
+    shm_even_sent(&ep->even);
     room->ptr = shm_bytes_of(ep, loan.chunk) + loan.offset + ep->lead;
     room->how = (mca_btl_copy_t)shm_how_of(loan.choice.way);
     room->token[1] = shm_loan_token(&loan, ep->lead);

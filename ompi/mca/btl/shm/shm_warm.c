@@ -20,6 +20,8 @@
  * cache behind their own, lines that have gone there come from it quicker than from the other processor. So for some time after a
  * stream nothing is kept, and what is chosen among the ways (shm_ways.h) is all there is.
  *
+ * Unless the peer sends a stream as well (shm_even.h).
+ *
  * All of it under the module's lock, if there are threads.
  */
 #include "ompi/mca/btl/shm/shm.h"
@@ -54,7 +56,8 @@ void mca_btl_shm_chunk_keep(mca_btl_endpoint_t *ep, uint32_t chunk)
     shm_module_t *m = ep->module;
     shm_module_lock(m);
     bool short_of = atomic_load_explicit(&m->waiting_count, memory_order_relaxed) > 0; /* a send may wait for it */
-    bool kept = atomic_load_explicit(&ep->owed, memory_order_relaxed) > 0 && ep->warm_count < ep->warm_quota && !short_of;
+    bool goes_on = ep->even.on && ep->even.waits;
+    bool kept = atomic_load_explicit(&ep->owed, memory_order_relaxed) > 0 && ep->warm_count < ep->warm_quota && (!short_of || goes_on);
     if (kept) {
         shm_warm_put(ep, chunk);
     }
@@ -76,7 +79,20 @@ void mca_btl_shm_warm_drop(mca_btl_endpoint_t *ep)
 void mca_btl_shm_warm_stream(mca_btl_endpoint_t *ep)
 {
     ep->warm_calm = SHM_WARM_CALM;
-    mca_btl_shm_warm_drop(ep);
+    if (!ep->even.on) {
+        mca_btl_shm_warm_drop(ep);
+    }
+}
+
+/* There is something to send, hence a stream, though what is sent at once may be little. */
+bool mca_btl_shm_warm_waits(mca_btl_endpoint_t *ep, bool piece)
+{
+    bool even = shm_warm_even(ep, piece), waits = even && ep->warm_count == 0 && mca_btl_shm_has_come(ep, sizeof(shm_named_t));
+    ep->even.waits = even;
+    if (waits) {
+        ep->warm_calm = SHM_WARM_CALM;
+    }
+    return waits;
 }
 
 void mca_btl_shm_warm_begin(mca_btl_endpoint_t *ep)

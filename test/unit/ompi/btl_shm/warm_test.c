@@ -16,6 +16,7 @@ typedef struct side {
 
 static const mca_btl_services_t services;
 static side_t sides[2];
+static bool counted; /* is it counted who sends how much? */
 
 static void begin(uint32_t local_size, uint64_t pool, int64_t warm)
 {
@@ -67,6 +68,9 @@ static bool post(int from)
     if (s->count == FLIGHT || !mca_btl_shm_chunk_get(s->ep, LEN, false, &loan)) {
         return false;
     }
+    if (counted) {
+        shm_even_sent(&s->ep->even);
+    }
     shm_mark_written(s->ep, loan.chunk);
     s->flight[(s->first + s->count++) % FLIGHT] = seen_there(loan.chunk);
     return true;
@@ -82,6 +86,9 @@ static uint32_t receive(int to, uint32_t most)
         s->first = (s->first + 1) % FLIGHT;
         s->count--;
         taken++;
+        if (counted) {
+            shm_even_got(&sides[to].ep->even);
+        }
         shm_chunk_read(sides[to].ep, chunk);
     }
     atomic_fetch_add(&sides[to].ep->turns, taken > 0);
@@ -392,6 +399,100 @@ static void streams(void)
     end();
 }
 
+/* Windows of n messages both ways of which the first `ahead` are sent before anything is read: those that went into what had just come. */
+static uint32_t interleaved(uint32_t n, uint32_t ahead, uint32_t windows)
+{
+    uint32_t warm = 0;
+    for (uint32_t i = 0; i < n * windows; i++) {
+        for (int who = 0; who < 2; who++) {
+            uint32_t kept = sides[who].ep->warm_count;
+            post(who);
+            warm += kept > sides[who].ep->warm_count;
+        }
+        if (i % n >= ahead) {
+            receive(0, 1);
+            receive(1, 1);
+        }
+        if (i % n == n - 1) {
+            receive(0, UINT32_MAX);
+            receive(1, UINT32_MAX);
+        }
+    }
+    return warm;
+}
+
+/* Streams both ways go in what has just been read. */
+static void even_streams(void)
+{
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    TAP_OK(interleaved(64, 12, 4) == 0, "streams both ways of which nobody knows go round with the pools");
+    end();
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    counted = true;
+    interleaved(64, 12, 4);
+    TAP_OK(sides[0].ep->even.on && sides[1].ep->even.on && sides[0].ep->warm_calm > 0, "both know after a while");
+    uint32_t warm = interleaved(64, 12, 10), all = 2 * 64 * 10;
+    TAP_OK(warm >= all - 10 && warm <= all, "... and go on in what they have just read (%u of %u)", warm, all);
+    TAP_OK(accounted(0) && accounted(1), "... all of which is accounted for");
+    shm_loan_t loan;
+    uint32_t kept = sides[0].ep->warm_count;
+    mca_btl_shm_ahead(sides[0].ep, 2, 8 << 20);
+    TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept - 1, "... pieces as well");
+    mca_btl_shm_chunk_unget(sides[0].ep, loan.chunk);
+    mca_btl_shm_ahead(sides[0].ep, 1, 8 << 20);
+    TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept, "... but not those of a long message that is alone");
+    mca_btl_shm_chunk_unget(sides[0].ep, loan.chunk);
+    for (int i = 0; i < 1000; i++) {
+        post(0);
+        receive(1, 1);
+    }
+    TAP_OK(!sides[0].ep->even.on && !sides[1].ep->even.on, "it is noticed when one side stops");
+    for (int i = 0; i < 9; i++) {
+        post(0);
+    }
+    receive(1, UINT32_MAX);
+    TAP_OK(sides[0].ep->warm_count == 0, "... and its stream keeps nothing");
+    counted = false;
+    end();
+}
+
+/* Who has no chunk left to go on in reads what has come, and only then sends. */
+static void reads_first(void)
+{
+    _Alignas(SHM_LINE) unsigned char line[SHM_LINE] = {0};
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    mca_btl_endpoint_t *ep = sides[0].ep;
+    shm_rx_t rx = {.line = line, .number = 7, .endpoint = ep};
+    sides[0].module.rx = &rx;
+    sides[0].module.rx_count = 1;
+    ep->even.on = true;
+    ep->warm_calm = SHM_WARM_CALM;
+    TAP_OK(!mca_btl_shm_warm_waits(ep, false) && ep->even.waits, "nothing has come: a fragment is sent");
+    uint64_t word = 7 | (uint64_t)sizeof(shm_named_t) << 32 | (uint64_t)SHM_KIND_CHUNK << 56;
+    memcpy(line, &word, sizeof(word));
+    TAP_OK(mca_btl_shm_warm_waits(ep, false), "something has: it waits");
+    ep->alone = true;
+    TAP_OK(!mca_btl_shm_warm_waits(ep, true) && !ep->even.waits, "... but not a piece of a message that is alone");
+    ep->alone = false;
+    TAP_OK(mca_btl_shm_warm_waits(ep, true), "... though one of many does");
+    ep->warm_calm = 0;
+    TAP_OK(!mca_btl_shm_warm_waits(ep, false), "... nor one that is not of a stream");
+    ep->warm_calm = 1;
+    TAP_OK(mca_btl_shm_warm_waits(ep, false) && ep->warm_calm == SHM_WARM_CALM, "who has to wait is in a stream for some more turns");
+    ep->owed = 1;
+    mca_btl_shm_chunk_keep(ep, 3 | SHM_THEIRS);
+    TAP_OK(ep->warm_count == 1 && !mca_btl_shm_warm_waits(ep, false), "with a chunk to go on in it does not");
+    atomic_store(&sides[0].module.waiting_count, 1);
+    ep->owed = 1;
+    mca_btl_shm_chunk_keep(ep, 4 | SHM_THEIRS);
+    TAP_OK(ep->warm_count == 2, "the next one is kept for the one that waits");
+    ep->even.waits = false;
+    ep->owed = 1;
+    mca_btl_shm_chunk_keep(ep, 5 | SHM_THEIRS);
+    TAP_OK(ep->warm_count == 2, "... unless that does not go in what is kept");
+    end();
+}
+
 /* A process that has sent much, and of whose chunks most are kept on both sides, can send all the same. */
 static void never_dry(void)
 {
@@ -468,6 +569,7 @@ static uint32_t draw(uint64_t *seed)
 static void at_random(uint64_t seed)
 {
     uint64_t start = seed;
+    counted = seed % 4 >= 2;
     begin(2, seed % 2 ? 4 << 20 : 512 << 10, SHM_WARM_MAX);
     for (int i = 0; i < ROUNDS; i++) {
         int who = draw(&seed) % 2;
@@ -507,6 +609,8 @@ int main(void)
     side_by_side((32 << 10) + 64, 2);
     side_by_side((4 << 10) + 64, 16);
     streams();
+    even_streams();
+    reads_first();
     never_dry();
     for_others();
     given_up();

@@ -1,0 +1,55 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Do two processes send each other about as much?
+ *
+ * If they do so in streams, each does best to write into the chunks that it has just read (shm_warm.c), as those that take turns do. There
+ * are chunks enough for that, and they stay in the caches, if neither gets far ahead: who has none left reads what has come, if something
+ * has, before it sends on, and who has read a few sends on before it reads the rest.
+ *
+ * The caller serialises the use of an object; all zero at first.
+ */
+#ifndef MCA_BTL_SHM_EVEN_H
+#define MCA_BTL_SHM_EVEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    SHM_EVEN_SAMPLE = 128, /* fragments of both, after which they are judged: more than the pools of both have room for, as one may send first */
+    SHM_EVEN_SHARE = 4,    /* each must have sent one of so many */
+    SHM_EVEN_READ = 2,     /* chunks kept, with which to send on */
+    SHM_EVEN_QUOTA = 4,    /* so many must be allowed to be kept */
+};
+
+typedef struct shm_even {
+    bool on;            /* they do */
+    bool never;         /* it does not matter */
+    bool waits;         /* the fragment that was refused last can go in a chunk that is kept, when there is one */
+    uint32_t sent, got; /* fragments in chunks since judged last, and half of what counted then */
+} shm_even_t;
+
+static inline void shm_even_judge(shm_even_t *even)
+{
+    uint32_t less = even->sent < even->got ? even->sent : even->got;
+    even->on = !even->never && less * SHM_EVEN_SHARE >= even->sent + even->got;
+    even->sent /= 2;
+    even->got /= 2;
+}
+
+/* A fragment goes to the peer. */
+static inline void shm_even_sent(shm_even_t *even)
+{
+    if (++even->sent + even->got >= SHM_EVEN_SAMPLE) {
+        shm_even_judge(even);
+    }
+}
+
+/* One has come from it. */
+static inline void shm_even_got(shm_even_t *even)
+{
+    if (++even->got + even->sent >= SHM_EVEN_SAMPLE) {
+        shm_even_judge(even);
+    }
+}
+
+#endif
