@@ -35,10 +35,11 @@ uint32_t mca_btl_shm_warm_quota(const mca_btl_endpoint_t *ep)
     return theirs->chunk_size != mine->chunk_size ? 0 : quota < most ? quota : most;
 }
 
+/* Of a stream what can go through the ring does: it is several messages at a time that are read from there. */
 static void shm_warm_append(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
     ep->warm[ep->warm_count++] = chunk;
-    shm_reserve_from(ep, mca_btl_shm_params.warm_min);
+    shm_reserve_from(ep, shm_warm_even(ep, false) ? SIZE_MAX : mca_btl_shm_params.warm_min);
 }
 
 /* The sender finds its last chunk here: the peer has read that, and waits. */
