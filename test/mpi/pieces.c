@@ -1,13 +1,13 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Long messages for pieces.sh, which looks at a trace of their pieces: one at a time, to and fro, and then some at once to rank 1; or many
- * to and fro, crossing each other, or before their receives. */
+ * to and fro, crossing each other, or before their receives. And streams both ways of which one side computes. */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 
 #include "support/mpi_test.h"
 
-enum { BYTES = 1 << 20, TAG = 3, ROUNDS = 4, AT_ONCE = 8, MANY = 48 };
+enum { BYTES = 1 << 20, TAG = 3, ROUNDS = 4, AT_ONCE = 8, MANY = 48, SHORT = 8 << 10, ROW = 24, ROWS = 20, FEW = 16 };
 
 static char in[2 * BYTES], out[2 * BYTES];
 
@@ -149,11 +149,65 @@ static void early(void)
     MPI_Finalize();
 }
 
+static void rows_both_ways(int rank)
+{
+    MPI_Request r[2 * ROW];
+    for (int row = 0; row < ROWS; row++) {
+        for (int i = 0; i < ROW; i++) {
+            MPI_Irecv(in + i * SHORT, SHORT, MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD, &r[i]);
+        }
+        for (int i = 0; i < ROW; i++) {
+            MPI_Isend(out, SHORT, MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD, &r[ROW + i]);
+        }
+        MPI_Waitall(2 * ROW, r, MPI_STATUSES_IGNORE);
+    }
+}
+
+/* Where streams go both ways, rank 0 sends when something has come that it has not looked at, and then does not call the library until all that has
+ * been received. */
+static void computing(void)
+{
+    MPI_Request r[FEW];
+    MPI_Init(NULL, NULL);
+    int rank = my_rank();
+    _Atomic int *said = shared_words();
+    if (!said) {
+        MPI_CHECK(!"PIECES_WORDS names a file");
+        MPI_Abort(MPI_COMM_WORLD, MPI_TEST_FAILED);
+        return;
+    }
+    rows_both_ways(rank);
+    if (rank == 1) {
+        MPI_Send(out, SHORT, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+        said[0] = 1;
+    }
+    while (rank == 0 && said[0] < 1) {
+    }
+    for (int i = 0; i < FEW; i++) {
+        if (rank == 0) {
+            MPI_Isend(out, SHORT, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &r[i]);
+        } else {
+            MPI_Recv(in, SHORT, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    }
+    if (rank == 1) {
+        said[1] = 1;
+    }
+    while (rank == 0 && said[1] < 1) {
+    }
+    if (rank == 0) {
+        MPI_Recv(in, SHORT, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Waitall(FEW, r, MPI_STATUSES_IGNORE);
+    }
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {{.name = "pieces", .np = 2, .fn = pieces},
                                    {.name = "middle", .np = 2, .fn = middle},
                                    {.name = "turns", .np = 2, .fn = turns},
                                    {.name = "crossing", .np = 2, .fn = crossing},
-                                   {.name = "early", .np = 2, .fn = early}};
+                                   {.name = "early", .np = 2, .fn = early},
+                                   {.name = "computing", .np = 2, .fn = computing}};
 
 int main(int argc, char **argv)
 {

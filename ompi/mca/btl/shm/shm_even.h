@@ -23,7 +23,7 @@ enum {
 
 typedef struct shm_even {
     bool on;            /* they do */
-    bool never;         /* it does not matter */
+    bool never;         /* it does not matter, and nothing is counted */
     bool waits;         /* the fragment that was refused last can go in a chunk that is kept, when there is one */
     uint32_t sent, got; /* fragments in chunks since judged last, and half of what counted then */
 } shm_even_t;
@@ -31,7 +31,7 @@ typedef struct shm_even {
 static inline void shm_even_judge(shm_even_t *even)
 {
     uint32_t less = even->sent < even->got ? even->sent : even->got;
-    even->on = !even->never && less * SHM_EVEN_SHARE >= even->sent + even->got;
+    even->on = less * SHM_EVEN_SHARE >= even->sent + even->got;
     even->sent /= 2;
     even->got /= 2;
 }
@@ -39,7 +39,7 @@ static inline void shm_even_judge(shm_even_t *even)
 /* A fragment goes to the peer. */
 static inline void shm_even_sent(shm_even_t *even)
 {
-    if (++even->sent + even->got >= SHM_EVEN_SAMPLE) {
+    if (!even->never && ++even->sent + even->got >= SHM_EVEN_SAMPLE) {
         shm_even_judge(even);
     }
 }
@@ -47,7 +47,7 @@ static inline void shm_even_sent(shm_even_t *even)
 /* One has come from it. */
 static inline void shm_even_got(shm_even_t *even)
 {
-    if (++even->got + even->sent >= SHM_EVEN_SAMPLE) {
+    if (!even->never && ++even->got + even->sent >= SHM_EVEN_SAMPLE) {
         shm_even_judge(even);
     }
 }

@@ -252,8 +252,12 @@ static int engine_isend_threads(const void *buf, size_t count, ompi_datatype_t *
     return engine_isend_rather(buf, count, type, dst, tag, mode, comm, request);
 }
 
-static int engine_isend(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
-                        ompi_communicator_t *comm, ompi_request_t **request)
+typedef int engine_isend_fn_t(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
+                              ompi_communicator_t *comm, ompi_request_t **request);
+
+/* A small message, if all is as it mostly is, else by `slow`. */
+static OPAL_ALWAYS_INLINE int engine_isend_or(engine_isend_fn_t *slow, const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
+                                              mca_pml_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
 {
     size_t len;
     mca_pml_link_t *link = POLICY_STANDING && OPAL_LIKELY(mode < MCA_PML_SYNCHRONOUS)
@@ -266,7 +270,31 @@ static int engine_isend(const void *buf, size_t count, ompi_datatype_t *type, in
         *request = &ompi_request_send_done;
         return MPI_SUCCESS;
     }
-    return engine_isend_rather(buf, count, type, dst, tag, mode, comm, request);
+    return slow(buf, count, type, dst, tag, mode, comm, request);
+}
+
+static int engine_isend(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
+                        ompi_communicator_t *comm, ompi_request_t **request)
+{
+    return engine_isend_or(engine_isend_rather, buf, count, type, dst, tag, mode, comm, request);
+}
+
+/* What finds no room goes on when something has been read; the program may compute for long before it calls again. */
+static OPAL_NOINLINE int engine_isend_push(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
+                                           ompi_communicator_t *comm, ompi_request_t **request)
+{
+    int rc = engine_isend_rather(buf, count, type, dst, tag, mode, comm, request);
+    if (rc == MPI_SUCCESS && *request != &ompi_request_send_done && ((mca_pml_send_t *) *request)->state == MCA_PML_SEND_FIRST) {
+        opal_progress();
+    }
+    return rc;
+}
+
+/* MPI_Isend: unlike engine_isend() never called while progress is made. */
+static int engine_isend_pushing(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag, mca_pml_mode_t mode,
+                                ompi_communicator_t *comm, ompi_request_t **request)
+{
+    return engine_isend_or(engine_isend_push, buf, count, type, dst, tag, mode, comm, request);
 }
 
 static OPAL_COLD int engine_send_wait(ompi_request_t *request)

@@ -94,5 +94,5 @@ static int engine_isend_user(const void *buf, size_t count, ompi_datatype_t *typ
                              ompi_communicator_t *comm, ompi_request_t **request)
 {
     return type->opal.size * count >= policy_lends_from() && engine_isend_lent(buf, count, type, dst, tag, comm, request)
-               ? MPI_SUCCESS : engine_isend(buf, count, type, dst, tag, mode, comm, request);
+               ? MPI_SUCCESS : engine_isend_pushing(buf, count, type, dst, tag, mode, comm, request);
 }

@@ -603,7 +603,7 @@ static int engine_init(const char *name, mca_pml_t *pml)
         .drain = engine_drain,
         .confirms = POLICY_VERIFIES,
     };
-    pml->isend_user = POLICY_KEEPS && !opal_progress_threads ? engine_isend_user : pml->isend;
+    pml->isend_user = opal_progress_threads ? pml->isend : POLICY_KEEPS ? engine_isend_user : engine_isend_pushing;
     if (POLICY_ROOM == 0 && !POLICY_VERIFIES) {
         engine_upcalls.arrive_brief = opal_progress_threads ? engine_arrive_brief_threads : engine_arrive_brief;
         engine_upcalls.arrive_brief_how = opal_progress_threads ? engine_arrive_brief_how_threads : engine_arrive_brief_how;
