@@ -249,6 +249,7 @@ struct mca_btl_endpoint {
     bool longer;                        /* some message since `settled` had several lines */
     bool alone;                         /* the pieces asked for now are of the only long message there is */
     bool warm_pieces;                   /* ... and may go through chunks kept for answers */
+    bool even_pieces;                   /* they are of several long messages, and may go in what has just been read: shm_warm_even() */
 
     /* The rest. */
     SHM_ALIGNED shm_module_t *module;
@@ -516,10 +517,10 @@ static inline void shm_chunk_read(mca_btl_endpoint_t *ep, uint32_t chunk)
 }
 /* A message is about to be sent, not in a turn of which shm_warm_in_stream(). */
 void mca_btl_shm_warm_begin(mca_btl_endpoint_t *ep);
-/* Does this go into what has just been read, as each side sends a stream? `piece`: of a long message; one that is alone does otherwise. */
+/* Does this go into what has just been read, as each side sends a stream? `piece`: of a long message. */
 static inline bool shm_warm_even(const mca_btl_endpoint_t *ep, bool piece)
 {
-    return OPAL_UNLIKELY(ep->even.on) && (piece ? !ep->alone : ep->warm_calm > 0);
+    return OPAL_UNLIKELY(ep->even.on) && (piece ? ep->even_pieces : ep->warm_calm > 0);
 }
 /* Is this turn known to be a stream's? Then there is nothing to be taken. */
 static inline bool shm_warm_in_stream(const mca_btl_endpoint_t *ep)

@@ -19,6 +19,7 @@ enum {
     SHM_EVEN_SHARE = 4,    /* each must have sent one of so many */
     SHM_EVEN_READ = 2,     /* chunks kept, with which to send on */
     SHM_EVEN_QUOTA = 4,    /* so many must be allowed to be kept */
+    SHM_EVEN_LONGEST = 2 << 20, /* bytes of messages that go so: of 4 MiB it was slower */
 };
 
 typedef struct shm_even {

@@ -158,6 +158,8 @@ static OPAL_NOINLINE void shm_publish_held(mca_btl_endpoint_t *ep, size_t fragme
  * writer's caches before they are sent, and it gets ahead by itself. What is sent while the module is polled is shown at the end of that, for
  * more is sent then whenever something comes. With threads nothing is held back, for what stands ready is another's then.
  *
+ * Streams both ways go in what has just been read (shm_even.h), but for messages so long that the processors' caches have not even what is sent.
+ *
  * A message that is alone goes through chunks that are kept for answers, as shorter ones do, if all of it finds room there,
  * and some is left: one that took all of them was slower.
  */
@@ -165,7 +167,8 @@ void mca_btl_shm_ahead(mca_btl_endpoint_t *ep, size_t messages, size_t bytes)
 {
     const shm_layout_t *l = &ep->module->layout;
     size_t most = (size_t)l->chunk_count * l->chunk_size / SHM_HOLD_SHARE, hold = mca_btl_shm_params.hold < most ? mca_btl_shm_params.hold : most;
-    bool much = messages > 1 && !ep->even.on && bytes >= mca_btl_shm_params.hold && bytes >= SHM_HOLD_AHEAD * hold / messages;
+    ep->even_pieces = messages > 1 && bytes <= messages * SHM_EVEN_LONGEST;
+    bool much = messages > 1 && !(ep->even.on && ep->even_pieces) && bytes >= mca_btl_shm_params.hold && bytes >= SHM_HOLD_AHEAD * hold / messages;
     ep->hold_max = much ? (uint32_t)hold : 0;
     ep->alone = messages == 1;
     ep->warm_pieces = ep->alone && bytes <= (size_t)ep->warm_quota * SHM_PIECES_SHARE / SHM_PIECES_OF * shm_chunk_payload(l);

@@ -436,11 +436,14 @@ static void even_streams(void)
     TAP_OK(accounted(0) && accounted(1), "... all of which is accounted for");
     shm_loan_t loan;
     uint32_t kept = sides[0].ep->warm_count;
-    mca_btl_shm_ahead(sides[0].ep, 2, 8 << 20);
+    mca_btl_shm_ahead(sides[0].ep, 4, 8 << 20);
     TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept - 1, "... pieces as well");
     mca_btl_shm_chunk_unget(sides[0].ep, loan.chunk);
+    mca_btl_shm_ahead(sides[0].ep, 3, 8 << 20);
+    TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept, "... but not those of still longer messages");
+    mca_btl_shm_chunk_unget(sides[0].ep, loan.chunk);
     mca_btl_shm_ahead(sides[0].ep, 1, 8 << 20);
-    TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept, "... but not those of a long message that is alone");
+    TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept, "... nor those of a long message that is alone");
     mca_btl_shm_chunk_unget(sides[0].ep, loan.chunk);
     for (int i = 0; i < 1000; i++) {
         post(0);
@@ -471,9 +474,8 @@ static void reads_first(void)
     uint64_t word = 7 | (uint64_t)sizeof(shm_named_t) << 32 | (uint64_t)SHM_KIND_CHUNK << 56;
     memcpy(line, &word, sizeof(word));
     TAP_OK(mca_btl_shm_warm_waits(ep, false), "something has: it waits");
-    ep->alone = true;
     TAP_OK(!mca_btl_shm_warm_waits(ep, true) && !ep->even.waits, "... but not a piece of a message that is alone");
-    ep->alone = false;
+    ep->even_pieces = true;
     TAP_OK(mca_btl_shm_warm_waits(ep, true), "... though one of many does");
     ep->warm_calm = 0;
     TAP_OK(!mca_btl_shm_warm_waits(ep, false), "... nor one that is not of a stream");
