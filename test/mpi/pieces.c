@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Long messages for pieces.sh, which looks at a trace of their pieces: one at a time, to and fro, and then some at once to rank 1; or many
- * to and fro, crossing each other, or before their receives. And streams both ways of which one side computes. */
+ * to and fro, crossing each other, or before their receives. Streams both ways of which one side computes; and what is copied for
+ * a link that keeps it. */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -202,12 +203,43 @@ static void computing(void)
     MPI_Finalize();
 }
 
+/* What rank 0 answers is over before rank 1 calls the library. */
+static void sent(void)
+{
+    enum { LENGTH = 200 << 10 };
+    MPI_Init(NULL, NULL);
+    int rank = my_rank();
+    _Atomic int *said = shared_words();
+    if (!said) {
+        MPI_CHECK(!"PIECES_WORDS names a file");
+        MPI_Abort(MPI_COMM_WORLD, MPI_TEST_FAILED);
+        return;
+    }
+    for (int i = 1; i <= FEW; i++) {
+        memset(out, i, LENGTH);
+        if (rank == 0) {
+            MPI_Recv(in, 1, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(out, LENGTH, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+            memset(out, 0, LENGTH);
+            said[0] = i;
+        } else {
+            MPI_Send(out, 1, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+            while (said[0] < i) {
+            }
+            MPI_Recv(in, LENGTH, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            check(i, LENGTH);
+        }
+    }
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {{.name = "pieces", .np = 2, .fn = pieces},
                                    {.name = "middle", .np = 2, .fn = middle},
                                    {.name = "turns", .np = 2, .fn = turns},
                                    {.name = "crossing", .np = 2, .fn = crossing},
                                    {.name = "early", .np = 2, .fn = early},
-                                   {.name = "computing", .np = 2, .fn = computing}};
+                                   {.name = "computing", .np = 2, .fn = computing},
+                                   {.name = "sent", .np = 2, .fn = sent}};
 
 int main(int argc, char **argv)
 {

@@ -108,7 +108,8 @@ enum {
 
 /* Constant after init(), but for get_min, get_try and bandwidth, which may change with the first peers. */
 typedef struct mca_btl_limits {
-    size_t short_max;     /* header + payload that send_short() takes at most */
+    size_t short_max;     /* header + payload that send_short() takes at most. If more than eager_limit: single messages up to that go so
+                           * where the peer has no other link */
     size_t eager_limit;   /* header + payload of a first fragment at most, sent before the receiver is known */
     size_t min_frag;      /* smaller pieces of a long message are not worth a fragment here */
     size_t max_frag;      /* header + payload of any fragment at most */

@@ -35,7 +35,7 @@
 #include "opal/class/list.h"
 
 enum {
-    BTL_TCP_CHUNK_BYTES = 132 * 1024, /* room for an eager frame of the default limit */
+    BTL_TCP_CHUNK_BYTES = 132 * 1024, /* room for two eager frames of the default limit */
     BTL_TCP_RBUF_BYTES = 128 * 1024,
     BTL_TCP_POOL_MAX = 16,      /* unused buffers of each kind that are kept */
     BTL_TCP_RBUF_PINNED_MAX = 256, /* receive buffers there are; with more, keep() copies */
@@ -225,7 +225,7 @@ typedef struct btl_tcp_params {
     int64_t keepalive_s, user_timeout_ms, stall_timeout_ms, silence_timeout_ms,
         connect_timeout_ms, handshake_timeout_ms;
     int64_t reconnect_attempts, reconnect_max_ms, resume_timeout_ms;
-    uint64_t sndbuf, rcvbuf, unsent, eager_limit, max_frag, min_frag, send_min, window, keep_limit;
+    uint64_t sndbuf, rcvbuf, unsent, eager_limit, alone_limit, max_frag, min_frag, send_min, window, keep_limit;
     uint64_t bandwidth, loopback_bandwidth;
     bool nodelay;
 } btl_tcp_params_t;

@@ -109,17 +109,21 @@ static inline void entry_queue(mca_btl_endpoint_t *ep, btl_tcp_entry_t *entry, s
     append(ep, entry);
 }
 
-/* Give a chunk's entry back. */
+/* Give a chunk's entry back. One made for a longer frame goes with it: each peer would hold one. */
 static inline void entry_free(mca_btl_endpoint_t *ep, btl_tcp_entry_t *entry)
 {
     btl_tcp_chunk_t *chunk = entry->chunk;
-    if (--chunk->live == 0) {
-        if (chunk == ep->chunk) {
-            chunk->fill = 0;
-        } else {
-            btl_tcp_chunk_put(chunk);
-        }
+    if (--chunk->live > 0) {
+        return;
     }
+    if (OPAL_LIKELY(chunk == ep->chunk && chunk->size == BTL_TCP_CHUNK_BYTES)) {
+        chunk->fill = 0;
+        return;
+    }
+    if (chunk == ep->chunk) {
+        ep->chunk = NULL;
+    }
+    btl_tcp_chunk_put(chunk);
 }
 
 /* ---- Writing ---- */

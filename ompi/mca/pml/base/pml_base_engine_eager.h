@@ -205,6 +205,12 @@ static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator
     return link;
 }
 
+/* Is a message better copied, while its receiver is at work, than confirmed before its send is over? Not in a stream, where both have enough to do. */
+static OPAL_NOINLINE bool engine_is_alone(const mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, size_t len)
+{
+    return len + POLICY_ROOM <= peer->alone_max && !opal_progress_threads && !engine_streams(cp);
+}
+
 /* The same for links and policies without such room, for what is longer, and where a thread is not alone. `room`: rather reserve
  * for it than by send_short. The caller holds the peer's lock. */
 static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, const void *buf,
@@ -216,7 +222,7 @@ static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pm
     if (OPAL_UNLIKELY(!link || !opal_datatype_is_contiguous(&type->opal, count) || !engine_has_credit(peer, cost))) {
         return false;
     }
-    if (OPAL_UNLIKELY(len + POLICY_ROOM > peer->eager_max) &&
+    if (OPAL_UNLIKELY(len + POLICY_ROOM > peer->eager_max) && !engine_is_alone(peer, cp, len) &&
         (!POLICY_STANDING || len > peer->behind.eager_limit || !engine_is_behind(peer))) {
         return false;
     }

@@ -136,6 +136,8 @@ static void relist_latency(mca_pml_peer_t *peer)
     if (peer->latency_count == 0) {
         peer->short_max = peer->eager_max = 0;
     }
+    bool alone = peer->link_count == 1 && peer->short_max > peer->eager_max;
+    peer->alone_max = alone ? peer->short_max : peer->eager_max; /* no other link could carry a part of it */
 }
 
 /* Does the link carry parts of long messages under the chosen policy? */

@@ -99,6 +99,7 @@ typedef struct mca_pml_peer {
     _Atomic uint64_t kept;        /* bytes of its messages, counted alike, that wait here for a receive or for their turn */
     size_t whole_max;             /* payload of a message that may go whole from the user's memory; 0: none */
     size_t short_max, eager_max;  /* header and payload, least of all links that are up */
+    size_t alone_max;             /* the same of a message that is copied on the way though it is longer than that: see engine_is_alone() */
     mca_btl_parts_t parts;        /* of the only link, if it carries long messages, too; else {SIZE_MAX, 0} */
     mca_pml_link_t *latency[MCA_PML_LINKS_MAX];
     ompi_proc_t *proc;
@@ -177,7 +178,7 @@ static inline void mca_pml_peer_redirect(mca_pml_peer_t *peer)
                   atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_READY;
     peer->direct = direct ? peer->latency[0] : NULL;
     peer->standing = direct ? peer->latency[0]->room : &mca_pml_base_no_standing;
-    peer->direct_max = peer->short_max < peer->eager_max ? peer->short_max : peer->eager_max;
+    peer->direct_max = peer->short_max < peer->alone_max ? peer->short_max : peer->alone_max;
     peer->behind = peer->latency_count == 1 ? peer->latency[0]->behind : mca_pml_base_never_behind;
     bool alone = peer->latency_count == 1 && peer->bandwidth_count == 1 && peer->latency[0] == peer->bandwidth[0];
     peer->parts = alone ? peer->latency[0]->parts : mca_pml_base_no_parts;
