@@ -42,6 +42,7 @@ enum {
     BTL_TCP_PLACE_MIN = 4096,   /* smaller frames are not worth asking place() */
     BTL_TCP_READ_AHEAD = 4096,  /* read behind a placed payload: little to copy */
     BTL_TCP_HOT_MAX = 4,        /* sockets read directly; with more, one epoll_wait is cheaper */
+    BTL_TCP_KEPT_ALONE = 8,     /* messages of the longest kind that are kept, at least */
     BTL_TCP_LENT_WINDOWS = 4,   /* windows full of descriptors that are taken at most */
     BTL_TCP_GUESTS_MAX = 128,   /* connections accepted, not yet authenticated */
     BTL_TCP_PEER_BUCKETS = 256,

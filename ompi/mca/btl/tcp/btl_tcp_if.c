@@ -5,6 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Of what is kept until it is confirmed there is to be room for several. */
+static size_t alone_limit(size_t max_frag)
+{
+    const btl_tcp_params_t *p = &mca_btl_tcp.params;
+    size_t most = p->keep_limit / BTL_TCP_KEPT_ALONE, limit = p->alone_limit < most ? p->alone_limit : most;
+    limit += MCA_BTL_HEADER_MAX;
+    return limit < max_frag ? limit : max_frag;
+}
+
 static void limits(mca_btl_limits_t *l, const opal_net_card_if_t *nif)
 {
     const btl_tcp_params_t *p = &mca_btl_tcp.params;
@@ -12,13 +21,14 @@ static void limits(mca_btl_limits_t *l, const opal_net_card_if_t *nif)
                          : nif->mbps   ? (uint64_t) nif->mbps * 125000
                                        : p->bandwidth;
     l->eager_limit = p->eager_limit + MCA_BTL_HEADER_MAX;
-    l->short_max = l->eager_limit > p->alone_limit ? l->eager_limit : p->alone_limit + MCA_BTL_HEADER_MAX;
     l->min_frag = p->min_frag;
     /* A fragment that occupies the link for long leaves the scheduler nothing to balance links
      * with. */
     uint64_t two_ms = bandwidth / 500;
     l->max_frag = (p->max_frag < two_ms ? p->max_frag : two_ms) + MCA_BTL_HEADER_MAX;
-    l->max_frag = l->max_frag > l->short_max ? l->max_frag : l->short_max;
+    l->max_frag = l->max_frag > l->eager_limit ? l->max_frag : l->eager_limit;
+    l->short_max = alone_limit(l->max_frag);
+    l->short_max = l->short_max > l->eager_limit ? l->short_max : l->eager_limit;
     l->send_min = p->send_min;
     l->get_min = SIZE_MAX;
     l->bandwidth = bandwidth / (uint64_t) p->links;

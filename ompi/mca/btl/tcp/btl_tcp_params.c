@@ -96,7 +96,8 @@ static const mca_btl_base_param_t table[] = {
       .min = 256, .max = 4 << 20, .help = "Message size up to which nobody waits for the receiver"},
      AT(eager_limit)},
     {{TUNER, .name = "alone_limit", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 256 << 10, .min = 0, .max = 4 << 20,
-      .help = "The same of a message that is not one of a stream, if there is no other link to the peer (less than btl_tcp_eager_limit: that)"},
+      .help = "The same of a message that is not one of a stream, if there is no other link to the peer; at most an eighth of "
+              "btl_tcp_keep_limit, and btl_tcp_max_frag (less than btl_tcp_eager_limit: that)"},
      AT(alone_limit)},
     {{TUNER, .name = "max_frag", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 1 << 20,
       .min = 4096, .max = BTL_TCP_FRAME_LEN_MAX - MCA_BTL_HEADER_MAX,
