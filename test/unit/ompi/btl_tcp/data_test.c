@@ -248,6 +248,32 @@ static int farewell(uint32_t rank)
     return bad;
 }
 
+/* What is made for one long frame goes with it. Rank 1 looks until the third message, which comes when the others have been confirmed. */
+static int long_frame(uint32_t rank)
+{
+    expected = 3;
+    if (rank == 1) {
+        return !world_wait(all_received, 10000);
+    }
+    mca_btl_endpoint_t *ep = world.peer[1].ep[0];
+    size_t longest = world.modules[0]->limits.short_max - sizeof(world_header_t);
+    bool sent = world_send(1, 0, longest, WORLD_SHORT) && world_wait(world_idle, 10000), back = !ep->chunk;
+    sent = sent && world_send(1, 1, 100, WORLD_SHORT) && world_wait(world_idle, 10000);
+    bool usual = ep->chunk && ep->chunk->size == BTL_TCP_CHUNK_BYTES && ep->chunk->fill == 0;
+    sent = sent && world_send(1, 2, 8, WORLD_SHORT) && world_wait(world_idle, 10000);
+    return !sent || !back || !usual;
+}
+
+/* Several such frames can be kept. */
+static int long_frames_fit(uint32_t rank)
+{
+    (void) rank;
+    const btl_tcp_params_t *p = &mca_btl_tcp.params;
+    const mca_btl_limits_t *l = &world.modules[0]->limits;
+    return l->short_max < l->eager_limit || l->short_max > l->max_frag ||
+           (l->short_max > l->eager_limit && btl_tcp_entry_size(l->short_max) * (BTL_TCP_KEPT_ALONE - 1) > p->keep_limit);
+}
+
 int main(void)
 {
     tap_start(300);
@@ -270,5 +296,10 @@ int main(void)
     run(2, "if_include=lo", full_socket, "woken by room");
     run(2, "if_include=lo threads=1", threaded, "threads");
     run(2, "if_include=lo", farewell, "farewell");
+    run(2, "if_include=lo", long_frame, "a long frame's room is given back");
+    run(2, "if_include=lo", long_frames_fit, "several long frames fit what is kept");
+    run(2, "if_include=lo keep_limit=65536", long_frames_fit, "... of little");
+    run(2, "if_include=lo eager_limit=1048576", long_frames_fit, "... or where all are long");
+    run(2, "if_include=lo max_frag=8192 eager_limit=4096", long_frames_fit, "... or none is");
     return tap_end();
 }
