@@ -5,7 +5,7 @@ import math
 import statistics
 from dataclasses import dataclass
 
-from . import goals
+from . import goals, suites
 
 
 class Table:
@@ -124,7 +124,7 @@ def goals_markdown(title, wanted, tables):
     for goal in wanted:
         ratio, met = goals.check(goal, tables)
         table = tables.get(goal.suite)
-        sign = "<=" if table is None or table.suite.smaller_is_better else ">="
+        sign = "<=" if suites.labelled(goal.suite).smaller_is_better else ">="
         of = {"": "the best peer", "raw": "the raw limit"}.get(goal.reference, goal.reference)
         of += f" + {goal.plus:g} us" if goal.plus else ""
         shown = f"{ratio:.2f} x{table.mark(goal.row)}" if ratio is not None else ""

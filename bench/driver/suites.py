@@ -130,6 +130,11 @@ def select(wanted, quick):
     return chosen, unknown
 
 
+def labelled(label):
+    """The suite "latency:shm"; each of the goals names one."""
+    return next(s for s in SUITES if s.label == label)
+
+
 def row_key(suite, values, ranks):
     """The row a line belongs to, as text: "65536", or "unexpected 10000"."""
     return " ".join(values.get(k, str(ranks)) for k in suite.key)

@@ -205,7 +205,8 @@ static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator
     return link;
 }
 
-/* Is a message better copied, while its receiver is at work, than confirmed before its send is over? Not in a stream, where both have enough to do. */
+/* Is a message better copied, while its receiver is at work, than confirmed before its send is over? Not in a stream, where both have enough
+ * to do. */
 static OPAL_NOINLINE bool engine_is_alone(const mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, size_t len)
 {
     return len + POLICY_ROOM <= peer->alone_max && !opal_progress_threads && !engine_streams(cp);
