@@ -247,7 +247,7 @@ static void seeds(void)
 static void refused(void)
 {
     begin(2, 512 << 10, SHM_WARM_MAX);
-    shm_loan_t loan;
+    shm_loan_t loan = {.choice = {SHM_WAY_NEAR, false}};
     uint32_t sent = 0;
     while (mca_btl_shm_chunk_more(sides[0].ep, &loan)) {
         sent++;
