@@ -559,7 +559,8 @@ void mca_btl_shm_warm_stream(mca_btl_endpoint_t *ep);
 bool mca_btl_shm_warm_take(mca_btl_endpoint_t *ep, uint32_t *chunk);
 /* It was not needed: it will be the next. */
 void mca_btl_shm_warm_untake(mca_btl_endpoint_t *ep, uint32_t chunk);
-/* Is a fragment better sent when what has come from the peer has been read? */
+/* Is a fragment better sent when what has come from the peer has been read? If it is refused, for that or for want of room, even.waits then says
+ * whether a chunk that is kept will do. */
 bool mca_btl_shm_warm_waits(mca_btl_endpoint_t *ep, bool piece);
 /* Whatever is kept goes back. */
 void mca_btl_shm_warm_drop(mca_btl_endpoint_t *ep);

@@ -86,8 +86,8 @@ static const struct {
      &mca_btl_shm_params.warm_min},
     {{.name = "warm_run", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "messages", .def.i = 8, .min = 1,
       .max = INT32_MAX,
-      .help = "More messages one behind the other, without one from the peer, are a stream, for which no chunks are kept unless the peer sends as "
-              "much"},
+      .help = "More messages one behind the other, without one from the peer, are a stream, for which no chunks are kept unless "
+              "the peer sends as much"},
      &mca_btl_shm_params.warm_run},
     {{.name = "hold", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes", .def.size = 1 << 20, .max = 1 << 30,
       .help = "Of a stream of long messages so much is written before the peer is shown it (a quarter of btl_shm_pool at most; 0: none), "

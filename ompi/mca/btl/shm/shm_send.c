@@ -168,7 +168,7 @@ void mca_btl_shm_ahead(mca_btl_endpoint_t *ep, size_t messages, size_t bytes)
     const shm_layout_t *l = &ep->module->layout;
     size_t most = (size_t)l->chunk_count * l->chunk_size / SHM_HOLD_SHARE, hold = mca_btl_shm_params.hold < most ? mca_btl_shm_params.hold : most;
     ep->even_pieces = messages > 1 && bytes <= messages * SHM_EVEN_LONGEST;
-    bool much = messages > 1 && !(ep->even.on && ep->even_pieces) && bytes >= mca_btl_shm_params.hold && bytes >= SHM_HOLD_AHEAD * hold / messages;
+    bool much = messages > 1 && !shm_warm_even(ep, true) && bytes >= mca_btl_shm_params.hold && bytes >= SHM_HOLD_AHEAD * hold / messages;
     ep->hold_max = much ? (uint32_t)hold : 0;
     ep->alone = messages == 1;
     ep->warm_pieces = ep->alone && bytes <= (size_t)ep->warm_quota * SHM_PIECES_SHARE / SHM_PIECES_OF * shm_chunk_payload(l);

@@ -438,6 +438,7 @@ static void even_streams(void)
     uint32_t kept = sides[0].ep->warm_count;
     mca_btl_shm_ahead(sides[0].ep, 4, 8 << 20);
     TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept - 1, "... pieces as well");
+    TAP_OK(loan.choice.way == (opal_copy_vectors ? SHM_WAY_WIDE : SHM_WAY_NEAR) && !loan.choice.measured, "... by vectors, where there are some");
     mca_btl_shm_chunk_unget(sides[0].ep, loan.chunk);
     mca_btl_shm_ahead(sides[0].ep, 3, 8 << 20);
     TAP_OK(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan) && sides[0].ep->warm_count == kept, "... but not those of still longer messages");
@@ -484,6 +485,7 @@ static void reads_first(void)
     ep->owed = 1;
     mca_btl_shm_chunk_keep(ep, 3 | SHM_THEIRS);
     TAP_OK(ep->warm_count == 1 && !mca_btl_shm_warm_waits(ep, false), "with a chunk to go on in it does not");
+    TAP_OK(ep->reserve_from == SIZE_MAX, "... in which no message goes that the ring takes");
     atomic_store(&sides[0].module.waiting_count, 1);
     ep->owed = 1;
     mca_btl_shm_chunk_keep(ep, 4 | SHM_THEIRS);
