@@ -600,6 +600,7 @@ static void at_random(uint64_t seed)
 int main(void)
 {
     tap_start(60);
+    opal_copy_init();
     quotas();
     one_way();
     by_turns();
