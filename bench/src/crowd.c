@@ -8,41 +8,15 @@ typedef enum { RING, PAIRS, BARRIER, ALLREDUCE, KINDS } kind_t;
 
 static const char *const kind_names[KINDS] = { "ring", "pairs", "barrier", "allreduce" };
 
-enum { TAG = 5, PAIRINGS = 64 };
+enum { TAG = 5, PAIRINGS = BENCH_PAIRINGS };
 
-static int partner[PAIRINGS]; /* of this rank */
-
-/* The same pairs in all ranks: shuffle, then neighbours are partners. */
-static void choose_partners(const bench_world_t *world)
-{
-    int *order = malloc((size_t) world->size * sizeof(*order));
-    uint32_t state = 12345;
-
-    for (int p = 0; p < PAIRINGS; p++) {
-        for (int i = 0; i < world->size; i++) {
-            order[i] = i;
-        }
-        for (int i = world->size - 1; i > 0; i--) {
-            int j, t;
-            state = state * 1664525u + 1013904223u;
-            j = (int) ((state >> 8) % (uint32_t) (i + 1));
-            t = order[i];
-            order[i] = order[j];
-            order[j] = t;
-        }
-        partner[p] = MPI_PROC_NULL;
-        for (int i = 0; i + 1 < world->size; i += 2) {
-            partner[p] = order[i] == world->rank ? order[i + 1] : order[i + 1] == world->rank ? order[i] : partner[p];
-        }
-    }
-    free(order);
-}
+static int partner[PAIRINGS]; /* of this rank; -1: none */
 
 static void step(const bench_world_t *world, kind_t kind, long i)
 {
     double mine = 1.0, sum;
     int right = (world->rank + 1) % world->size, left = (world->rank + world->size - 1) % world->size;
-    int other = partner[i % PAIRINGS];
+    int other = partner[i % PAIRINGS] < 0 ? MPI_PROC_NULL : partner[i % PAIRINGS];
 
     switch (kind) {
     case RING:
@@ -108,7 +82,7 @@ int main(int argc, char **argv)
             bench_usage_error(argv[0], argv[i]);
         }
     }
-    choose_partners(&world);
+    bench_partners(partner, world.rank, world.size);
     for (int kind = 0; kind < KINDS; kind++) {
         measure(&world, (kind_t) kind, ms);
     }

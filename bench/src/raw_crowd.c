@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* What waiting costs without MPI. "yield" and "futex": a barrier of many processes in which whoever waits yields its processor, or
-   sleeps; "wake-futex" and "wake-epoll": from the call that ends another process's sleep to that one's return. */
+/* What waiting costs without MPI. "yield" and "futex": a barrier of many processes, and the ring and the pairs of crowd.c, in which whoever waits
+   yields its processor, or sleeps; "wake-futex" and "wake-epoll": from the call that ends another process's sleep to that one's return. */
 #include "raw_support.h"
 
 #include <linux/futex.h>
@@ -8,7 +8,12 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 
-enum { PAUSE_US = 4000 };
+enum { PAUSE_US = 4000, RANKS_MAX = 256 };
+
+/* What a process has sent, in steps; and is anybody asleep who waits for more? */
+typedef struct sender {
+    _Alignas(128) atomic_uint sent, awaited;
+} sender_t;
 
 typedef struct shared {
     raw_line_t arrived;
@@ -17,6 +22,7 @@ typedef struct shared {
     double stamp[2];
     long iterations;
     double seconds;
+    sender_t senders[RANKS_MAX];
 } shared_t;
 
 typedef struct crowd {
@@ -26,7 +32,10 @@ typedef struct crowd {
     int bell[2]; /* eventfds, wake-epoll */
     int epoll;
     double ms;
+    int partner[BENCH_PAIRINGS];
 } crowd_t;
+
+typedef void step_fn_t(crowd_t *c, long i);
 
 static long futex(atomic_uint *word, int operation, unsigned value)
 {
@@ -55,36 +64,85 @@ static void barrier(crowd_t *c)
     }
 }
 
-static double batch(crowd_t *c, long iterations)
+static void barrier_step(crowd_t *c, long i)
+{
+    (void) i;
+    barrier(c);
+}
+
+/* Step `i` has been sent by us; wait for that of `from`. */
+static void exchange(crowd_t *c, long i, int from)
+{
+    sender_t *own = &c->shared->senders[c->rank], *other = &c->shared->senders[from];
+    unsigned sent, step = (unsigned) i + 1;
+
+    atomic_store(&own->sent, step);
+    if (c->sleeping && atomic_load(&own->awaited) && atomic_exchange(&own->awaited, 0)) {
+        futex(&own->sent, FUTEX_WAKE, INT32_MAX);
+    }
+    while ((sent = atomic_load_explicit(&other->sent, memory_order_acquire)) < step) {
+        if (!c->sleeping) {
+            sched_yield();
+            continue;
+        }
+        atomic_store(&other->awaited, 1);
+        futex(&other->sent, FUTEX_WAIT, sent);
+    }
+}
+
+static void ring_step(crowd_t *c, long i)
+{
+    exchange(c, i, (c->rank + c->ranks - 1) % c->ranks);
+}
+
+static void pairs_step(crowd_t *c, long i)
+{
+    int other = c->partner[i % BENCH_PAIRINGS];
+
+    exchange(c, i, other < 0 ? c->rank : other);
+}
+
+static double batch(crowd_t *c, step_fn_t *step, long iterations)
 {
     double t0;
 
     barrier(c);
+    atomic_store(&c->shared->senders[c->rank].sent, 0);
+    barrier(c);
     t0 = bench_now();
     for (long i = 0; i < iterations; i++) {
-        barrier(c);
+        step(c, i);
     }
+    barrier(c); /* the slowest counts */
     return (bench_now() - t0) / (double) iterations;
 }
 
-static void run_barriers(crowd_t *c)
+static void run_steps(crowd_t *c, const char *kind, step_fn_t *step)
 {
     double us[BENCH_BATCHES], first;
 
-    batch(c, 3);
-    first = batch(c, 20);
+    batch(c, step, 3);
+    first = batch(c, step, 20);
     if (0 == c->rank) {
         c->shared->iterations = bench_iterations(first, c->ms);
     }
     barrier(c);
     for (int b = 0; b < BENCH_BATCHES; b++) {
-        us[b] = 1e6 * batch(c, c->shared->iterations);
+        us[b] = 1e6 * batch(c, step, c->shared->iterations);
     }
     if (0 == c->rank) {
         double median = bench_median(us, BENCH_BATCHES);
-        printf("crowd kind=barrier ranks=%d us=%.3f best=%.3f worst=%.3f\n", c->ranks, median, us[0],
+        printf("crowd kind=%s ranks=%d us=%.3f best=%.3f worst=%.3f\n", kind, c->ranks, median, us[0],
                us[BENCH_BATCHES - 1]);
     }
+}
+
+static void run_crowd(crowd_t *c)
+{
+    bench_partners(c->partner, c->rank, c->ranks);
+    run_steps(c, "barrier", barrier_step);
+    run_steps(c, "ring", ring_step);
+    run_steps(c, "pairs", pairs_step);
 }
 
 /* ---- Waking up ---- */
@@ -175,7 +233,7 @@ static void parse(crowd_t *c, int argc, char **argv)
             bench_usage_error(argv[0], argv[i]);
         }
     }
-    if (c->ranks < 2) {
+    if (c->ranks < 2 || c->ranks > RANKS_MAX) {
         bench_usage_error(argv[0], "--ranks");
     }
 }
@@ -206,7 +264,7 @@ int main(int argc, char **argv)
         raw_default_cpus(cpu);
         raw_pin(cpu[c.rank]);
     }
-    (wakeups ? run_wakeups : run_barriers)(&c);
+    (wakeups ? run_wakeups : run_crowd)(&c);
     if (0 == c.rank) {
         while (wait(NULL) > 0) {
             continue;

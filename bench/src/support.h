@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BENCH_MAX_SIZES = 64, BENCH_BATCHES = 11 };
+enum { BENCH_MAX_SIZES = 64, BENCH_BATCHES = 11, BENCH_PAIRINGS = 64 };
 
 typedef struct bench_sizes {
     size_t value[BENCH_MAX_SIZES];
@@ -166,6 +166,35 @@ static inline long bench_iterations(double seconds_per_iteration, double wanted_
     double iterations = wanted_ms * 1e-3 / BENCH_BATCHES / (seconds_per_iteration + 1e-9);
 
     return iterations < 1.0 ? 1 : iterations > 1e7 ? 10000000 : (long) iterations;
+}
+
+/* The partner of `rank` in each of BENCH_PAIRINGS pairings, -1: none. The same pairs in all ranks: shuffle, then neighbours are partners. */
+static inline void bench_partners(int partner[BENCH_PAIRINGS], int rank, int ranks)
+{
+    int *order = malloc((size_t) ranks * sizeof(*order));
+    uint32_t state = 12345;
+
+    if (NULL == order) {
+        bench_die("partners");
+    }
+    for (int p = 0; p < BENCH_PAIRINGS; p++) {
+        for (int i = 0; i < ranks; i++) {
+            order[i] = i;
+        }
+        for (int i = ranks - 1; i > 0; i--) {
+            int j, t;
+            state = state * 1664525u + 1013904223u;
+            j = (int) ((state >> 8) % (uint32_t) (i + 1));
+            t = order[i];
+            order[i] = order[j];
+            order[j] = t;
+        }
+        partner[p] = -1;
+        for (int i = 0; i + 1 < ranks; i += 2) {
+            partner[p] = order[i] == rank ? order[i + 1] : order[i + 1] == rank ? order[i] : partner[p];
+        }
+    }
+    free(order);
 }
 
 #endif
