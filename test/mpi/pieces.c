@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Long messages for pieces.sh, which looks at a trace of their pieces: one at a time, to and fro, and then some at once to rank 1; or many
- * to and fro, crossing each other, or before their receives. Streams both ways of which one side computes; and what is copied for
+ * to and fro, crossing each other, or before their receives. The first of many that are there. Streams both ways of which one side computes; and what is copied for
  * a link that keeps it. */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -198,6 +198,40 @@ static void computing(void)
     MPI_Finalize();
 }
 
+/* Of many long messages that are there the first is waited for: that one does not take the copies of all of them. */
+static void first_of_many(void)
+{
+    enum { LENGTH = 60 << 10, COUNT = 32 };
+    MPI_Request r[COUNT];
+    MPI_Init(NULL, NULL);
+    int rank = my_rank();
+    _Atomic int *said = shared_words();
+    for (int i = 0; i < FEW; i++) { /* they have met */
+        MPI_Sendrecv(out, LENGTH, MPI_BYTE, 1 - rank, TAG, in, LENGTH, MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Barrier(MPI_COMM_WORLD); /* nothing of that waits for rank 0 */
+    memset(out, 1, LENGTH);
+    for (int i = 0; i < COUNT; i++) {
+        if (rank == 0) {
+            MPI_Irecv(in + i * LENGTH, LENGTH, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &r[i]);
+        } else {
+            MPI_Isend(out, LENGTH, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &r[i]);
+        }
+    }
+    if (rank == 1) {
+        said[0] = 1;
+    }
+    while (rank == 0 && said[0] < 1) {
+    }
+    if (rank == 0) {
+        MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+        MPI_CHECK(in[0] == 1 && in[(COUNT - 1) * LENGTH] == 0);
+    }
+    MPI_Waitall(COUNT, r, MPI_STATUSES_IGNORE);
+    MPI_CHECK(rank == 1 || (in[0] == 1 && memcmp(in, in + 1, COUNT * LENGTH - 1) == 0));
+    MPI_Finalize();
+}
+
 /* What rank 0 answers is over before rank 1 calls the library: once both know that the connection is up, which rank 1 sees to in its receives. */
 static void sent(void)
 {
@@ -208,6 +242,7 @@ static void sent(void)
     for (int i = 0; i < FEW; i++) {
         MPI_Sendrecv(out, LENGTH, MPI_BYTE, 1 - rank, TAG, in, LENGTH, MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
+    MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 1; i <= FEW; i++) {
         memset(out, i, LENGTH);
         if (rank == 0) {
@@ -232,6 +267,7 @@ static const mpi_test_t tests[] = {{.name = "pieces", .np = 2, .fn = pieces},
                                    {.name = "crossing", .np = 2, .fn = crossing},
                                    {.name = "early", .np = 2, .fn = early},
                                    {.name = "computing", .np = 2, .fn = computing},
+                                   {.name = "first_of_many", .np = 2, .fn = first_of_many},
                                    {.name = "sent", .np = 2, .fn = sent}};
 
 int main(int argc, char **argv)

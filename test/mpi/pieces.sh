@@ -62,6 +62,9 @@ MPIRUN_ARGS="--mca btl shm,self --mca btl_shm_warm 4" \
     tap_ok "of streams both ways what is sent goes out, though the sender then computes" "$top_builddir/test/mpi/pieces" computing
 for pml in teg dr; do
     head -c 8 /dev/zero >"$PIECES_WORDS"
+    MPIRUN_ARGS="--mca pml $pml --mca btl shm,self --mca btl_shm_single_copy never" \
+        tap_ok "$pml: who waits for the first of many does not wait for the copies of all" "$top_builddir/test/mpi/pieces" first_of_many
+    head -c 8 /dev/zero >"$PIECES_WORDS"
     MPIRUN_ARGS="--mca pml $pml --mca btl tcp,self" \
         tap_ok "$pml over tcp alone: to send 200 KiB does not wait for the receiver's program" "$top_builddir/test/mpi/pieces" sent
     MPIRUN_ARGS="--mca pml $pml --mca btl shm,self --mca btl_shm_single_copy never --mca btl_shm_parts_max 0 --mca pml_base_past_min 1" \

@@ -71,6 +71,7 @@ enum {
     SHM_MANY_CHUNKS = 32,     /* so many; smaller ones if there would be but */
     SHM_FEW_CHUNKS = 8,       /* so few */
     SHM_DRAIN = 64,           /* messages taken from one ring before the next is looked at */
+    SHM_DRAIN_BYTES = 512 << 10, /* ... or so many bytes of long ones */
     SHM_PREFETCH_LINES = 8,
     SHM_AHEAD_LINES = 4,      /* of a chunk, while the one before is copied, if that has */
     SHM_AHEAD_MIN = 16 << 10, /* so many bytes */
@@ -382,6 +383,7 @@ struct shm_module {
 
     mca_btl_endpoint_t *holding;  /* with a fragment that its peer is not shown yet; NULL: there is none */
     bool polling;                 /* something came, and more may be sent because of that */
+    uint32_t drained;             /* bytes of long messages since a look at a ring ended because of them */
     shm_brief_how_fn_t brief_how; /* the user's arrive_brief_how(), or as above */
 
     pthread_mutex_t lock;        /* pool, spare buffers, waiting list; taken by shm_module_lock() */

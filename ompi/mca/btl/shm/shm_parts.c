@@ -341,6 +341,7 @@ bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsi
     }
     shm_parts_done_with(ep, &part);
     if (ep->parts->got == ep->parts->total) {
+        m->drained += (uint32_t)part.total;
         shm_parts_end(m, ep);
     }
     return true;

@@ -132,6 +132,7 @@ static bool shm_arrive_chunk(shm_module_t *m, const shm_rx_t *rx)
         mca_btl_shm_chunk_populate(&ep->segment, &ep->layout, named.chunk, false);
     }
     shm_even_got(&ep->even);
+    m->drained += named.len;
     if (named.len >= SHM_AHEAD_MIN) {
         shm_look_ahead(rx);
     }
@@ -269,6 +270,29 @@ static inline bool shm_rather_sends(const mca_btl_endpoint_t *ep)
     return OPAL_UNLIKELY(ep->even.on) && ep->even.waits && ep->waiting && ep->warm_count >= SHM_EVEN_READ;
 }
 
+static bool shm_rx_ready(const shm_rx_t *rx)
+{
+    return (uint32_t)shm_load_word(rx->line) == rx->number;
+}
+
+static inline void shm_count_turns(mca_btl_endpoint_t *ep, uint32_t more)
+{
+    atomic_store_explicit(&ep->turns, atomic_load_explicit(&ep->turns, memory_order_relaxed) + more, memory_order_relaxed);
+}
+
+/* Who waits for the first of many long messages should not wait for the others' copies as well. */
+static bool shm_is_enough(shm_module_t *m, const shm_rx_t *rx)
+{
+    if (m->drained < SHM_DRAIN_BYTES) {
+        return shm_rather_sends(rx->endpoint);
+    }
+    m->drained = 0;
+    if (shm_rx_ready(rx)) {
+        shm_count_turns(rx->endpoint, UINT32_MAX); /* the one that this look is going to count is that of the last one for what has come */
+    }
+    return true;
+}
+
 /* Hand up what stands in a ring; the number of messages. */
 static int shm_drain(shm_module_t *m, shm_rx_t *rx)
 {
@@ -286,7 +310,7 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
             shm_advance(m, rx, 1, false);
         } else if (!shm_take_other(m, rx, word)) {
             break;
-        } else if (shm_rather_sends(rx->endpoint)) {
+        } else if (shm_is_enough(m, rx)) {
             count++;
             break;
         }
@@ -296,8 +320,7 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
         }
     }
     rx->quiet = 0;
-    _Atomic uint32_t *turns = &rx->endpoint->turns;
-    atomic_store_explicit(turns, atomic_load_explicit(turns, memory_order_relaxed) + 1, memory_order_relaxed);
+    shm_count_turns(rx->endpoint, 1);
     return count;
 }
 
@@ -317,11 +340,6 @@ static void shm_swap_rx(shm_module_t *m, uint32_t a, uint32_t b)
     shm_rx_t t = m->rx[a];
     m->rx[a] = m->rx[b];
     m->rx[b] = t;
-}
-
-static bool shm_rx_ready(const shm_rx_t *rx)
-{
-    return (uint32_t)shm_load_word(rx->line) == rx->number;
 }
 
 bool mca_btl_shm_has_come(const mca_btl_endpoint_t *ep, uint32_t least)
