@@ -72,6 +72,13 @@ static inline void opal_list_remove(opal_list_item_t *item)
     opal_list_item_init(item);
 }
 
+/* `fresh` takes the place of `old`, which is in no list then. */
+static inline void opal_list_replace(opal_list_item_t *old, opal_list_item_t *fresh)
+{
+    opal_list_insert_before(old, fresh);
+    opal_list_remove(old);
+}
+
 /* First item, or NULL. */
 static inline opal_list_item_t *opal_list_first(const opal_list_t *list)
 {

@@ -23,7 +23,7 @@ enum {
 typedef enum {
     DR_KEPT,     /* header and payload stand in `bytes` */
     DR_IN_PLACE, /* only the header; the payload is where the engine's descriptor says */
-    DR_LENT,     /* so it is, but there is room for it in `bytes`, which counts as kept: it may have to come here */
+    DR_LENT,     /* so it is, but it counts as kept: it may have to be copied, see policy_keep() */
     DR_EMPTY,    /* its numbers carry nothing any more */
 } dr_what_t;
 

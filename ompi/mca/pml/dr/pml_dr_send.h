@@ -270,13 +270,13 @@ static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descr
         payload += desc->iov[i].iov_len;
     }
     bool whole = ((const mca_pml_hdr_common_t *) desc->header)->type != MCA_PML_HDR_FRAG;
-    size_t span = desc->header_len + payload, bytes = sizeof(dr_prefix_t) + desc->header_len + (whole ? payload : 0);
-    size_t cost = sizeof(dr_frag_t) + bytes;
+    size_t span = desc->header_len + payload, head = sizeof(dr_prefix_t) + desc->header_len;
+    size_t cost = sizeof(dr_frag_t) + head + (whole ? payload : 0);
     unsigned path = dr_path_of(d, link);
     if (!dr_stream_has_room(&d->stream, path, cost, span)) {
         return refuse(d);
     }
-    dr_frag_t *f = dr_frag_new(d, whole ? DR_LENT : DR_IN_PLACE, bytes);
+    dr_frag_t *f = dr_frag_new(d, whole ? DR_LENT : DR_IN_PLACE, head);
     if (!f) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
@@ -299,16 +299,27 @@ static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descr
     return 0;
 }
 
-/* Somebody waits for a message that is lent. Not while a link holds it. */
+/*
+ * Somebody waits for a message that is lent. Not while a link holds it. Most are acknowledged before that, so the memory for the copy is got here, and
+ * the fragment moves there: while it is lent it is as small as its header, and many of them stand close together.
+ */
 static bool policy_keep(mca_btl_descriptor_t *desc)
 {
-    dr_frag_t *f = desc->btl_private[1];
-    if (f->descs) {
-        return false;
+    dr_frag_t *lent = desc->btl_private[1];
+    dr_peer_t *d = lent->owner;
+    size_t head = dr_head_length(lent);
+    dr_frag_t *f = lent->descs ? NULL : dr_frag_new(d, DR_KEPT, head + lent->payload_len);
+    if (!f) {
+        return false; /* out of memory: until it is acknowledged, then */
     }
-    memcpy(f->bytes + dr_head_length(f), desc->iov[0].iov_base, desc->iov[0].iov_len);
-    f->user = NULL;
-    f->is.what = DR_KEPT;
+    dr_stream_move(&lent->record, &f->record);
+    f->payload_len = lent->payload_len;
+    f->payload_sum = lent->payload_sum;
+    f->header_len = lent->header_len;
+    f->summed = lent->summed;
+    memcpy(f->bytes, lent->bytes, head);
+    memcpy(f->bytes + head, desc->iov[0].iov_base, desc->iov[0].iov_len);
+    dr_frag_free(d, lent);
     dr_count_lent(&dr_lending.copied);
     return true;
 }

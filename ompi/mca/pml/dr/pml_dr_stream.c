@@ -154,6 +154,15 @@ void dr_stream_recost(dr_stream_t *s, dr_record_t *r, uint32_t cost)
     r->cost = cost;
 }
 
+void dr_stream_move(dr_record_t *r, dr_record_t *to)
+{
+    *to = *r;
+    opal_list_replace(&r->item, &to->item);
+    if (r->state == DR_LOST) {
+        opal_list_replace(&r->lost_item, &to->lost_item);
+    }
+}
+
 /* Lost records go again in the order of the sequence: the oldest is what the receiver waits for. */
 void dr_stream_lose(dr_stream_t *s, dr_record_t *r)
 {

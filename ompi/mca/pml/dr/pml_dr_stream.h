@@ -225,6 +225,8 @@ static inline dr_record_t *dr_stream_first_lost(const dr_stream_t *s)
 void dr_stream_resend(dr_stream_t *stream, dr_record_t *record, unsigned path, uint64_t now);
 /* It did not arrive, as far as its path knows. No harm if it is lost or acknowledged already. */
 void dr_stream_lose(dr_stream_t *stream, dr_record_t *record);
+/* Another piece of memory becomes the record. */
+void dr_stream_move(dr_record_t *record, dr_record_t *to);
 /* The memory kept for a record changed. */
 void dr_stream_recost(dr_stream_t *stream, dr_record_t *record, uint32_t cost);
 /* The record of a number; NULL: acknowledged, or never sent. */

@@ -266,6 +266,34 @@ static void test_granted(void)
     dr_stream_fini(&s);
 }
 
+/* A record may get other memory at any time: under way, and lost. */
+static void test_move(void)
+{
+    dr_stream_t s;
+    dr_record_t r[4], moved[3];
+    opal_list_t done = OPAL_LIST_INIT(done);
+    make(&s, 1, true);
+    for (int i = 0; i < 4; i++) {
+        dr_stream_send(&s, &r[i], 0, 10, 100, 1);
+    }
+    for (int i = 0; i < 3; i++) {
+        dr_stream_lose(&s, &r[i]);
+    }
+    dr_stream_resend(&s, &r[0], 0, 2);
+    dr_stream_move(&r[0], &moved[0]);
+    dr_stream_move(&r[1], &moved[1]);
+    dr_stream_move(&r[2], &moved[2]);
+    memset(r, 0xff, 3 * sizeof(r[0]));
+    bool found = dr_stream_find(&s, 0) == &moved[0] && dr_stream_find(&s, 10) == &moved[1] && dr_stream_find(&s, 20) == &moved[2];
+    TAP_OK(found && adds_up(&s, 0) && opal_list_length(&s.unacked) == 4 && dr_stream_first_lost(&s) == &moved[1],
+           "records get other memory, and are found there in their order");
+    dr_stream_resend(&s, &moved[1], 0, 2);
+    dr_stream_take_cumulative(&s, s.next, 3, &done);
+    TAP_OK(opal_list_length(&done) == 4 && opal_list_first(&done) == &moved[0].item && !dr_stream_first_lost(&s) && adds_up(&s, 0),
+           "and acknowledged, the one that is still lost, too");
+    dr_stream_fini(&s);
+}
+
 /* One of two is lost, and so is the answer to the other: the news of both comes with the repeat, long after. */
 static void test_stale_round_trip(void)
 {
@@ -791,6 +819,7 @@ int main(void)
     test_wheel();
     test_round_trips();
     test_granted();
+    test_move();
     test_stale_round_trip();
     test_busy_receiver();
     test_silence();
