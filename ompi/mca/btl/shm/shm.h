@@ -397,6 +397,7 @@ struct shm_module {
     bool pool_off;
     uint32_t *chunk_free, chunk_free_count;
     uint32_t *chunk_lent, lent_head, lent_count, lent_mask; /* places are numbered on and on, and masked */
+    uint32_t came_back, look_next; /* where in the circle: see mca_btl_shm_chunk_ready() */
     shm_places_t places;
     shm_sample_t samples[SHM_SAMPLES];
     uint32_t sample_count;
@@ -498,6 +499,7 @@ void mca_btl_shm_chunk_populate(const opal_shmem_segment_t *segment, const shm_l
 void mca_btl_shm_chunk_measured(mca_btl_endpoint_t *ep, uint32_t chunk, size_t len, shm_way_t way, uint64_t ns);
 /* Not sent after all. */
 void mca_btl_shm_chunk_unget(mca_btl_endpoint_t *ep, uint32_t chunk);
+/* Is there one to be had? No, perhaps, though one has come back out of turn, but then yes after a few looks, and when the process is about to sleep. */
 bool mca_btl_shm_chunk_ready(shm_module_t *m);
 
 /* Of shm_poll.c: a chunk that a fragment of the peer came in is not needed any more. */

@@ -401,14 +401,26 @@ void mca_btl_shm_chunk_unget(mca_btl_endpoint_t *ep, uint32_t chunk)
     shm_module_unlock(m);
 }
 
-/* Under the module's lock, if there are threads. */
+static inline bool shm_came_back(const shm_module_t *m, uint32_t i)
+{
+    return i < m->lent_count && shm_chunk_returned(m, m->chunk_lent[(m->lent_head + i) & m->lent_mask]);
+}
+
+/*
+ * Under the module's lock, if there are threads. The chunk lent longest ago comes back first, but for those that peers keep: then it is the first behind
+ * these, where it was the last time. The states of the others are lines that their readers are about to write: of those one is looked at at a time, and
+ * all when the process is about to sleep.
+ */
 bool mca_btl_shm_chunk_ready(shm_module_t *m)
 {
-    if (!m->pool_ready || m->chunk_free_count > 0) {
+    if (!m->pool_ready || m->chunk_free_count > 0 || shm_came_back(m, 0) || shm_came_back(m, m->came_back)) {
         return true;
     }
-    for (uint32_t i = 0; i < m->lent_count; i++) {
-        if (shm_chunk_returned(m, *shm_lent(m, i))) {
+    bool all = atomic_load_explicit(&m->armed, memory_order_relaxed);
+    for (uint32_t looks = all ? m->lent_count : 1; looks > 0; looks--) {
+        m->look_next = m->look_next + 1 < m->lent_count ? m->look_next + 1 : 0;
+        if (shm_came_back(m, m->look_next)) {
+            m->came_back = m->look_next;
             return true;
         }
     }

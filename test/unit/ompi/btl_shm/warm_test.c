@@ -342,6 +342,45 @@ static void going_round(void)
     end();
 }
 
+/* Looks at the pool until one is there; UINT32_MAX: none in so many. */
+static uint32_t looks(shm_module_t *m, uint32_t most)
+{
+    for (uint32_t i = 1; i <= most; i++) {
+        if (mca_btl_shm_chunk_ready(m)) {
+            return i;
+        }
+    }
+    return UINT32_MAX;
+}
+
+/* Who waits for a chunk does not look at all of them each time, but sees each that has come back. */
+static void looked_for(void)
+{
+    begin(2, 4 << 20, 0);
+    shm_module_t *m = &sides[0].module;
+    shm_loan_t loan[SHM_MAX_CHUNKS];
+    uint32_t all = m->layout.chunk_count, slow = 0, again = 0;
+    TAP_OK(mca_btl_shm_chunk_ready(m), "chunks that nobody was lent are there");
+    for (uint32_t i = 0; i < all; i++) {
+        TAP_REQUIRE(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan[i]), "chunks");
+    }
+    TAP_OK(looks(m, 3 * all) == UINT32_MAX, "none, when all are lent");
+    mca_btl_shm_return_chunk(sides[1].ep, loan[0].chunk | SHM_THEIRS);
+    TAP_OK(looks(m, 1) == 1, "the one lent longest ago is seen at once");
+    TAP_REQUIRE(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan[0]), "it");
+    for (uint32_t i = 2; i < all; i++) { /* the one lent longest ago stays away */
+        mca_btl_shm_return_chunk(sides[1].ep, loan[i].chunk | SHM_THEIRS);
+        uint32_t n = looks(m, all);
+        slow += n > 1;
+        again += n == UINT32_MAX || !mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan[i]);
+    }
+    TAP_OK(again == 0 && slow <= 1, "another one after some looks, and those behind it at once");
+    mca_btl_shm_return_chunk(sides[1].ep, loan[all / 2].chunk | SHM_THEIRS);
+    atomic_store(&m->armed, true);
+    TAP_OK(looks(m, 1) == 1, "any at once by who is about to sleep");
+    end();
+}
+
 /* What stands in the same chunk the next time round must not be where the last one was: that is still in its reader's caches. */
 static void side_by_side(size_t len, uint32_t places)
 {
@@ -610,6 +649,7 @@ int main(void)
     pieces();
     answered();
     going_round();
+    looked_for();
     side_by_side((64 << 10) + 64, 2);
     side_by_side((32 << 10) + 64, 2);
     side_by_side((4 << 10) + 64, 16);
