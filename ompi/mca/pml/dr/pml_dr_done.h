@@ -38,6 +38,7 @@ static OPAL_ALWAYS_INLINE void dr_end_frag(dr_peer_t *d, dr_frag_t *f, bool fail
 {
     if (OPAL_UNLIKELY(f->user != NULL)) {
         dr_chain(failed ? &out->returned : &out->confirmed, f->user);
+        dr_frag_leave_user(f);
     }
     dr_frag_free(d, f);
 }

@@ -131,6 +131,13 @@ static inline dr_frag_t *dr_frag_new(dr_peer_t *d, dr_what_t what, size_t len)
     return f;
 }
 
+/* The engine has its descriptor back; what was lent is then no other memory than a short message's. */
+static inline void dr_frag_leave_user(dr_frag_t *f)
+{
+    f->user = NULL;
+    f->is.what = f->is.what == DR_LENT ? DR_KEPT : f->is.what;
+}
+
 /* What is spare is as dr_frag_new() makes a short message. The caller holds the peer's lock. */
 static OPAL_ALWAYS_INLINE void dr_frag_free(dr_peer_t *d, dr_frag_t *f)
 {

@@ -259,6 +259,45 @@ static bool asks(dr_peer_t *d, const mca_pml_link_t *link, const mca_btl_descrip
     return true;
 }
 
+/* Is it a whole message of one piece for which a link lends room, and is all else as it is for nearly all that are lent? */
+static inline bool is_usually_lent(const dr_peer_t *d, const mca_pml_link_t *link, const mca_btl_descriptor_t *desc)
+{
+    return ((const mca_pml_hdr_common_t *) desc->header)->type == MCA_PML_HDR_MATCH && desc->header_len == DR_USUAL_HEADER &&
+           desc->iov_count == 1 && desc->iov[0].iov_len < link->module->limits.send_min && dr_wire_has_usual_sums(&d->out) &&
+           !dr_is_half_full(&d->stream);
+}
+
+/* Such a one; d->spare is there. The stream hears of it when it is out, as in policy_whole(). */
+static int send_lent(dr_peer_t *d, mca_pml_link_t *link, mca_btl_descriptor_t *desc, unsigned path, size_t cost)
+{
+    dr_frag_t *f = d->spare;
+    const opal_checksum_kind_t kind = d->out.kind;
+    size_t payload = desc->iov[0].iov_len, len = DR_USUAL_HEAD + payload;
+    mca_btl_room_t room = {.how = MCA_BTL_COPY_ANY};
+    int rc = link->module->ops->reserve(link->endpoint, len, len, &room);
+    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
+        return unsent(d, NULL, dr_note_full(d, link, rc));
+    }
+    char *to = (char *) room.ptr + DR_USUAL_HEAD;
+    uint64_t sum = opal_checksum_copy_into(kind, dr_wire_begin(&d->out), to, desc->iov[0].iov_base, payload, (opal_copy_how_t) room.how);
+    f->payload_sum = opal_checksum_finish(kind, sum);
+    dr_wire_write_usual_head(&d->out, kind != OPAL_CHECKSUM_NONE, f->bytes, d->stream.next, dr_stream_ride(&d->stream), desc->header,
+                             f->payload_sum, payload);
+    memcpy(room.ptr, f->bytes, DR_USUAL_HEAD);
+    link->module->ops->commit(link->endpoint, &room, len);
+    dr_frag_take_spare(d, f);
+    f->user = desc;
+    f->is.what = DR_LENT;
+    f->summed = true;
+    f->header_len = DR_USUAL_HEADER;
+    f->payload_len = (uint32_t) payload;
+    desc->btl_private[1] = f;
+    dr_stream_send(&d->stream, &f->record, path, (uint32_t) (DR_USUAL_HEADER + payload), (uint32_t) cost, dr_send_time(d, path));
+    dr_active(d);
+    dr_count_lent(&dr_lending.lent);
+    return 0;
+}
+
 static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc)
 {
     dr_peer_t *d = dr_of(peer);
@@ -275,6 +314,9 @@ static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descr
     unsigned path = dr_path_of(d, link);
     if (!dr_stream_has_room(&d->stream, path, cost, span)) {
         return refuse(d);
+    }
+    if (OPAL_LIKELY(whole && d->spare) && is_usually_lent(d, link, desc)) {
+        return send_lent(d, link, desc, path, cost);
     }
     dr_frag_t *f = dr_frag_new(d, whole ? DR_LENT : DR_IN_PLACE, head);
     if (!f) {
@@ -319,6 +361,7 @@ static bool policy_keep(mca_btl_descriptor_t *desc)
     f->summed = lent->summed;
     memcpy(f->bytes, lent->bytes, head);
     memcpy(f->bytes + head, desc->iov[0].iov_base, desc->iov[0].iov_len);
+    dr_frag_leave_user(lent);
     dr_frag_free(d, lent);
     dr_count_lent(&dr_lending.copied);
     return true;
