@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Long messages for pieces.sh, which looks at a trace of their pieces: one at a time, to and fro, and then some at once to rank 1; or many
- * to and fro, crossing each other, or before their receives. The first of many that are there. Streams both ways of which one side computes; and what is copied for
- * a link that keeps it. */
+ * to and fro, crossing each other, or before their receives. Streams both ways of which one side computes; the first of many that are
+ * there; and what is copied for a link that keeps it. */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/mman.h>

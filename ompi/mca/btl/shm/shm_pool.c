@@ -401,9 +401,9 @@ void mca_btl_shm_chunk_unget(mca_btl_endpoint_t *ep, uint32_t chunk)
     shm_module_unlock(m);
 }
 
-static inline bool shm_came_back(const shm_module_t *m, uint32_t i)
+static inline bool shm_came_back(shm_module_t *m, uint32_t i)
 {
-    return i < m->lent_count && shm_chunk_returned(m, m->chunk_lent[(m->lent_head + i) & m->lent_mask]);
+    return i < m->lent_count && shm_chunk_returned(m, *shm_lent(m, i));
 }
 
 /*
