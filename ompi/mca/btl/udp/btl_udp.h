@@ -2,8 +2,8 @@
 /*
  * btl/udp: fragments over UDP, for users who see to reliability themselves (pml/dr). One module per
  * usable interface, two sockets per module however many peers there are: the short channel carries
- * what fits one small datagram, the long one the rest, which is asked for a place and, where
- * datagrams are large, read straight to it.
+ * what fits one datagram and is copied on the way anyhow, or is small; the long one the rest, which is
+ * asked for a place and, where datagrams are large, read straight to it.
  *
  * Nothing is kept here once the kernel has it: fragments may be lost, repeated by nobody, and arrive
  * in any order. What this layer sees to:
@@ -36,8 +36,8 @@
 #include "opal/util/net_pair.h"
 
 enum {
-    BTL_UDP_SHORT_BYTES = 8192, /* longer fragments go by the long channel */
-    BTL_UDP_SLOT = BTL_UDP_SHORT_BYTES + 64,   /* room for a datagram of the short channel */
+    BTL_UDP_SHORT_BYTES = 8192, /* longer fragments in their sender's memory go by the long channel */
+    BTL_UDP_SLOT = BTL_UDP_FRAG_MAX + 64, /* room for a datagram of the short channel */
     BTL_UDP_BATCH = 16,         /* datagrams of one recvmmsg() */
     BTL_UDP_PEEK_MIN = 16384,   /* from such datagrams on a second call is cheaper than a copy */
     BTL_UDP_RBUF_BYTES = BTL_UDP_FRAG_MAX + 128,
@@ -203,6 +203,7 @@ typedef struct btl_udp_component {
     _Atomic uint32_t rbuf_total;
     btl_udp_rbuf_t *reading;    /* the polling thread's, for the long channel */
     uint8_t *slots;             /* BTL_UDP_BATCH of BTL_UDP_SLOT bytes, for the short one */
+    uint8_t *slots_memory;      /* in which they are */
 } btl_udp_component_t;
 
 extern btl_udp_component_t mca_btl_udp;

@@ -286,9 +286,21 @@ void btl_udp_component_end(void)
     *c = (btl_udp_component_t){.params = params, .epoch = epoch};
 }
 
+/*
+ * Memory for the short channel's datagrams. Where its place within a page is a little behind that of what the kernel copies from, REP MOVSB
+ * takes what it reads next for what it has just stored (AMD, family 25): a datagram of 7 KiB took 4 us more. The kernel's long datagrams begin
+ * some bytes behind their page's begin, as do long pieces of malloc(), so ours begin in the middle.
+ */
+static uint8_t *slots_new(uint8_t **memory)
+{
+    enum { PAGE = 4096, ALL = BTL_UDP_BATCH * BTL_UDP_SLOT };
+    *memory = aligned_alloc(PAGE, (ALL + PAGE / 2 + PAGE - 1) / PAGE * PAGE);
+    return *memory ? *memory + PAGE / 2 : NULL;
+}
+
 static int component_start(btl_udp_component_t *c)
 {
-    c->slots = aligned_alloc(64, BTL_UDP_BATCH * BTL_UDP_SLOT);
+    c->slots = slots_new(&c->slots_memory);
     if (!c->slots) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }

@@ -53,9 +53,9 @@ void btl_udp_pool_end(void)
         free(rbuf);
     }
     free(c->reading);
-    free(c->slots);
+    free(c->slots_memory);
     c->reading = NULL;
-    c->slots = NULL;
+    c->slots = c->slots_memory = NULL;
     c->rbuf_count = 0;
     atomic_store(&c->rbuf_total, 0);
 }

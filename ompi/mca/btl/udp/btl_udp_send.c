@@ -256,15 +256,21 @@ static OPAL_COLD int refuse_full(mca_btl_endpoint_t *ep)
     return MCA_ERR_AGAIN;
 }
 
-/* May `len` bytes go now? MCA_SUCCESS and the channel, or why not. */
-static inline int admit(mca_btl_endpoint_t *ep, size_t len, btl_udp_channel_id_t *id)
+/* The channel of a fragment that must be no longer than `max` for the short one. What was copied here is copied there, too, most likely: the
+ * long channel's question for its place would be in vain. */
+static inline btl_udp_channel_id_t channel_of(const mca_btl_endpoint_t *ep, size_t len, size_t max)
 {
-    *id = len <= BTL_UDP_SHORT_BYTES && len <= ep->seg ? BTL_UDP_SHORT : BTL_UDP_LONG;
-    btl_udp_channel_t *ch = &ep->channel[*id];
+    return len <= max && len <= ep->seg ? BTL_UDP_SHORT : BTL_UDP_LONG;
+}
+
+/* May `len` bytes go now? MCA_SUCCESS, or why not. */
+static inline int admit(mca_btl_endpoint_t *ep, size_t len, btl_udp_channel_id_t id)
+{
+    btl_udp_channel_t *ch = &ep->channel[id];
     if (OPAL_UNLIKELY(ep->down || ep->deleted || ep->module->closed)) {
         return MCA_ERR_UNREACHABLE;
     }
-    if (OPAL_UNLIKELY(ep->full || ep->addr_len[*id] == 0)) {
+    if (OPAL_UNLIKELY(ep->full || ep->addr_len[id] == 0)) {
         ep->want_writable = true;
         btl_udp_kick(ep, BTL_UDP_KICK_CARE);
         return MCA_ERR_AGAIN;
@@ -432,7 +438,6 @@ static inline int transmit(mca_btl_endpoint_t *ep, btl_udp_channel_id_t id, cons
 int btl_udp_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header_len,
                        const void *payload, size_t len)
 {
-    btl_udp_channel_id_t id;
     source_t source = {.count = 0};
     if (OPAL_UNLIKELY(header_len + len == 0 ||
                       header_len + len > ep->module->super.limits.short_max)) {
@@ -441,7 +446,8 @@ int btl_udp_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header
     source_add(&source, header, header_len);
     source_add(&source, payload, len);
     btl_udp_lock(&ep->lock);
-    int rc = admit(ep, source.len, &id);
+    btl_udp_channel_id_t id = channel_of(ep, source.len, BTL_UDP_FRAG_MAX);
+    int rc = admit(ep, source.len, id);
     if (OPAL_LIKELY(rc == MCA_SUCCESS)) {
         rc = transmit(ep, id, &source);
     }
@@ -451,7 +457,6 @@ int btl_udp_send_short(mca_btl_endpoint_t *ep, const void *header, size_t header
 
 int btl_udp_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
 {
-    btl_udp_channel_id_t id;
     source_t source = {.count = 0};
     source_add(&source, desc->header, desc->header_len);
     for (uint32_t i = 0; i < desc->iov_count; i++) {
@@ -461,7 +466,8 @@ int btl_udp_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
         return MCA_ERR_BAD_PARAM;
     }
     btl_udp_lock(&ep->lock);
-    int rc = admit(ep, source.len, &id);
+    btl_udp_channel_id_t id = channel_of(ep, source.len, BTL_UDP_SHORT_BYTES);
+    int rc = admit(ep, source.len, id);
     if (OPAL_LIKELY(rc == MCA_SUCCESS)) {
         rc = transmit(ep, id, &source);
     }
@@ -471,7 +477,6 @@ int btl_udp_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
 
 int btl_udp_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
 {
-    btl_udp_channel_id_t id;
     size_t max = ep->module->super.limits.max_frag;
     if (OPAL_UNLIKELY(min == 0 || min > want || min > max)) {
         return MCA_ERR_BAD_PARAM;
@@ -479,10 +484,10 @@ int btl_udp_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_roo
     btl_udp_lock(&ep->lock);
     size_t len = want < max ? want : max;
     bool wanted = ep->want_writable;
-    int rc = admit(ep, len, &id);
+    int rc = admit(ep, len, channel_of(ep, len, BTL_UDP_FRAG_MAX));
     if (rc == MCA_ERR_AGAIN && !ep->full && len > min) {
         len = min;
-        rc = admit(ep, len, &id);
+        rc = admit(ep, len, channel_of(ep, len, BTL_UDP_FRAG_MAX));
         ep->want_writable = wanted || rc == MCA_ERR_AGAIN;
     }
     if (rc == MCA_SUCCESS) {
@@ -501,9 +506,7 @@ static int transmit_room(mca_btl_endpoint_t *ep, const btl_udp_rbuf_t *rbuf, siz
 {
     source_t source = {.count = 0};
     source_add(&source, rbuf->data, len);
-    return transmit(ep,
-                    len <= BTL_UDP_SHORT_BYTES && len <= ep->seg ? BTL_UDP_SHORT : BTL_UDP_LONG,
-                    &source);
+    return transmit(ep, channel_of(ep, len, BTL_UDP_FRAG_MAX), &source);
 }
 
 void btl_udp_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len)
