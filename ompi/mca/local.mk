@@ -22,7 +22,7 @@ libmpi_abi_la_SOURCES += mca/coll/base/coll_base.c mpi/coll/coll.c \
     mca/pml/base/pml_base_engine_first.h mca/pml/base/pml_base_engine_pieces.h mca/pml/base/pml_base_engine_flush.h \
     mca/pml/base/pml_base_engine_silent.h mca/pml/base/pml_base_engine_answers.h mca/pml/base/pml_base_engine_isend.h \
     mca/pml/base/pml_base_engine_recv.h mca/pml/base/pml_base_engine_meet.h mca/pml/base/pml_base_engine_order.h \
-    mca/pml/base/pml_base_engine_place.h mca/pml/base/pml_base_engine_arrive.h mca/pml/base/pml_base_engine_irecv.h \
+    mca/pml/base/pml_base_engine_place.h mca/pml/base/pml_base_engine_unasked.h mca/pml/base/pml_base_engine_arrive.h mca/pml/base/pml_base_engine_irecv.h \
     mca/pml/base/pml_base_engine_self.h mca/pml/base/pml_base_engine_cancel.h \
     mca/pml/base/pml_base_engine_fetch.h mca/pml/base/pml_base_engine_lend.h \
     mca/pml/base/pml_base_engine_probe.h mca/pml/base/pml_base_engine_life.h

@@ -116,6 +116,12 @@ mpi_lent_LDADD = $(ompi_lib)
 check_SCRIPTS += mpi/dr.sh
 mpi/dr.log: mpi/dr$(EXEEXT) mpi/lent$(EXEEXT)
 EXTRA_DIST += mpi/dr.sh
+# Messages that go in pieces before they are asked for.
+EXTRA_PROGRAMS += mpi/unasked
+mpi_unasked_LDADD = $(ompi_lib)
+check_SCRIPTS += mpi/unasked.sh
+mpi/unasked.log: mpi/unasked$(EXEEXT)
+EXTRA_DIST += mpi/unasked.sh
 # All of them over pml/dr.
 check_SCRIPTS += mpi/dr_suite.sh
 EXTRA_DIST += mpi/dr_suite.sh

@@ -8,6 +8,8 @@
  *   int  policy_reserve(peer, link, min, want, room)          as reserve
  *   void policy_commit(peer, link, room, len)                 as commit
  *   int  policy_whole(peer, link, hdr, hdr_len, data, len)    a whole message, longer than for policy_short(), if POLICY_KEEPS
+ *   int  policy_pieces(peer, link, first, more, data, len)    a whole message in pieces, an UNASKED RNDV and FRAGs, if POLICY_KEEPS: all
+ *                                                             or, MCA_ERR_NOT_AVAILABLE, nothing
  *   int  policy_send(peer, link, desc)                        as send of a descriptor
  *   bool policy_keep(desc)                                    copy what policy_send took, a whole message: its event will not come; false:
  *                                                             not now; if POLICY_KEEPS
@@ -367,6 +369,7 @@ static inline mca_pml_comm_peer_t *engine_comm_peer(ompi_communicator_t *comm, i
 #include "ompi/mca/pml/base/pml_base_engine_order.h"
 #include "ompi/mca/pml/base/pml_base_engine_cancel.h"
 #include "ompi/mca/pml/base/pml_base_engine_place.h"
+#include "ompi/mca/pml/base/pml_base_engine_unasked.h"
 #include "ompi/mca/pml/base/pml_base_engine_arrive.h"
 #include "ompi/mca/pml/base/pml_base_engine_irecv.h"
 #include "ompi/mca/pml/base/pml_base_engine_self.h"

@@ -30,7 +30,9 @@ static OPAL_NOINLINE void engine_arrive_other(mca_pml_peer_t *peer, mca_btl_arri
         }
         break;
     case MCA_PML_HDR_FRAG:
-        engine_on_frag(peer, &hdr->frag, payload, len, engine_reading(arrival));
+        if (!engine_on_frag(peer, &hdr->frag, payload, len, engine_reading(arrival)) && (hdr->common.flags & MCA_PML_FLAG_UNASKED)) {
+            engine_on_stray(peer, arrival, hdr, payload, len);
+        }
         break;
     case MCA_PML_HDR_ACK:
         engine_on_ack(peer, &hdr->ack);

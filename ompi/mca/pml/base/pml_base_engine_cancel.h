@@ -15,7 +15,8 @@ static mca_pml_message_t *engine_unexpected_of(const mca_pml_comm_t *pc, const m
     OPAL_LIST_FOREACH (i, tmp, &pc->match.messages) {
         mca_pml_message_t *message = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
         const mca_pml_hdr_t *hdr = mca_pml_message_hdr(message);
-        if (message->peer == peer && hdr->common.type != MCA_PML_HDR_MATCH && hdr->rndv.sreq == sreq) {
+        if (message->peer == peer && hdr->common.type != MCA_PML_HDR_MATCH && !(hdr->common.flags & MCA_PML_FLAG_UNASKED) &&
+            hdr->rndv.sreq == sreq) {
             return message;
         }
     }

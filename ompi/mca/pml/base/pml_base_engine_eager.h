@@ -244,12 +244,37 @@ static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pm
     return true;
 }
 
-/* Is a message of this length, header included, best sent by send_parts() now? A peer that is behind has nothing to do with the beginning
+/* Is a message of this length, header included, best sent in parts now? A peer that is behind has nothing to do with the beginning
  * of a message before its end is there. */
 static inline bool engine_in_parts(const mca_pml_peer_t *peer, size_t len)
 {
-    return POLICY_STANDING && len >= peer->parts.min && len <= peer->parts.max &&
-           (len > peer->behind.eager_limit || !engine_is_behind(peer));
+    return (POLICY_STANDING || POLICY_KEEPS) && len >= peer->parts.min && len <= peer->parts.max &&
+           ((POLICY_STANDING && len > peer->behind.eager_limit) || !engine_is_behind(peer));
+}
+
+/* ... and to this rank? To who is sent a stream it had better come as one, if it fits; what a policy would keep copies of goes there from
+ * where it lies, and not with threads, when nobody knows whether it is a stream. */
+static inline bool engine_parts_suit(const mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, size_t len)
+{
+    if (POLICY_KEEPS) {
+        return !opal_progress_threads && !engine_streams(cp);
+    }
+    return opal_progress_threads || len > peer->eager_max || !engine_in_stream(cp);
+}
+
+/* A message in pieces that are fragments of their own, if all of it is within the window; see pml_base_engine_unasked.h. It is charged. */
+static int engine_send_pieces(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_hdr_match_t *hdr, const void *ptr, size_t bytes)
+{
+    if (!engine_in_window(peer, atomic_load_explicit(&peer->sent, memory_order_relaxed))) {
+        return MCA_ERR_NOT_AVAILABLE;
+    }
+    mca_pml_hdr_rndv_t first = {.match = *hdr, .length = htole64(bytes), .sreq = htole64(++peer->unasked_last)};
+    mca_pml_hdr_frag_t more = {.rreq = first.sreq};
+    first.match.common.type = MCA_PML_HDR_RNDV;
+    first.match.common.flags = MCA_PML_FLAG_UNASKED;
+    engine_fill_common(peer, &more.common, MCA_PML_HDR_FRAG);
+    more.common.flags = MCA_PML_FLAG_UNASKED;
+    return policy_pieces(peer, link, &first, &more, ptr, bytes);
 }
 
 /* MCA_ERR_NOT_AVAILABLE: go on by the other ways. The caller holds the peer's lock. */
@@ -261,7 +286,8 @@ static OPAL_NOINLINE int engine_send_parts(mca_pml_peer_t *peer, mca_pml_link_t 
         return MCA_ERR_NOT_AVAILABLE;
     }
     engine_charge(peer, cost);
-    int rc = link->module->ops->send_parts(link->endpoint, hdr, sizeof(*hdr), ptr, bytes);
+    int rc = POLICY_KEEPS ? engine_send_pieces(peer, link, hdr, ptr, bytes)
+                          : link->module->ops->send_parts(link->endpoint, hdr, sizeof(*hdr), ptr, bytes);
     if (rc != MCA_SUCCESS) {
         engine_charge(peer, -cost);
         return rc;
@@ -279,8 +305,8 @@ static OPAL_NOINLINE bool engine_direct_parts(mca_pml_peer_t *peer, mca_pml_comm
     if (!peer->direct || !opal_datatype_is_contiguous(&type->opal, count)) {
         return false;
     }
-    if (!opal_progress_threads && sizeof(hdr) + bytes <= peer->eager_max && engine_in_stream(cp)) {
-        return false; /* to who is behind it had better come as one */
+    if (!engine_parts_suit(peer, cp, sizeof(hdr) + bytes)) {
+        return false;
     }
     engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
     const void *ptr = (const char *) buf + type->opal.true_lb;

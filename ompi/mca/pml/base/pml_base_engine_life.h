@@ -71,6 +71,7 @@ static void engine_queues(mca_pml_queues_t *queues)
         mca_pml_comm_unlock(pc);
     }
     pthread_mutex_unlock(&engine_comms_lock);
+    queues->unexpected_bytes += mca_pml_base_stray_bytes();
     queues->unsent = mca_pml_base_unsent();
 }
 
@@ -87,6 +88,7 @@ static void engine_del_comm(ompi_communicator_t *comm)
     OPAL_LIST_FOREACH (i, tmp, &pc->match.messages) { /* never received */
         mca_pml_message_t *message = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
         mca_pml_match_remove_unexpected(&pc->match, &message->match);
+        engine_forget_strays(message);
         engine_message_free(message);
     }
     mca_pml_match_fini(&pc->match);

@@ -95,6 +95,9 @@ static inline void engine_meet(mca_pml_recv_t *recv, const mca_pml_peer_t *peer,
     }
 }
 
+static void engine_deliver_unasked(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_rndv_t *hdr, const void *payload,
+                                   size_t len, opal_copy_how_t how, bool late);
+
 static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr,
                                           const void *payload, size_t len, opal_copy_how_t how, bool late)
 {
@@ -107,7 +110,12 @@ static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *
     recv->first = 0;
     recv->timed = NULL;
     recv->fetch = NULL;
+    recv->unasked = false;
     if (hdr->common.type == MCA_PML_HDR_RGET && engine_try_fetch(recv, peer, &hdr->rget)) {
+        return;
+    }
+    if (hdr->common.flags & MCA_PML_FLAG_UNASKED) {
+        engine_deliver_unasked(recv, peer, &hdr->rndv, payload, len, how, late);
         return;
     }
     recv->received = len < recv->expected ? len : recv->expected;

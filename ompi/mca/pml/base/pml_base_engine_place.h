@@ -64,7 +64,8 @@ static inline void engine_overtaken(mca_pml_peer_t *peer, uint64_t seq, uint32_t
     }
 }
 
-static void engine_on_frag(mca_pml_peer_t *peer, const mca_pml_hdr_frag_t *hdr, const void *payload, size_t len, opal_copy_how_t how)
+/* False: it has no receive, nothing is done. */
+static bool engine_on_frag(mca_pml_peer_t *peer, const mca_pml_hdr_frag_t *hdr, const void *payload, size_t len, opal_copy_how_t how)
 {
     mca_pml_recv_t *recv = engine_recv_join(peer, hdr, len);
     if (recv) {
@@ -75,6 +76,7 @@ static void engine_on_frag(mca_pml_peer_t *peer, const mca_pml_hdr_frag_t *hdr, 
         engine_recv_copy_in(recv, le64toh(hdr->offset), payload, len, how);
         engine_recv_leave(recv, le64toh(hdr->offset), len);
     }
+    return recv != NULL;
 }
 
 /* ---- Links in doubt ---- */
@@ -178,6 +180,7 @@ static mca_pml_recv_t *engine_place_first(mca_pml_peer_t *peer, const mca_pml_hd
     recv->first_seq = le32toh(hdr->match.seq);
     recv->timed = NULL;
     recv->fetch = NULL;
+    recv->unasked = false;
     mca_pml_ranges_init(&recv->ranges, 0);
     recv->id = mca_pml_base_id_new(recv, peer);
     if (!recv->id) {
@@ -208,7 +211,7 @@ static mca_pml_placing_t *engine_placing_new(mca_pml_peer_t *peer, mca_pml_recv_
     mca_pml_peer_lock(peer);
     bool here = mca_pml_ranges_touch(&recv->ranges, offset, offset + len);
     mca_pml_peer_unlock(peer);
-    if (here || !recv->ptr || !engine_can_displace(peer) || engine_placing_at(peer, recv, offset, len)) {
+    if (here || !recv->ptr || offset + len > recv->capacity || !engine_can_displace(peer) || engine_placing_at(peer, recv, offset, len)) {
         return NULL;
     }
     mca_pml_placing_t *placing = malloc(sizeof(*placing));

@@ -105,6 +105,9 @@ static void engine_recv_leave(mca_pml_recv_t *recv, uint64_t offset, size_t len)
         engine_note_frags(recv);
     }
     if (done && recv->id) {
+        if (OPAL_UNLIKELY(recv->unasked)) {
+            opal_list_remove(&recv->unasked_item);
+        }
         mca_pml_base_id_free(recv->id);
         recv->id = 0;
         mca_pml_ranges_fini(&recv->ranges);
@@ -117,12 +120,27 @@ static void engine_recv_leave(mca_pml_recv_t *recv, uint64_t offset, size_t len)
     }
 }
 
-/* Find the receive of a piece and join; NULL: the piece comes after the end (a repeat), or makes no sense. */
+/* The receive of a message whose pieces come unasked; NULL: it has none yet. The caller holds the peer's lock. */
+static mca_pml_recv_t *engine_unasked_of(const mca_pml_peer_t *peer, uint64_t sreq)
+{
+    opal_list_item_t *i, *tmp;
+    OPAL_LIST_FOREACH (i, tmp, &peer->unasked) {
+        mca_pml_recv_t *recv = OPAL_CONTAINER_OF(i, mca_pml_recv_t, unasked_item);
+        if (recv->sreq == sreq) {
+            return recv;
+        }
+    }
+    return NULL;
+}
+
+/* Find the receive of a piece and join; NULL: the piece comes after the end (a repeat), or unasked and before its receive, or makes no
+ * sense. */
 static mca_pml_recv_t *engine_recv_join(mca_pml_peer_t *peer, const mca_pml_hdr_frag_t *hdr, size_t len)
 {
     uint64_t offset = le64toh(hdr->offset);
     mca_pml_peer_lock(peer);
-    mca_pml_recv_t *recv = mca_pml_base_id_find(le64toh(hdr->rreq));
+    mca_pml_recv_t *recv = hdr->common.flags & MCA_PML_FLAG_UNASKED ? engine_unasked_of(peer, hdr->rreq)
+                                                                    : mca_pml_base_id_find(le64toh(hdr->rreq));
     if (!recv || recv->super.type != OMPI_REQUEST_RECV || recv->peer != peer || offset > recv->expected ||
         len > recv->expected - offset) {
         recv = NULL;

@@ -7,6 +7,7 @@
  *   RGET    as RNDV, then address (and key)     the receiver may fetch the message itself
  *   ACK     sender's id, receiver's id, range   matched: send [from, to) to the receiver's id
  *   FRAG    receiver's id, offset, payload      a piece of a matched message
+ *             or, if UNASKED: sender's id, ...  a piece of a message that may not be matched yet
  *   FIN     sender's id, bytes                  fetched, or cancelled: the sender's buffer is free
  *   CHECK   sender's id, receiver's id, range   a fetch of [from, to) is under way: what is its sum?
  *   SUM     receiver's id, offset, sum          the answer
@@ -46,6 +47,7 @@ enum {
 enum {
     MCA_PML_FLAG_DOUBT = 1,     /* of CREDIT: a link between us fell silent; this one works, try the others */
     MCA_PML_FLAG_CANCELLED = 2, /* of FIN: the message will not be received */
+    MCA_PML_FLAG_UNASKED = 4,   /* of RNDV: the rest follows without an ACK, in FRAGs that say so, too; the id is none of a request's */
 };
 
 /* In `arch`, where the receiver looks for what is not as usual anyway: a message of mode MCA_PML_FAILED. */

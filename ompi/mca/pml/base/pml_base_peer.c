@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ompi/mca/btl/base/btl_base.h"
+#include "ompi/mca/pml/base/pml_base_cache.h"
 #include "ompi/mca/pml/base/pml_base_events.h"
 #include "ompi/mca/pml/base/pml_base_past.h"
 #include "ompi/mca/pml/base/pml_base_report.h"
@@ -375,6 +376,23 @@ void mca_pml_base_link_totals(const mca_btl_module_t *module, mca_pml_link_total
     pthread_mutex_unlock(&peers_lock);
 }
 
+uint64_t mca_pml_base_stray_bytes(void)
+{
+    opal_list_item_t *i, *tmp, *piece, *next;
+    uint64_t bytes = 0;
+    pthread_mutex_lock(&peers_lock);
+    OPAL_LIST_FOREACH (i, tmp, &mca_pml_base_peers) {
+        mca_pml_peer_t *peer = OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item);
+        mca_pml_peer_lock(peer);
+        OPAL_LIST_FOREACH (piece, next, &peer->strays) {
+            bytes += OPAL_CONTAINER_OF(piece, mca_pml_message_t, match.age_link)->len;
+        }
+        mca_pml_peer_unlock(peer);
+    }
+    pthread_mutex_unlock(&peers_lock);
+    return bytes;
+}
+
 uint64_t mca_pml_base_unsent(void)
 {
     opal_list_item_t *i, *tmp, *waiting;
@@ -421,6 +439,7 @@ const mca_btl_standing_t mca_pml_base_no_standing;
 const size_t mca_pml_base_never = SIZE_MAX;
 const mca_btl_behind_t mca_pml_base_never_behind = {0, SIZE_MAX, &mca_pml_base_never};
 const mca_btl_parts_t mca_pml_base_no_parts = {SIZE_MAX, 0};
+mca_btl_parts_t (*mca_pml_base_own_parts)(const mca_btl_limits_t *limits);
 
 static void fail(mca_pml_peer_t *peer, char *why)
 {
@@ -461,12 +480,14 @@ static mca_btl_behind_t behind_of(const mca_btl_module_t *module, mca_btl_endpoi
 static mca_btl_parts_t parts_of(const mca_btl_module_t *module, mca_btl_endpoint_t *endpoint)
 {
     mca_btl_parts_t parts = mca_pml_base_no_parts;
-    if (module->component->contract_minor >= 13 && module->ops->parts) {
+    size_t most = mca_pml_base_params.whole_max;
+    most += most > 0 ? MCA_BTL_HEADER_MAX : 0; /* they count the header */
+    if (mca_pml_base_own_parts) {
+        parts = mca_pml_base_own_parts(&module->limits);
+    } else if (module->component->contract_minor >= 13 && module->ops->parts) {
         module->ops->parts(endpoint, &parts);
-        size_t most = mca_pml_base_params.whole_max;
-        most += most > 0 ? MCA_BTL_HEADER_MAX : 0; /* they count the header */
-        parts.max = parts.max < most ? parts.max : most;
     }
+    parts.max = parts.max < most ? parts.max : most;
     return parts;
 }
 
@@ -573,6 +594,8 @@ static mca_pml_peer_t *new_peer(ompi_proc_t *proc)
     opal_list_init(&peer->bulk);
     opal_list_init(&peer->again);
     opal_list_init(&peer->placing);
+    opal_list_init(&peer->unasked);
+    opal_list_init(&peer->strays);
     opal_list_init(&peer->early);
     return peer;
 }
@@ -668,6 +691,20 @@ int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls, b
     return rc == OPAL_SUCCESS ? ompi_rte_put(MCA_BTL_BASE_CARD_KEY, card, len) : rc;
 }
 
+/* Pieces whose message nobody has received. */
+static void free_strays(mca_pml_peer_t *peer)
+{
+    opal_list_item_t *i;
+    while ((i = opal_list_pop(&peer->strays))) {
+        mca_pml_message_t *piece = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
+        if (piece->kept) {
+            mca_btl_arrival_t *arrival = mca_pml_message_arrival(piece);
+            arrival->module->ops->release(arrival);
+        }
+        mca_pml_base_message_free(piece);
+    }
+}
+
 void mca_pml_base_peers_fini(void)
 {
     opal_list_item_t *i;
@@ -678,6 +715,7 @@ void mca_pml_base_peers_fini(void)
     mca_pml_base_pvars_close();
     while ((i = opal_list_pop(&mca_pml_base_peers))) {
         mca_pml_peer_t *peer = OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item);
+        free_strays(peer);
         for (int l = 0; l < peer->link_count; l++) {
             peer->links[l].module->ops->del_peer(peer->links[l].module, peer->links[l].endpoint);
             free(peer->links[l].why);

@@ -112,6 +112,9 @@ typedef struct mca_pml_peer {
     opal_list_t bulk;             /* mca_pml_send_t with pieces left to send */
     opal_list_t again;            /* mca_pml_frag_t that a link gave back */
     opal_list_t placing;          /* mca_pml_placing_t: what links write that is to be verified; the owner of progress' alone */
+    opal_list_t unasked;          /* mca_pml_recv_t whose pieces come unasked */
+    opal_list_t strays;           /* mca_pml_message_t: such pieces of messages that have no receive yet */
+    uint64_t unasked_last;        /* id of the last message that was sent so */
     opal_list_t early;            /* mca_pml_early_t; LOOKUP: whose links will be down from the start */
     opal_list_item_t all_item;    /* in the list of all peers */
     char *why;                    /* FAILED, or no link at present */
@@ -165,6 +168,8 @@ extern const mca_btl_standing_t mca_pml_base_no_standing;
 extern const size_t mca_pml_base_never; /* SIZE_MAX, as a length from which on nothing is so */
 extern const mca_btl_behind_t mca_pml_base_never_behind;
 extern const mca_btl_parts_t mca_pml_base_no_parts;
+/* Set by a policy that sends messages in parts itself, before the peers are there: of which lengths, over such a link. NULL: links do. */
+extern mca_btl_parts_t (*mca_pml_base_own_parts)(const mca_btl_limits_t *limits);
 
 /* What is told of an endpoint that has no link, since its peer is still looked up, is remembered; else it is of no
  * interest. The caller holds the peer's lock. */
@@ -236,6 +241,7 @@ typedef struct mca_pml_queues {
     uint64_t early;                          /* messages that came before their turn */
     uint64_t unsent;                         /* messages and control that no link has taken yet */
 } mca_pml_queues_t;
+uint64_t mca_pml_base_stray_bytes(void); /* the part of unexpected_bytes that is not in communicators */
 uint64_t mca_pml_base_unsent(void); /* the field `unsent` alone, which is not the engine's */
 extern void (*mca_pml_base_queues)(mca_pml_queues_t *queues); /* the engine's */
 /* Everything handed to links has been confirmed. */

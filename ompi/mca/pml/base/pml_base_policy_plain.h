@@ -19,6 +19,18 @@ static inline int policy_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, const
     return MCA_ERR_NOT_AVAILABLE;
 }
 
+static inline int policy_pieces(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_hdr_rndv_t *first, const mca_pml_hdr_frag_t *more,
+                                const void *data, size_t len)
+{
+    (void) peer;
+    (void) link;
+    (void) first;
+    (void) more;
+    (void) data;
+    (void) len;
+    return MCA_ERR_NOT_AVAILABLE;
+}
+
 static inline bool policy_place(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,
                                 mca_pml_placing_t *placing)
 {

@@ -97,6 +97,9 @@ typedef struct mca_pml_recv {
     mca_pml_link_t *timed;       /* how long the pieces take is to be noted for this link; NULL: no */
     mca_pml_pace_at_t started;
     struct mca_pml_fetch *fetch; /* one that may take its time; NULL: none, or not so */
+    bool unasked;                /* its pieces come unasked: in the peer's `unasked`, and `expected` is the message's length */
+    uint64_t sreq;               /* ... with this id */
+    opal_list_item_t unasked_item;
     opal_convertor_t conv;       /* if !ptr */
 } mca_pml_recv_t;
 

@@ -9,7 +9,7 @@
  * (pml_base_engine_lend.h). A piece of a long message in the user's memory stays there; the engine hears of it (CONFIRMED)
  * when it is acknowledged and no link holds it any more.
  *
- *   _send.h, _receive.h   the policy as the engine calls it
+ *   _send.h, _pieces.h, _receive.h   the policy as the engine calls it
  *   _stream, _wire        the protocol, without MPI, links, memory or time
  *   _frag, _put, _done    a fragment's memory; handing it to links; its end
  *   _again, _control      what is lost, acknowledgments; arrivals that are not data
@@ -33,6 +33,8 @@ static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const
 static int policy_reserve(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t min, size_t want, mca_btl_room_t *room);
 static void policy_commit(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_room_t *room, size_t len);
 static int policy_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len);
+static int policy_pieces(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_hdr_rndv_t *first, const mca_pml_hdr_frag_t *more,
+                         const void *data, size_t len);
 static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
 static bool policy_keep(mca_btl_descriptor_t *desc);
 static inline size_t policy_lends_from(void);
@@ -56,6 +58,7 @@ static void policy_fail(mca_pml_peer_t *peer);
 #include "ompi/mca/pml/dr/pml_dr_again.h"
 #include "ompi/mca/pml/dr/pml_dr_engine.h"
 #include "ompi/mca/pml/dr/pml_dr_paths.h"
+#include "ompi/mca/pml/dr/pml_dr_pieces.h"
 #include "ompi/mca/pml/dr/pml_dr_receive.h"
 #include "ompi/mca/pml/dr/pml_dr_send.h"
 
@@ -211,6 +214,7 @@ static int dr_init(mca_pml_t *pml)
     dr_params_derive();
     int rc = dr_memory_init();
     rc = rc == OPAL_SUCCESS ? dr_due_init() : rc;
+    mca_pml_base_own_parts = dr_parts_of;
     if (!opal_progress_threads) {
         engine_upcalls.arrive_brief = dr_arrive_brief;
         engine_upcalls.arrive_brief_how = dr_arrive_brief_how;

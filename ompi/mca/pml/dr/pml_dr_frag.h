@@ -66,9 +66,10 @@ extern struct dr_memory {
     pthread_mutex_t lock;
 } dr_memory;
 
-/* Messages that were lent, and those of them that had to be copied after all. No other thread counts: with several none are lent. */
+/* Messages that were lent, and those of them that had to be copied after all; and that went in pieces at once. No other thread counts: with
+ * several there are none. */
 extern struct dr_lending {
-    _Atomic uint64_t lent, copied;
+    _Atomic uint64_t lent, copied, pieces;
 } dr_lending;
 
 static inline void dr_count_lent(_Atomic uint64_t *count)

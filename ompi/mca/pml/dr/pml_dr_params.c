@@ -69,9 +69,20 @@ int dr_params_register(const mca_base_services_t *services)
         .help = "Shortest message of a stream of MPI_Isend that stays in the user's memory until it is acknowledged, or somebody waits "
                 "for it, instead of being copied at once",
         .def.size = 4u << 10, .min = 1 << 10, .max = UINT64_MAX, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
+    static const mca_base_var_desc_t pieces_max = {
+        .framework = "pml", .component = "dr", .name = "pieces_max", .type = MCA_VAR_SIZE, .unit = "bytes",
+        .help = "Longest message that goes at once in several pieces, before its receiver has answered; within pml_base_whole_max and halves of "
+                "pml_dr_window and of the link's, where one link leads there that takes copies, and in no stream of messages (0: none)",
+        .def.size = 256u << 10, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
+    static const mca_base_var_desc_t piece = {
+        .framework = "pml", .component = "dr", .name = "piece", .type = MCA_VAR_SIZE, .unit = "bytes",
+        .help = "About the length of these pieces: much shorter ones take longer to hand over than they save", .def.size = 48u << 10,
+        .min = 1 << 10, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     int rc = services->var_register(&checksum, &raw.checksum);
     rc = rc ? rc : services->var_register(&window, &raw.window);
     rc = rc ? rc : services->var_register(&lend_min, &dr_params.lend_min);
+    rc = rc ? rc : services->var_register(&pieces_max, &dr_params.pieces_max);
+    rc = rc ? rc : services->var_register(&piece, &dr_params.piece);
     for (int i = 0; i < NUMBERS && rc == MCA_SUCCESS; i++) {
         descs[i] = (mca_base_var_desc_t){
             .framework = "pml", .component = "dr", .name = numbers[i].name, .unit = numbers[i].unit,

@@ -71,6 +71,7 @@ int dr_pvars_open(void)
         {"lent", "Messages of MPI_Isend that stayed in the user's memory instead of being copied (pml_dr_lend_min)", &dr_lending.lent},
         {"lent_copied", "Messages of those that were copied because somebody waited for them before they were acknowledged",
          &dr_lending.copied},
+        {"pieces", "Messages that went in pieces before their receiver had answered (pml_dr_pieces_max)", &dr_lending.pieces},
     };
     int rc = OPAL_SUCCESS;
     for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]) && rc == OPAL_SUCCESS; i++) {
