@@ -122,6 +122,10 @@ mpi_unasked_LDADD = $(ompi_lib)
 check_SCRIPTS += mpi/unasked.sh
 mpi/unasked.log: mpi/unasked$(EXEEXT)
 EXTRA_DIST += mpi/unasked.sh
+# Some of them under valgrind.
+check_SCRIPTS += mpi/memcheck.sh
+mpi/memcheck.log: mpi/p2p$(EXEEXT) mpi/unasked$(EXEEXT)
+EXTRA_DIST += mpi/memcheck.sh
 # All of them over pml/dr.
 check_SCRIPTS += mpi/dr_suite.sh
 EXTRA_DIST += mpi/dr_suite.sh

@@ -120,7 +120,7 @@ static OPAL_COLD void engine_deliver_long(mca_pml_recv_t *recv, mca_pml_peer_t *
     }
     recv->received = len < recv->expected ? len : recv->expected;
     engine_recv_rest(recv, peer, hdr->rndv.sreq, len);
-    engine_recv_copy_in(recv, 0, payload, len, how);
+    engine_recv_copy_in(recv, 0, payload, len, engine_copying(recv->expected, how));
     if (len > 0) {
         engine_consumed(peer, len, late);
     }
@@ -136,7 +136,7 @@ static OPAL_ALWAYS_INLINE void engine_deliver(mca_pml_recv_t *recv, mca_pml_peer
         return;
     }
     engine_meet(recv, peer, &hdr->match, len);
-    engine_recv_copy_in(recv, 0, payload, len, how);
+    engine_recv_copy_in(recv, 0, payload, len, engine_copying(len, how));
     engine_consumed(peer, len, late);
     engine_recv_done(recv);
 }

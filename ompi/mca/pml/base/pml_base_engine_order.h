@@ -221,7 +221,7 @@ static OPAL_COLD void engine_on_repeat(mca_pml_peer_t *peer, const ompi_communic
 {
     mca_pml_recv_t *recv = engine_placed_join(peer, comm, seq, len);
     if (recv) {
-        engine_recv_copy_in(recv, 0, payload, len, OPAL_COPY_ANY);
+        engine_recv_copy_in(recv, 0, payload, len, engine_copying(recv->expected, OPAL_COPY_ANY));
         engine_recv_leave(recv, 0, len);
     }
 }

@@ -73,7 +73,7 @@ static bool engine_on_frag(mca_pml_peer_t *peer, const mca_pml_hdr_frag_t *hdr, 
         while (POLICY_VERIFIES && (other = engine_placing_at(peer, recv, le64toh(hdr->offset), len))) {
             engine_take_place(peer, other);
         }
-        engine_recv_copy_in(recv, le64toh(hdr->offset), payload, len, how);
+        engine_recv_copy_in(recv, le64toh(hdr->offset), payload, len, engine_copying(recv->expected, how));
         engine_recv_leave(recv, le64toh(hdr->offset), len);
     }
     return recv != NULL;

@@ -159,10 +159,10 @@ static OPAL_ALWAYS_INLINE opal_copy_how_t engine_reading(const mca_btl_arrival_t
     return module->struct_size > offsetof(mca_btl_module_t, reading) ? (opal_copy_how_t) module->reading : OPAL_COPY_ANY;
 }
 
-/* ... into a receive: past the caches, if they would not hold all of it. */
-static OPAL_ALWAYS_INLINE opal_copy_how_t engine_copying(const mca_pml_recv_t *recv, opal_copy_how_t how)
+/* ... as part of a message of so many bytes: past the caches, if they would not hold all of it. */
+static OPAL_ALWAYS_INLINE opal_copy_how_t engine_copying(size_t message, opal_copy_how_t how)
 {
-    return OPAL_UNLIKELY(recv->expected >= mca_pml_base_past_least) && mca_pml_base_is_past(recv->expected) ? OPAL_COPY_AWAY : how;
+    return OPAL_UNLIKELY(message >= mca_pml_base_past_least) && mca_pml_base_is_past(message) ? OPAL_COPY_AWAY : how;
 }
 
 static inline void engine_recv_copy_in(mca_pml_recv_t *recv, size_t offset, const void *data, size_t len, opal_copy_how_t how)
@@ -172,7 +172,7 @@ static inline void engine_recv_copy_in(mca_pml_recv_t *recv, size_t offset, cons
     }
     len = len < recv->capacity - offset ? len : recv->capacity - offset;
     if (OPAL_LIKELY(recv->ptr != NULL)) {
-        opal_copy_out(recv->ptr + offset, data, len, engine_copying(recv, how));
+        opal_copy_out(recv->ptr + offset, data, len, how);
     } else {
         opal_convertor_unpack_at(&recv->conv, offset, data, len);
     }

@@ -45,7 +45,7 @@ static bool engine_send_to_self(const void *buf, size_t count, ompi_datatype_t *
     if (!recv) {
         return false;
     }
-    engine_recv_copy_in(recv, 0, ptr, bytes, OPAL_COPY_ANY);
+    engine_recv_copy_in(recv, 0, ptr, bytes, engine_copying(bytes, OPAL_COPY_ANY));
     engine_set_status(recv, dst, tag, bytes);
     engine_recv_done(recv);
     opal_progress_completed();

@@ -34,7 +34,7 @@ static void engine_deliver_unasked(mca_pml_recv_t *recv, mca_pml_peer_t *peer, c
     opal_list_append(&peer->unasked, &recv->unasked_item);
     engine_take_strays(peer, hdr->sreq, &strays);
     mca_pml_peer_unlock(peer);
-    engine_recv_copy_in(recv, 0, payload, len, how);
+    engine_recv_copy_in(recv, 0, payload, len, engine_copying(recv->expected, how));
     engine_consumed(peer, recv->expected, late);
     while ((i = opal_list_pop(&strays))) {
         mca_pml_message_t *piece = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);

@@ -38,7 +38,7 @@ static bool fuse(dr_peer_t *d, mca_btl_arrival_t *arrival, uint32_t *sum)
     const mca_pml_placing_t *placing = place.token;
     *sum = opal_checksum_finish(d->in.kind, opal_checksum_copy_out(d->in.kind, dr_wire_begin(&d->in), place.iov[0].iov_base,
                                                                    (const char *) arrival->data + place.header_len, len,
-                                                                   engine_copying(placing->recv, engine_reading(arrival))));
+                                                                   engine_copying(placing->recv->expected, engine_reading(arrival))));
     arrival->len = place.header_len;
     arrival->placed_len = len;
     arrival->place_token = place.token;
