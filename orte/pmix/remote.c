@@ -60,6 +60,7 @@ static void fence_done(void *arg, int rc, uint32_t failed, const orte_grpcomm_pi
     }
     char *data = size == 0 ? NULL : malloc(size);
     if (rc != OPAL_SUCCESS || (size > 0 && data == NULL)) {
+        free(data);
         fence_answer(fence, rc == OPAL_ERR_PEER_FAILED ? PMIX_ERR_UNREACH : PMIX_ERR_NOMEM, NULL, 0);
         return;
     }

@@ -131,8 +131,12 @@ static int new_exchange(exchange_t *x, int size)
     *x = (exchange_t) {.size = size,
                        .words_out = calloc(2 * n * WORDS, sizeof *x->words_out),
                        .counts = calloc(4 * n, sizeof *x->counts)};
-    x->words_in = x->words_out ? x->words_out + n * WORDS : NULL;
-    return x->words_out && x->counts ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    if (!x->words_out || !x->counts) {
+        free_exchange(x);
+        return MPI_ERR_NO_MEM;
+    }
+    x->words_in = x->words_out + n * WORDS;
+    return MPI_SUCCESS;
 }
 
 /* Where the integers to (from) each process start; returns their number. */
