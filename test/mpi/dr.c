@@ -162,7 +162,7 @@ static void silent(void)
             MPI_Recv(&pid, 1, MPI_LONG, 2, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             MPI_Request requests[2];
             MPI_Status statuses[2];
-            MPI_Isend(buffer, LONGEST, MPI_BYTE, 2, 1, MPI_COMM_WORLD, &requests[0]);
+            MPI_Issend(buffer, LONGEST, MPI_BYTE, 2, 1, MPI_COMM_WORLD, &requests[0]); /* others may be over when they are copied */
             MPI_Irecv(buffer, 1, MPI_BYTE, 2, 2, MPI_COMM_WORLD, &requests[1]);
             double begin = MPI_Wtime();
             send_all(1);

@@ -177,10 +177,7 @@ static OPAL_COLD void engine_flooded(mca_pml_peer_t *peer)
 static void engine_message_free(mca_pml_message_t *message)
 {
     engine_add_kept(message->peer, -(uint64_t) engine_cost(message->len));
-    if (message->kept) {
-        mca_btl_arrival_t *arrival = mca_pml_message_arrival(message);
-        arrival->module->ops->release(arrival);
-    }
+    mca_pml_message_let_go(message);
     mca_pml_base_message_free(message);
 }
 

@@ -697,10 +697,7 @@ static void free_strays(mca_pml_peer_t *peer)
     opal_list_item_t *i;
     while ((i = opal_list_pop(&peer->strays))) {
         mca_pml_message_t *piece = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
-        if (piece->kept) {
-            mca_btl_arrival_t *arrival = mca_pml_message_arrival(piece);
-            arrival->module->ops->release(arrival);
-        }
+        mca_pml_message_let_go(piece);
         mca_pml_base_message_free(piece);
     }
 }

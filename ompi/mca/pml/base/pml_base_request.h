@@ -128,6 +128,15 @@ static inline mca_btl_arrival_t *mca_pml_message_arrival(mca_pml_message_t *mess
     return (mca_btl_arrival_t *) (void *) (message->bytes + sizeof(mca_pml_hdr_t));
 }
 
+/* The link has its memory back, if the message is kept there. */
+static inline void mca_pml_message_let_go(mca_pml_message_t *message)
+{
+    if (message->kept) {
+        mca_btl_arrival_t *arrival = mca_pml_message_arrival(message);
+        arrival->module->ops->release(arrival);
+    }
+}
+
 /* A piece of a message under way as a descriptor in the user's memory. */
 typedef struct mca_pml_frag {
     mca_btl_descriptor_t desc;

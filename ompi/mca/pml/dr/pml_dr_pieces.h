@@ -9,7 +9,6 @@
 
 #include <string.h>
 #include "ompi/mca/pml/dr/pml_dr_done.h"
-#include "ompi/mca/pml/dr/pml_dr_due.h"
 #include "ompi/mca/pml/dr/pml_dr_put.h"
 
 enum { DR_PIECES_MAX = 64 };
@@ -21,16 +20,15 @@ static size_t piece_most(size_t eager_max)
 }
 
 /*
- * What does not fit one fragment, over a link that takes fragments out of the memory in which they are kept. Into room that it lends this
+ * What does not fit one fragment, over a link that takes long fragments from where they are. One that always lends room is left out: there this
  * process would copy each piece a second time, and what is hidden is less than that. See mca_pml_base_own_parts.
  */
 static mca_btl_parts_t dr_parts_of(const mca_btl_limits_t *limits)
 {
     const size_t hdr = sizeof(mca_pml_hdr_match_t);
-    bool takes_kept = dr_params.piece >= limits->send_min || POLICY_ROOM + sizeof(mca_pml_hdr_rndv_t) + dr_params.piece <= limits->short_max;
     uint64_t most = dr_params.pieces_max < dr_params.stream.window / 2 ? dr_params.pieces_max : dr_params.stream.window / 2;
-    return takes_kept && most > 0 ? (mca_btl_parts_t){.min = limits->eager_limit - POLICY_ROOM + 1, .max = most + hdr}
-                                  : mca_pml_base_no_parts;
+    return limits->send_min < SIZE_MAX && most > 0 ? (mca_btl_parts_t){.min = limits->eager_limit - POLICY_ROOM + 1, .max = most + hdr}
+                                                   : mca_pml_base_no_parts;
 }
 
 /* Bytes of a piece; 0: there would be too many. */
@@ -75,20 +73,15 @@ static unsigned pieces_new(dr_peer_t *d, const mca_pml_hdr_rndv_t *first, const 
     return count;
 }
 
-/* Copied, it is handed to the link; what that does not take counts as lost, and goes soon. */
-static void piece_put(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, unsigned path, const void *data)
+/* Copied and summed in one pass, it goes as what the engine packs does. */
+static void piece_put(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, const void *data)
 {
     const opal_checksum_kind_t kind = d->out.kind;
     uint64_t sum = opal_checksum_copy(kind, dr_wire_begin(&d->out), f->bytes + dr_head_length(f), data, f->payload_len);
     f->payload_sum = opal_checksum_finish(kind, sum);
     f->summed = true;
-    dr_stream_send(&d->stream, &f->record, path, f->header_len + f->payload_len, dr_frag_cost(f), dr_send_time(d, path));
-    int rc = dr_is_full(d, link) ? MCA_ERR_AGAIN : dr_put(d, link, f);
-    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
-        link->blocked |= rc == MCA_ERR_AGAIN;
-        dr_stream_lose(&d->stream, &f->record);
-        dr_urgent(d);
-    }
+    mca_btl_room_t room = {.ptr = f->bytes + sizeof(dr_prefix_t), .token = {(uintptr_t) f}};
+    policy_commit(d->peer, link, &room, (size_t) f->header_len + f->payload_len);
 }
 
 static int policy_pieces(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_hdr_rndv_t *first, const mca_pml_hdr_frag_t *more,
@@ -104,12 +97,11 @@ static int policy_pieces(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_p
     bool may = piece > 0 && pieces_fit(d, link, path, len);
     const unsigned count = may ? pieces_new(d, first, more, len, piece, frags) : 0;
     for (unsigned i = 0; i < count; i++) {
-        piece_put(d, link, frags[i], path, (const char *) data + i * piece);
+        piece_put(d, link, frags[i], (const char *) data + i * piece);
     }
     if (count == 0) {
         return MCA_ERR_NOT_AVAILABLE;
     }
-    dr_active(d);
     dr_count_lent(&dr_lending.pieces);
     return MCA_SUCCESS;
 }
