@@ -35,7 +35,7 @@ combinations() {
     while read -r _point; do
         [ -n "$_point" ] || continue
         [ $(($(date +%s) - _start)) -lt "${POINTS_SECONDS:-1000000000}" ] || break
-        _count=$((_count + 1))
+        _count=$((_count + 1)) _began=$(date +%s)
         if _output=$(combinations_point "$_point"); then
             echo "ok $_count - $_point"
             [ -z "${POINTS_DONE:-}" ] || printf '%s\n' "$_point" >>"$POINTS_DONE"
@@ -44,6 +44,8 @@ combinations() {
             echo "not ok $_count - $_point"
             printf '%s\n' "$_output" | grep -v '^ok' | sed 's/^/# /' | head -100
         fi
+        _took=$(($(date +%s) - _began))
+        [ $_took -lt 10 ] || echo "# it took $_took s"
     done <<POINTS
 $_points
 POINTS

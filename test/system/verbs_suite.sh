@@ -9,7 +9,7 @@
 #   VERBS_SUITE_LOSS      per cent of the devices' frames that are lost (0)
 . "$top_srcdir/test/support/tap.sh"
 all=${VERBS_SUITE_ALL:-}
-tap_start ${all:+40}560
+tap_start ${all:+4}1260
 lab=$top_srcdir/test/lab/verbs
 reason=$("$lab" can 2>&1) || tap_skip_all "$reason"
 top_srcdir=$(cd "$top_srcdir" && pwd)
@@ -18,7 +18,7 @@ for component in openib ud; do
     [ -f "$top_builddir/ompi/mca/btl/$component/.libs/mca_btl_$component.so" ] ||
         tap_skip_all "btl/$component is not built as a loadable object"
 done
-brief="p2p:storm coll:moves-5 datatype nbc:many-5 neighbor:neighbours-5 coll:reductions-4 comm:split coll_requests:moves-3"
+brief="p2p:storm coll:moves-5 datatype:window nbc:many-5 neighbor:neighbours-5 coll:reductions-4 comm:split coll_requests:moves-3"
 whole="p2p coll coll_requests nbc neighbor comm intercomm topo partitioned port session threads datatype attributes errors init"
 programs=${VERBS_SUITE_PROGRAMS:-$brief}
 [ -z "$all" ] || programs=${VERBS_SUITE_PROGRAMS:-$whole}
@@ -31,7 +31,7 @@ export TMPDIR top_srcdir top_builddir VERBS_SUITE_PROGRAMS VERBS_SUITE_SETS VERB
 # PROGRAM... in one boot
 boot() {
     VERBS_SUITE_PROGRAMS=$*
-    "$lab" --hosts 2 --timeout ${all:+2}500 -- on 0 sh "$top_srcdir/test/system/verbs_suite_inside.sh" >"$tap_dir/inside" 2>"$tap_dir/err"
+    "$lab" --hosts 2 --timeout ${all:+3}1200 -- on 0 sh "$top_srcdir/test/system/verbs_suite_inside.sh" >"$tap_dir/inside" 2>"$tap_dir/err"
     code=$?
     # A machine without the network cannot fetch the kernel: that says nothing of us.
     if [ $code = 125 ] && grep -q 'could not be fetched' "$tap_dir/err"; then
