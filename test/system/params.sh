@@ -38,6 +38,10 @@ works() {
 tap_ok "parameters of the MPI library are known to mpirun" works '' --mca btl_base_verbose 0 --mca pml teg
 tap_ok "an unknown name" refused 'blt \(from: command line\) is not known. Did you mean btl\?' --mca blt tcp
 tap_ok "an unknown name of a component" refused 'Did you mean btl_tcp_if_include\?' --mca btl_tcp_if_inculde lo
+tap_ok "a name that is like none of ours" refused 'osc_rdma_limit \(from: command line\) is not known\.$' --mca osc_rdma_limit 1
+export OMPI_MCA_btl_vader_single_copy_mechanism=none
+tap_ok "one in the environment, where Open MPI reads" works 'btl_vader_single_copy_mechanism \(from: environment\) is not known'
+unset OMPI_MCA_btl_vader_single_copy_mechanism
 tap_ok "a value that does not parse" refused 'opal_progress_yields: the value "many"' --mca opal_progress_yields many
 tap_ok "an optional name" works '' --mca '?btl_nonsense_x' 1
 tap_ok "unknown names tolerated" works 'blt \(from: command line\) is not known' --mca mca_base_param_check warn \

@@ -77,26 +77,35 @@ static bool any_unknown(void)
     return false;
 }
 
-static void report(const mca_base_var_setting_t *s, bool fatal)
+/* The known name that is like this one; NULL: none is. */
+static const char *nearest_to(const char *name)
 {
     opal_nearest_t nearest;
-    opal_nearest_start(&nearest, s->name);
+    opal_nearest_start(&nearest, name);
     for (int i = 0; i < mca_base_var_count(); i++) {
         opal_nearest_offer(&nearest, mca_base_var_get(i)->full_name);
     }
+    return nearest.best;
+}
+
+/* Report a setting that nobody knows; is it an error? Open MPI reads the same environment: what is set there and is like no name of ours is
+ * taken to be meant for it, as container images set btl_vader_single_copy_mechanism. */
+static bool report(const mca_base_var_setting_t *s, bool fatal)
+{
+    const char *nearest = nearest_to(s->name);
     char *topic;
+    fatal = fatal && (nearest || MCA_VAR_SOURCE_ENV != s->source);
     if (asprintf(&topic, "mca-param-unknown:%s", s->name) < 0) {
-        return;
+        return fatal;
     }
-    opal_show_help(topic, "parameter %s (from: %s) is not known.%s%s%s\n%s", s->name,
-                   s->source_text,
-                   nearest.best ? " Did you mean " : "", nearest.best ? nearest.best : "",
-                   nearest.best ? "?" : "",
+    opal_show_help(topic, "parameter %s (from: %s) is not known.%s%s%s\n%s", s->name, s->source_text,
+                   nearest ? " Did you mean " : "", nearest ? nearest : "", nearest ? "?" : "",
                    fatal ? "Correct the name, write ?NAME for one that need not exist everywhere, "
                            "or set the parameter "
                            "mca_base_param_check to warn or ignore."
                          : "It has no effect.");
     free(topic);
+    return fatal;
 }
 
 int mca_base_var_check_unknown(void)
@@ -117,11 +126,10 @@ int mca_base_var_check_unknown(void)
     for (size_t i = 0; i < mca_base_var_source_count(); i++) {
         const mca_base_var_setting_t *s = mca_base_var_source_get(i);
         if (is_unknown(s)) {
-            found = true;
-            report(s, fatal);
+            found |= report(s, fatal);
         }
     }
-    if (fatal && found) {
+    if (found) {
         return OPAL_ERR_NOT_FOUND;
     }
     return mca_base_var_met_bad_value() ? OPAL_ERR_BAD_PARAM : OPAL_SUCCESS;

@@ -242,6 +242,9 @@ static void unknown_names(void)
     expect("an unknown name ends the start, with the nearest name",
            (scene_t) {.env = {"OMPI_MCA_tst_x_nubmer", "1"}, .check = OPAL_ERR_NOT_FOUND},
            "parameter tst_x_nubmer (from: environment) is not known. Did you mean tst_x_number?");
+    expect("a name in the environment that is like none of ours is another library's",
+           (scene_t) {.env = {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"}},
+           "parameter btl_vader_single_copy_mechanism (from: environment) is not known.\n    It has no effect.");
     scene_file(SCENE_SITE, "\n\ntst_y_number = 1\n");
     expect("also from a file, with its line", (scene_t) {.check = OPAL_ERR_NOT_FOUND},
            SCENE_SITE ":3) is not known");
