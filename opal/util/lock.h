@@ -1,9 +1,9 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A lock for a few instructions' work on the way of every message, in line. Taking it while nobody else wants it is one atomic
- * operation, leaving it a store: who finds it held polls for a moment, then says that it waits, has all threads of the process
- * pass a memory barrier (membarrier), looks once more, and sleeps in the kernel. Either that look sees the lock free, or who
- * leaves it sees that somebody waits. A thread that is alone in the library (opal/util/alone.h) does not even take it. Not
+ * operation, leaving it a store: who finds it held looks again now and then for a moment (lock.c), then says that it waits, has all
+ * threads of the process pass a memory barrier (membarrier), looks once more, and sleeps in the kernel. Either that look sees the lock
+ * free, or who leaves it sees that somebody waits. A thread that is alone in the library (opal/util/alone.h) does not even take it. Not
  * recursive; whoever took it leaves it; memory of zeros is a lock that is free, and nothing is to be done at its end.
  */
 #ifndef OPAL_UTIL_LOCK_H
