@@ -62,9 +62,13 @@ FINAL = (
       for n in (8, 16, 32, 64) for kind in ("ring", "pairs", "barrier", "allreduce")),
     *(Goal(f"one thread under MPI_THREAD_MULTIPLE, {kind}", "threads:shm", f"{kind} multiple", 1.1, f"{kind} single")
       for kind in ("latency", "stream")),
-    *(Goal(f"threads of one rank, {what}", "threads-self:shm", row, 1.0)
+    *(Goal(f"threads of one rank, {what}", "threads-self:shm-threads", row, 1.0)
       for what, row in (("a communicator each", "own 2"), ("one communicator", "shared 2"),
                         ("one to the other", "handover 2"))),
+    *(Goal(f"{n} threads of one rank, {what}", "threads-self:shm-threads", f"{kind} {n}", 1.0)
+      for n in (4, 8, 16) for what, kind in (("a communicator each", "own"), ("one communicator", "shared"))),
+    *(Goal(f"{n} threads of each of two ranks, {what}", "threads-pairs:shm-threads", f"{kind} {n}", 1.0)
+      for n in (2, 4, 8) for what, kind in (("a communicator each", "own"), ("one communicator", "shared"))),
     Goal("waking up in MPI_Recv", "wakeup:crowd", "recv", 1.3, "raw"),
     Goal("waking up in a barrier", "wakeup:crowd", "barrier", 1.3, "raw"),
 )

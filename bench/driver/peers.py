@@ -14,7 +14,7 @@ class Setting:
     """One way to run a library; name "" is its default way."""
     name: str
     # "shm", "tcp", "udp", "dr-shm" and "dr-tcp" (pml/dr beside teg), "crowd" (shared memory, more ranks than processors)
-    # or "job" (start-up, memory, idling: whatever a user gets)
+    # "shm-threads" (several threads in a rank) or "job" (start-up, memory, idling: whatever a user gets)
     link: str
     arguments: tuple = ()
     environment: dict = field(default_factory=dict)
@@ -37,7 +37,7 @@ SETTINGS = {
         *(setting for link, arguments in (("dr-shm", HAWSER_SHM), ("dr-tcp", HAWSER_TCP)) for setting in (
             Setting("", link, DR + arguments), Setting("teg", link, arguments),
             Setting("unchecked", link, DR + UNCHECKED + arguments))),
-        Setting("", "crowd", HAWSER_SHM),
+        *(Setting("", link, HAWSER_SHM) for link in ("crowd", "shm-threads")),
         Setting("", "job"),
     ),
     "ompi": (
@@ -45,8 +45,8 @@ SETTINGS = {
         Setting("no cma", "shm", OB1 + ("--mca", "btl", "self,sm", "--mca", "smsc", "^cma")),
         Setting("ucx", "shm", UCX, {"UCX_TLS": "self,posix"}),
         Setting("ucx+cma", "shm", UCX, {"UCX_TLS": "self,posix,cma"}),
-        Setting("", "crowd", OB1 + ("--mca", "btl", "self,sm")),
-        Setting("ucx", "crowd", UCX, {"UCX_TLS": "self,posix"}),
+        *(setting for link in ("crowd", "shm-threads") for setting in (
+            Setting("", link, OB1 + ("--mca", "btl", "self,sm")), Setting("ucx", link, UCX, {"UCX_TLS": "self,posix"}))),
         Setting("", "tcp",
                 OB1 + ("--mca", "btl", "self,tcp", "--mca", "btl_tcp_if_include", "lo")),
         Setting("ucx", "tcp", UCX, {"UCX_TLS": "self,tcp", "UCX_NET_DEVICES": "bench0"}),
@@ -58,9 +58,10 @@ SETTINGS = {
         Setting("no cma", "shm", (), {"MPIR_CVAR_CH4_CMA_ENABLE": "0"}),
         Setting("ucx", "shm", (), {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ucx",
                                    "UCX_TLS": "self,posix"}),
-        Setting("", "crowd"),
-        Setting("ucx", "crowd", (), {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ucx",
-                                     "UCX_TLS": "self,posix"}),
+        *(setting for link in ("crowd", "shm-threads") for setting in (
+            Setting("", link), Setting("ucx", link, (), {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ucx",
+                                                         "UCX_TLS": "self,posix"}))),
+        Setting("vcis", "shm-threads", (), {"MPIR_CVAR_CH4_NUM_VCIS": "17"}),
         Setting("ofi", "tcp", (), {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi",
                                    "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "lo"}),
         Setting("ucx", "tcp", (), {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ucx",
@@ -72,6 +73,9 @@ SETTINGS = {
         Setting("clx", "shm", (), {"I_MPI_FABRICS": "shm", "I_MPI_SHM": "clx_avx512"}),
         Setting("", "crowd", (), {"I_MPI_FABRICS": "shm"}),
         Setting("yield", "crowd", (), {"I_MPI_FABRICS": "shm", "I_MPI_THREAD_YIELD": "2"}),
+        Setting("", "shm-threads", (), {"I_MPI_FABRICS": "shm"}),
+        Setting("split", "shm-threads", (), {"I_MPI_FABRICS": "shm", "I_MPI_THREAD_SPLIT": "1", "I_MPI_THREAD_RUNTIME": "generic",
+                                             "I_MPI_THREAD_MAX": "17"}),
         Setting("", "tcp", (), {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp",
                                 "FI_TCP_IFACE": "lo"}),
         Setting("", "job", (), {"I_MPI_FABRICS": "shm"}),
@@ -139,7 +143,7 @@ class Intel(Library):
         return {**super().environment(), "I_MPI_ROOT": self.prefix, "I_MPI_HYDRA_IFACE": "lo"}
 
     def command(self, ranks, cores, setting, program):
-        pin = ["-genv", "I_MPI_PIN", "1" if ranks <= cores else "0"]
+        pin = ["-genv", "I_MPI_PIN_DOMAIN", "1"] if ranks <= cores else ["-genv", "I_MPI_PIN", "0"]
         alone = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if ranks == 1 and cores else []
         return [*alone, self.binary("mpiexec.hydra"), *pin, "-n", str(ranks), *setting.arguments,
                 *program]

@@ -1,7 +1,9 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 """What is measured: each suite names its program, its link and how its output is read."""
+import os
 from dataclasses import dataclass, field, replace
 
+CORES = len(os.sched_getaffinity(0))
 SIZES = "8,64,256,1k,2k,4k,8k,16k,32k,64k,128k,256k,512k,1m,2m,4m"
 QUICK_SIZES = "8,1k,64k,1m"
 
@@ -46,6 +48,12 @@ def throughput(name, link, title, *arguments, raw=()):
                  f"{title} over {over(link)}", arguments=arguments, raw=raw)
 
 
+def threads(most, *kinds):
+    """How the program "threads" is run; each kind by itself, as a library may bear one and not the other."""
+    return tuple(("--threads", str(n), "--kind", kind) for n in (1, 2, 4, 8, 16, 32) if n <= most for kind in kinds
+                 if kind == "own" or n > 1 and (kind == "shared" or n == 2))
+
+
 SHM_RAW = (("two copies", "raw_shm", "ring", "ring", "us"), ("one copy", "raw_shm", "cma", "cma",
                                                               "us"))
 SHM_STREAM = (("two copies", "raw_shm", "ring", "stream", "gbs"),
@@ -82,7 +90,7 @@ SUITES = (
           "Matching beside long queues: half round trip of 8 B over the queue; drain: per message",
           sized=False),
     Suite("collectives", "shm", "collectives", "collective", ("kind", "ranks"), "us", "us", True,
-          "Collectives of 8 B", ranks=(2, 8), sized=False),
+          "Collectives of 8 B", ranks=(2, 8) + ((CORES,) if CORES > 8 else ()), sized=False, quick={"ranks": (2, 8)}),
     Suite("crowd", "crowd", "crowd", "crowd", ("kind", "ranks"), "us", "us", True,
           "Steps of 8 B in which all of many ranks take part", ranks=(8, 16, 32, 64), sized=False,
           quick={"ranks": (8, 16)},
@@ -95,9 +103,14 @@ SUITES = (
     Suite("threads", "shm", "threads", "threads", ("kind", "level"), "us", "us", True,
           "One thread in each of two ranks, by the level of threads asked for: 8 B",
           variants=(("--level", "single"), ("--level", "multiple")), sized=False),
-    Suite("threads-self", "shm", "threads", "threads", ("kind", "threads"), "us", "us", True,
+    Suite("threads-self", "shm-threads", "threads", "threads", ("kind", "threads"), "us", "us", True,
           "Threads of one rank that sends to itself under MPI_THREAD_MULTIPLE: time per message of 8 B, all "
-          "together; handover: from one thread to the other", ranks=(1,), bound=False, sized=False),
+          "together; handover: from one thread to the other", ranks=(1,), bound=False, sized=False,
+          variants=threads(max(2, CORES), "own", "shared", "handover")),
+    Suite("threads-pairs", "shm-threads", "threads", "threads", ("kind", "threads"), "us", "us", True,
+          "Threads of one rank that stream to those of another, a processor each: time per message of 8 B, all together",
+          ranks=(2,), bound=False, sized=False,
+          variants=threads(max(1, CORES // 2), "own", "shared")),
     Suite("overlap", "shm", "overlap", "overlap", ("kind", "tests"), "seen_us", "us", True,
           "Time that can be seen of a non-blocking collective of 1 MiB beside computation of the same "
           "length, in one piece or with 8 MPI_Test in it", sized=False),

@@ -31,6 +31,20 @@ static inline void bench_where(int where[2])
     }
 }
 
+/* Binds the calling thread to the nth, from 0, of these processors; -1, or if there are not as many: leaves it. */
+static inline void bench_bind(const cpu_set_t *set, int nth)
+{
+    cpu_set_t one;
+
+    CPU_ZERO(&one);
+    for (int cpu = 0; nth >= 0 && cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, set) && 0 == nth--) {
+            CPU_SET(cpu, &one);
+            sched_setaffinity(0, sizeof(one), &one);
+        }
+    }
+}
+
 /* Once MPI is started: prints "where rank=R cpu=C of=N" for each rank: the driver checks the binding. */
 static inline bench_world_t bench_world(const char *program, int at_least)
 {

@@ -1,12 +1,15 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* What threads cost, us per message of 8 B. Two ranks with one thread each, MPI_THREAD_SINGLE or MULTIPLE (--level): half round trip
-   ("latency") and a stream ("stream"). One rank, MULTIPLE, which sends to itself: one thread and two, each on a communicator of
-   its own ("own"), two on the same one ("shared"), and one thread to the other and back ("handover", half round trip). */
+   ("latency") and a stream ("stream"). Several threads (--threads), MULTIPLE, each on a communicator of its own ("own") or all on
+   the same one ("shared"): those of one rank send to themselves, each of two ranks' streams to one of the other's; between two
+   threads of one rank also to the other and back ("handover", half round trip). The threads of two ranks, and those that are more
+   than two, have a processor each, of those that the process is bound to. */
 #include "mpi_support.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
-enum { TAG = 9, TAG_ANSWER = 10, WINDOW = 64, THREADS_MAX = 2 };
+enum { TAG = 9, WINDOW = 64, THREADS_MAX = 32 };
 
 /* ---- Two ranks ---- */
 
@@ -25,25 +28,31 @@ static void ping_pong(int rank, long iterations)
     }
 }
 
-static void stream(int rank, long iterations)
+/* WINDOW messages from rank 0 to the other one, which answers. */
+static void one_window(int rank, int peer, int tag, MPI_Comm comm)
 {
     MPI_Request requests[WINDOW];
     double data[WINDOW] = { 0.0 }, answer = 0.0;
 
-    for (long i = 0; i < iterations; i++) {
-        for (int w = 0; w < WINDOW; w++) {
-            if (0 == rank) {
-                MPI_Isend(&data[w], 1, MPI_DOUBLE, 1, TAG, MPI_COMM_WORLD, &requests[w]);
-            } else {
-                MPI_Irecv(&data[w], 1, MPI_DOUBLE, 0, TAG, MPI_COMM_WORLD, &requests[w]);
-            }
-        }
-        MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+    for (int w = 0; w < WINDOW; w++) {
         if (0 == rank) {
-            MPI_Recv(&answer, 1, MPI_DOUBLE, 1, TAG_ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Isend(&data[w], 1, MPI_DOUBLE, peer, tag, comm, &requests[w]);
         } else {
-            MPI_Send(&answer, 1, MPI_DOUBLE, 0, TAG_ANSWER, MPI_COMM_WORLD);
+            MPI_Irecv(&data[w], 1, MPI_DOUBLE, peer, tag, comm, &requests[w]);
         }
+    }
+    MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+    if (0 == rank) {
+        MPI_Recv(&answer, 1, MPI_DOUBLE, peer, tag, comm, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Send(&answer, 1, MPI_DOUBLE, peer, tag, comm);
+    }
+}
+
+static void stream(int rank, long iterations)
+{
+    for (long i = 0; i < iterations; i++) {
+        one_window(rank, 1 - rank, TAG, MPI_COMM_WORLD);
     }
 }
 
@@ -57,83 +66,116 @@ static double pair_batch(const bench_world_t *world, int streaming, long iterati
     return (bench_now() - t0) / (double) iterations / (streaming ? WINDOW : 2.0);
 }
 
-/* ---- One rank ---- */
+/* ---- Several threads ---- */
 
-typedef struct worker {
+typedef struct worker worker_t;
+
+struct worker {
+    void (*step)(worker_t *); /* one iteration */
     MPI_Comm comm;
-    int tag, answer; /* the tag of what the other thread sends back; -1: this thread sends to itself */
+    int rank, peer; /* mine and the other one's in the communicator */
+    int tag, answer; /* the tags of what I send and of what is sent to me */
+    int cpu; /* which of `processors` this thread is bound to; -1: none */
     long iterations;
-    pthread_barrier_t *start;
-    double seconds; /* from the start to this thread's end */
-} worker_t;
+    atomic_int *missing; /* threads that have not begun yet */
+    double begin, end;
+};
+
+static void to_itself(worker_t *w)
+{
+    double out = 1.0, in;
+    MPI_Request request;
+
+    MPI_Irecv(&in, 1, MPI_DOUBLE, w->peer, w->tag, w->comm, &request);
+    MPI_Send(&out, 1, MPI_DOUBLE, w->peer, w->tag, w->comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static void to_the_other_and_back(worker_t *w)
+{
+    double out = 1.0, in;
+
+    if (TAG == w->tag) {
+        MPI_Send(&out, 1, MPI_DOUBLE, w->peer, w->tag, w->comm);
+        MPI_Recv(&in, 1, MPI_DOUBLE, w->peer, w->answer, w->comm, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Recv(&in, 1, MPI_DOUBLE, w->peer, w->answer, w->comm, MPI_STATUS_IGNORE);
+        MPI_Send(&out, 1, MPI_DOUBLE, w->peer, w->tag, w->comm);
+    }
+}
+
+static void window_to_the_other_rank(worker_t *w)
+{
+    one_window(w->rank, w->peer, w->tag, w->comm);
+}
+
+static cpu_set_t processors; /* of the process, before its threads are bound */
 
 static void *work(void *argument)
 {
     worker_t *w = argument;
-    double out = 1.0, in, t0;
-    MPI_Request request;
 
-    pthread_barrier_wait(w->start);
-    t0 = bench_now();
-    for (long i = 0; i < w->iterations; i++) {
-        if (w->answer < 0) {
-            MPI_Irecv(&in, 1, MPI_DOUBLE, 0, w->tag, w->comm, &request);
-            MPI_Send(&out, 1, MPI_DOUBLE, 0, w->tag, w->comm);
-            MPI_Wait(&request, MPI_STATUS_IGNORE);
-        } else if (TAG == w->tag) {
-            MPI_Send(&out, 1, MPI_DOUBLE, 0, w->tag, w->comm);
-            MPI_Recv(&in, 1, MPI_DOUBLE, 0, w->answer, w->comm, MPI_STATUS_IGNORE);
-        } else {
-            MPI_Recv(&in, 1, MPI_DOUBLE, 0, w->answer, w->comm, MPI_STATUS_IGNORE);
-            MPI_Send(&out, 1, MPI_DOUBLE, 0, w->tag, w->comm);
-        }
+    bench_bind(&processors, w->cpu);
+    /* Who slept here would begin late: short batches would be over one after the other, and no thread in another's way. */
+    atomic_fetch_sub(w->missing, 1);
+    while (atomic_load(w->missing) > 0) {
+        sched_yield();
     }
-    w->seconds = bench_now() - t0;
+    w->begin = bench_now();
+    for (long i = 0; i < w->iterations; i++) {
+        w->step(w);
+    }
+    w->end = bench_now();
     return NULL;
 }
 
 typedef struct scene {
     const char *kind;
-    int threads, own, handover;
+    void (*step)(worker_t *);
+    int own;      /* each thread has a communicator */
+    int messages; /* of an iteration */
+    int threads;
 } scene_t;
 
 static MPI_Comm own_comm[THREADS_MAX];
 
-/* Seconds per message of all threads together. */
-static double self_batch(const scene_t *scene, long iterations)
+/* Seconds per message of all threads of this rank together. */
+static double threads_batch(const bench_world_t *world, const scene_t *scene, long iterations)
 {
-    pthread_barrier_t start;
+    atomic_int missing = scene->threads;
     pthread_t thread[THREADS_MAX];
     worker_t worker[THREADS_MAX];
-    double slowest = 0.0;
+    double begin, end;
 
-    pthread_barrier_init(&start, NULL, (unsigned) scene->threads);
     for (int t = 0; t < scene->threads; t++) {
-        worker[t] = (worker_t) { .comm = own_comm[scene->own ? t : 0], .tag = TAG + t, .answer = -1,
-                                 .iterations = iterations, .start = &start };
-        if (scene->handover) {
-            worker[t].answer = TAG + 1 - t;
-        }
+        worker[t] = (worker_t) { .step = scene->step, .comm = own_comm[scene->own ? t : 0], .rank = world->rank,
+                                 .peer = world->size - 1 - world->rank, .tag = TAG + t, .answer = TAG + 1 - t,
+                                 .cpu = scene->threads > 2 || world->size > 1 ? world->rank * scene->threads + t : -1,
+                                 .iterations = iterations, .missing = &missing };
         if (t > 0 && 0 != pthread_create(&thread[t], NULL, work, &worker[t])) {
             bench_die("thread");
         }
     }
     work(&worker[0]);
-    for (int t = 0; t < scene->threads; t++) {
-        if (t > 0) {
-            pthread_join(thread[t], NULL);
-        }
-        slowest = worker[t].seconds > slowest ? worker[t].seconds : slowest;
+    begin = worker[0].begin;
+    end = worker[0].end;
+    for (int t = 1; t < scene->threads; t++) {
+        pthread_join(thread[t], NULL);
+        begin = worker[t].begin < begin ? worker[t].begin : begin;
+        end = worker[t].end > end ? worker[t].end : end;
     }
-    pthread_barrier_destroy(&start);
-    return slowest / (double) iterations / scene->threads;
+    return (end - begin) / (double) iterations / scene->messages / scene->threads;
 }
 
 /* ---- Both ---- */
 
 static double one_batch(const bench_world_t *world, const scene_t *scene, int streaming, long iterations)
 {
-    return scene ? self_batch(scene, iterations) : pair_batch(world, streaming, iterations);
+    if (NULL == scene) {
+        return pair_batch(world, streaming, iterations);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    return threads_batch(world, scene, iterations);
 }
 
 /* us per message: the batches, sorted. */
@@ -145,7 +187,7 @@ static void measure(const bench_world_t *world, const scene_t *scene, int stream
 
     one_batch(world, scene, streaming, 20);
     per_message = one_batch(world, scene, streaming, 500);
-    iterations = bench_iterations(per_message * (scene ? scene->threads : streaming ? WINDOW : 2), ms);
+    iterations = bench_iterations(per_message * (scene ? scene->threads * scene->messages : streaming ? WINDOW : 2), ms);
     MPI_Bcast(&iterations, 1, MPI_LONG, 0, MPI_COMM_WORLD);
     for (int b = 0; b < BENCH_BATCHES; b++) {
         us[b] = 1e6 * one_batch(world, scene, streaming, iterations);
@@ -159,23 +201,54 @@ static void tell(const char *kind, const char *what, const char *value, const do
            us[BENCH_BATCHES - 1]);
 }
 
-static void with_itself(const bench_world_t *world, double ms)
+/* A communicator for each thread. Intel MPI keeps threads apart whose communicators say so. */
+static void make_comms(MPI_Comm like)
 {
-    static const scene_t scenes[] = {
-        { .kind = "own", .threads = 1, .own = 1 },
-        { .kind = "own", .threads = 2, .own = 1 },
-        { .kind = "shared", .threads = 2 },
-        { .kind = "handover", .threads = 2, .handover = 1 },
-    };
-
-    double us[BENCH_BATCHES];
-
     for (int t = 0; t < THREADS_MAX; t++) {
-        MPI_Comm_dup(MPI_COMM_SELF, &own_comm[t]);
+        char number[12];
+        MPI_Info info;
+
+        snprintf(number, sizeof(number), "%d", t);
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "thread_id", number);
+        MPI_Comm_dup_with_info(like, info, &own_comm[t]);
+        MPI_Info_free(&info);
     }
-    for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
-        measure(world, &scenes[i], 0, ms, us);
-        tell(scenes[i].kind, "threads", 1 == scenes[i].threads ? "1" : "2", us);
+}
+
+/* Of the scenes those of this kind; NULL: all that so many threads can play. */
+static void several_threads(const bench_world_t *world, int threads, const char *kind, double ms)
+{
+    static const scene_t one_rank[] = {
+        { .kind = "own", .step = to_itself, .messages = 1, .own = 1 },
+        { .kind = "shared", .step = to_itself, .messages = 1 },
+        { .kind = "handover", .step = to_the_other_and_back, .messages = 1 },
+    };
+    static const scene_t two_ranks[] = {
+        { .kind = "own", .step = window_to_the_other_rank, .messages = WINDOW, .own = 1 },
+        { .kind = "shared", .step = window_to_the_other_rank, .messages = WINDOW },
+    };
+    const scene_t *scenes = 1 == world->size ? one_rank : two_ranks;
+    size_t count = 1 == threads ? 1 : 1 == world->size && 2 == threads ? 3 : 2;
+    double us[BENCH_BATCHES];
+    char number[12];
+
+    if (0 != sched_getaffinity(0, sizeof(processors), &processors)) {
+        bench_die("processors");
+    }
+    make_comms(1 == world->size ? MPI_COMM_SELF : MPI_COMM_WORLD);
+    snprintf(number, sizeof(number), "%d", threads);
+    for (size_t i = 0; i < count; i++) {
+        scene_t scene = scenes[i];
+
+        if (NULL != kind && 0 != strcmp(kind, scene.kind)) {
+            continue;
+        }
+        scene.threads = threads;
+        measure(world, &scene, 0, ms, us);
+        if (0 == world->rank) {
+            tell(scene.kind, "threads", number, us);
+        }
     }
     for (int t = 0; t < THREADS_MAX; t++) {
         MPI_Comm_free(&own_comm[t]);
@@ -196,14 +269,21 @@ static void pair(const bench_world_t *world, int level, double ms)
 
 int main(int argc, char **argv)
 {
-    int level = MPI_THREAD_MULTIPLE, provided;
+    int level = MPI_THREAD_MULTIPLE, threads = 0, provided;
     double ms = 60.0;
-    const char *value;
+    const char *value, *kind = NULL;
     bench_world_t world;
 
     for (int i = 1; i < argc; i++) {
         if (NULL != (value = bench_option(argc, argv, &i, "--ms"))) {
             ms = atof(value);
+        } else if (NULL != (value = bench_option(argc, argv, &i, "--kind"))) {
+            kind = value;
+        } else if (NULL != (value = bench_option(argc, argv, &i, "--threads"))) {
+            threads = atoi(value);
+            if (threads < 1 || threads > THREADS_MAX) {
+                bench_usage_error(argv[0], value);
+            }
         } else if (NULL != (value = bench_option(argc, argv, &i, "--level")) && 0 == strcmp(value, "single")) {
             level = MPI_THREAD_SINGLE;
         } else if (NULL == value || 0 != strcmp(value, "multiple")) {
@@ -211,13 +291,13 @@ int main(int argc, char **argv)
         }
     }
     MPI_Init_thread(&argc, &argv, level, &provided);
-    world = bench_world(argv[0], 1);
+    world = bench_world(argv[0], threads > 0 ? 1 : 2);
     if (provided < level) {
         fprintf(stderr, "threads: this library has no MPI_THREAD_MULTIPLE\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    if (1 == world.size) {
-        with_itself(&world, ms);
+    if (threads > 0) {
+        several_threads(&world, threads, kind, ms);
     } else {
         pair(&world, level, ms);
     }
