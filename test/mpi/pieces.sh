@@ -50,6 +50,15 @@ tap_ok "... in 64 KiB and what is left" few
 export MPIRUN_ARGS="$args"
 tap_ok "48 messages of two MiB arrive by turns" "$top_builddir/test/mpi/pieces" turns
 tap_ok "... nearly all in parts" in_pieces 0 8
+# fetched LEAST MOST: so many messages have come so to rank 0.
+fetched() { count=$(grep -o '"name": "fetched",' "$tap_dir/trace-0.json" | wc -l); echo "# fetched: $count"; [ "$count" -ge "$1" ] && [ "$count" -le "$2" ]; }
+reads() { MPIRUN_ARGS="$1 --mca pml_base_trace_links $tap_dir/trace-%r.json" "$top_builddir/test/mpi/pieces" turns && fetched "$2" "$3"; }
+if reads "--mca btl shm,self --mca btl_shm_single_copy always --mca btl_shm_parts_max 0" 1 48 >/dev/null 2>&1; then
+    tap_ok "where single copies are always wanted all are fetched" reads "--mca btl shm,self --mca btl_shm_single_copy always" 48 48
+    tap_ok "where they are measured, at least those of the first trial" reads "--mca btl shm,self" 8 16
+else
+    tap_skip "fetching instead of parts" "a process may not read another's memory here"
+fi
 export PIECES_WORDS="$tap_dir/words"
 head -c 8 /dev/zero >"$PIECES_WORDS"
 tap_ok "48 that cross 48 others arrive" "$top_builddir/test/mpi/pieces" crossing

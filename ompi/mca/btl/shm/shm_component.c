@@ -22,7 +22,7 @@ static const struct {
       .help = "Where shared memory lies: memfd (anonymous), file (in /dev/shm), auto (memfd if it works)"},
      &mca_btl_shm_params.backing},
     {{.name = "single_copy", .type = MCA_VAR_ENUM, .level = MCA_VAR_LEVEL_TUNER, .enums = copies,
-      .help = "Copy long messages once, by the kernel, if that is faster (auto), always, or never"},
+      .help = "Copy messages longer than btl_shm_eager_limit once, by the kernel, where that is found to be faster (auto), always, or never"},
      &mca_btl_shm_params.single_copy},
     {{.name = "share_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
       .help = "From this size on a message that is copied once is copied by its receiver and its sender together",

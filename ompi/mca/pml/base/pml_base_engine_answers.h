@@ -92,6 +92,9 @@ static void engine_on_ack(mca_pml_peer_t *peer, const mca_pml_hdr_ack_t *hdr)
         send->rreq = le64toh(hdr->rreq);
         send->offset = from;
         send->end = to;
+        if (send->chosen) { /* it is not fetched, whatever was said once */
+            mca_pml_ways_learn(&peer->ways, send->bytes, false);
+        }
         memset(send->part, 0, sizeof(send->part));
         uint64_t now = engine_flow_now(peer);
         engine_divide(peer, send, now);
@@ -110,6 +113,9 @@ static void engine_on_fin(mca_pml_peer_t *peer, const mca_pml_hdr_fin_t *hdr)
     }
     mca_pml_peer_lock(peer); /* the thread that sends it may still hold it */
     bool waiting = send->state == MCA_PML_SEND_WAITING;
+    if (waiting && (hdr->common.flags & (MCA_PML_FLAG_FETCH | MCA_PML_FLAG_PARTS))) {
+        mca_pml_ways_learn(&peer->ways, send->bytes, hdr->common.flags & MCA_PML_FLAG_FETCH);
+    }
     mca_pml_peer_unlock(peer);
     if (waiting) {
         send->cancelled = (hdr->common.flags & MCA_PML_FLAG_CANCELLED) != 0;

@@ -262,6 +262,24 @@ static inline bool engine_parts_suit(const mca_pml_peer_t *peer, mca_pml_comm_pe
     return opal_progress_threads || len > peer->eager_max || !engine_in_stream(cp);
 }
 
+/* Does the link get what can be relied on here? */
+static inline bool engine_gets(const mca_pml_link_t *link)
+{
+    uint32_t caps = link->module->limits.caps;
+    return (caps & MCA_BTL_CAP_GET) && (!(caps & MCA_BTL_CAP_GET_UNSURE) || policy_checks());
+}
+
+/* Is a message that may go in parts better announced, for the receiver to fetch it? See pml_base_pace.h. */
+static inline bool engine_rather_fetched(const mca_pml_peer_t *peer, size_t bytes)
+{
+    if (POLICY_KEEPS || !POLICY_FETCH || peer->bandwidth_count != 1 || sizeof(mca_pml_hdr_match_t) + bytes <= peer->eager_max) {
+        return false;
+    }
+    const mca_btl_limits_t *limits = &peer->bandwidth[0]->module->limits;
+    return engine_gets(peer->bandwidth[0]) &&
+           (bytes >= limits->get_min || (bytes >= limits->get_try && mca_pml_ways_fetch(&peer->ways, bytes)));
+}
+
 /* A message in pieces that are fragments of their own, if all of it is within the window; see pml_base_engine_unasked.h. It is charged. */
 static int engine_send_pieces(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_hdr_match_t *hdr, const void *ptr, size_t bytes)
 {
@@ -293,6 +311,7 @@ static OPAL_NOINLINE int engine_send_parts(mca_pml_peer_t *peer, mca_pml_link_t 
         return rc;
     }
     engine_count(link, sizeof(*hdr) + bytes);
+    mca_pml_ways_sent(&peer->ways, bytes, false);
     return rc;
 }
 
@@ -322,9 +341,11 @@ static OPAL_ALWAYS_INLINE bool engine_try_direct(mca_pml_comm_peer_t *cp, const 
 {
     mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
     mca_pml_peer_lock(peer);
-    bool sent = OPAL_UNLIKELY(engine_in_parts(peer, sizeof(mca_pml_hdr_match_t) + type->opal.size * count)) &&
-                engine_direct_parts(peer, cp, buf, count, type, tag);
-    sent = sent || engine_direct_locked(peer, cp, buf, count, type, tag, room);
+    size_t bytes = type->opal.size * count;
+    bool parts = engine_in_parts(peer, sizeof(mca_pml_hdr_match_t) + bytes);
+    bool fetched = OPAL_UNLIKELY(parts) && engine_rather_fetched(peer, bytes);
+    bool sent = OPAL_UNLIKELY(parts) && !fetched && engine_direct_parts(peer, cp, buf, count, type, tag);
+    sent = sent || (!fetched && engine_direct_locked(peer, cp, buf, count, type, tag, room));
     mca_pml_peer_unlock(peer);
     return sent;
 }

@@ -23,19 +23,21 @@ static mca_pml_pace_at_t engine_pace_now(const mca_pml_peer_t *peer)
 
 static void engine_note_frags(const mca_pml_recv_t *recv)
 {
-    mca_pml_pace_note(recv->timed->pace, recv->expected, false, recv->started, engine_pace_now(recv->peer));
+    mca_pml_pace_at_t now = engine_pace_now(recv->peer);
+    if (recv->in_parts) {
+        mca_pml_pace_note_parts(recv->timed->pace, recv->expected, now.ns - recv->started.ns);
+    } else {
+        mca_pml_pace_note(recv->timed->pace, recv->expected, false, recv->started, now);
+    }
 }
 
-/* Fetch, or have it sent in pieces? Where the link does not know (limits.get_try), by measurement. */
-static bool engine_prefers_fetch(mca_pml_link_t *link, size_t bytes)
+/* Fetch, or have it sent in pieces? Where the link does not know (limits.get_try), by measurement, or the sender has chosen. */
+static bool engine_prefers_fetch(mca_pml_link_t *link, size_t bytes, bool chosen)
 {
     if (bytes >= link->module->limits.get_min) {
         return true;
     }
-    if (OPAL_UNLIKELY(!link->pace) && !(link->pace = calloc(1, sizeof(*link->pace)))) {
-        return false;
-    }
-    return mca_pml_pace_choose(link->pace, bytes);
+    return mca_pml_base_link_pace(link) && (chosen || mca_pml_pace_choose(link->pace, bytes));
 }
 
 /* Can the link get from the sender's memory, with the key that the sender gave? */
@@ -53,8 +55,9 @@ static mca_pml_link_t *engine_choose_fetch(mca_pml_recv_t *recv, mca_pml_peer_t 
     if (link && (!recv->ptr || recv->expected == 0 || !engine_can_get(link, hdr))) {
         link = NULL;
     }
-    if (link && !engine_prefers_fetch(link, recv->expected)) {
+    if (link && !engine_prefers_fetch(link, recv->expected, hdr->rndv.match.common.flags & MCA_PML_FLAG_FETCH)) {
         recv->timed = link->pace ? link : NULL;
+        recv->in_parts = false;
         recv->started = engine_pace_now(peer);
         link = NULL;
     }
@@ -97,6 +100,13 @@ static void engine_fetch_free(mca_pml_fetch_t *fetch, size_t received)
     free(fetch);
 }
 
+/* Whether the sender of such a message should have it fetched, if it has the choice; flags of FIN. */
+static uint8_t engine_fetch_advice(const mca_pml_fetch_t *fetch)
+{
+    int way = fetch->link->pace ? mca_pml_pace_advice(fetch->link->pace, fetch->len) : MCA_PML_PACE_FRAGS;
+    return way == MCA_PML_PACE_FETCH ? MCA_PML_FLAG_FETCH : way == MCA_PML_PACE_PARTS ? MCA_PML_FLAG_PARTS : 0;
+}
+
 static void engine_fetched(mca_pml_fetch_t *fetch)
 {
     mca_pml_recv_t *recv = fetch->recv;
@@ -110,7 +120,12 @@ static void engine_fetched(mca_pml_fetch_t *fetch)
             mca_pml_pace_note(fetch->link->pace, fetch->len, true, fetch->started, engine_pace_now(peer));
         }
     }
-    engine_send_control(peer, &fin, sizeof(fin), MCA_PML_HDR_FIN);
+    if (OPAL_UNLIKELY(mca_pml_base_trace_on)) {
+        mca_pml_base_trace(peer, fetch->link, "fetched", fetch->started.ns, opal_now_ns(), fetch->len, 0);
+    }
+    engine_fill_common(peer, &fin.common, MCA_PML_HDR_FIN);
+    fin.common.flags = engine_fetch_advice(fetch);
+    engine_put_control(peer, &fin, sizeof(fin));
     mca_pml_peer_unlock(peer);
     engine_fetch_free(fetch, fetch->len);
     engine_recv_leave(recv, 0, 0);

@@ -14,13 +14,6 @@ static inline size_t engine_send_copy_out(const mca_pml_send_t *send, size_t off
     return opal_convertor_pack_at(&send->conv, offset, dst, len);
 }
 
-/* Does the link get what can be relied on here? */
-static inline bool engine_gets(const mca_pml_link_t *link)
-{
-    uint32_t caps = link->module->limits.caps;
-    return (caps & MCA_BTL_CAP_GET) && (!(caps & MCA_BTL_CAP_GET_UNSURE) || policy_checks());
-}
-
 /* Can the receiver fetch the message itself? */
 static inline bool engine_can_fetch(const mca_pml_link_t *link, const mca_pml_send_t *send)
 {
@@ -78,6 +71,8 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
     engine_fill_first(peer, &hdr.rndv.match, fetch ? MCA_PML_HDR_RGET : MCA_PML_HDR_RNDV, send);
     hdr.rndv.length = htole64(send->bytes);
     hdr.rndv.sreq = htole64(send->id);
+    bool chosen = fetch && engine_in_parts(peer, sizeof(mca_pml_hdr_match_t) + send->bytes) && engine_rather_fetched(peer, send->bytes);
+    hdr.rndv.match.common.flags |= chosen ? MCA_PML_FLAG_FETCH : 0;
     uint32_t charge = len > 0 ? engine_cost(len) : 0;
     mca_btl_room_t lent = {.how = MCA_BTL_COPY_ANY};
     int rc;
@@ -98,6 +93,10 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
         send->first = (uint32_t) len;
         opal_refs_add(&peer->announced, send->announced ? 0 : 1);
         send->announced = true;
+        send->chosen = chosen;
+        if (chosen) {
+            mca_pml_ways_sent(&peer->ways, send->bytes, true);
+        }
     } else {
         engine_unregister(send);
     }
@@ -199,7 +198,7 @@ static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
 static int engine_first_parts(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_send_t *send)
 {
     mca_pml_hdr_match_t hdr;
-    if (!engine_in_parts(peer, sizeof(hdr) + send->bytes) || send->mode == MCA_PML_SYNCHRONOUS || send->whole || !send->ptr ||
+    if (!engine_in_parts(peer, sizeof(hdr) + send->bytes) || engine_rather_fetched(peer, send->bytes) || send->mode == MCA_PML_SYNCHRONOUS || send->whole || !send->ptr ||
         send->cp->bind || (POLICY_KEEPS && !engine_parts_suit(peer, send->cp, sizeof(hdr) + send->bytes))) {
         return MCA_ERR_NOT_AVAILABLE;
     }

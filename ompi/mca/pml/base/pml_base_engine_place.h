@@ -159,6 +159,21 @@ static mca_pml_recv_t *engine_match_header(mca_pml_peer_t *peer, const mca_pml_h
     return recv;
 }
 
+/* A whole message begins, of which the parts may take their time: note it, where it could have been fetched. 0: it is not whole. */
+static void engine_time_parts(mca_pml_recv_t *recv, mca_pml_peer_t *peer, size_t payload)
+{
+    recv->timed = NULL;
+    mca_pml_peer_lock(peer);
+    mca_pml_link_t *link = peer->bandwidth_count == 1 ? peer->bandwidth[0] : NULL;
+    if (link && sizeof(mca_pml_hdr_match_t) + payload > peer->eager_max && payload >= link->module->limits.get_try && engine_gets(link) &&
+        mca_pml_base_link_pace(link) && mca_pml_pace_wants_parts(link->pace, payload)) {
+        recv->timed = link;
+        recv->in_parts = true;
+        recv->started = engine_pace_now(peer);
+    }
+    mca_pml_peer_unlock(peer);
+}
+
 /* The payload of a first fragment is about to be read. A message that is matched by its header is a long one of which the
  * first bytes are missing: should they get stuck, the sender's repeat brings them (engine_on_repeat). Its acknowledgment does
  * not wait for them. */
@@ -178,7 +193,7 @@ static mca_pml_recv_t *engine_place_first(mca_pml_peer_t *peer, const mca_pml_hd
     recv->placements = 1; /* the link */
     recv->first = payload;
     recv->first_seq = le32toh(hdr->match.seq);
-    recv->timed = NULL;
+    engine_time_parts(recv, peer, whole ? payload : 0);
     recv->fetch = NULL;
     recv->unasked = false;
     mca_pml_ranges_init(&recv->ranges, 0);

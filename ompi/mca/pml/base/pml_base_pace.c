@@ -1,5 +1,5 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Fetch or fragments: the slower way is tried again now and then; a few messages in a row, since fragments of a stream say
+/* Fetch or fragments, or parts at once: the slower way is tried again now and then; a few messages in a row, since fragments of a stream say
  * something of it only when the message before went the same way. */
 #include "ompi/mca/pml/base/pml_base_pace.h"
 
@@ -14,10 +14,20 @@ enum { PACE_TRIALS_FETCHED = 4, PACE_TRIALS = 16, PACE_RETRY = 4096, PACE_AGAIN 
        PACE_RETRY_FIRST = 4, PACE_LEAST = 32 };
 static const float PACE_CLOSE = 1.7f, PACE_HOPELESS = 4.0f, PACE_FALL = 8.0f, PACE_RISE = 16.0f;
 
-static mca_pml_pace_class_t *pace_class(mca_pml_pace_t *pace, size_t bytes)
+static int pace_index(size_t bytes)
 {
     int class = bytes < 4096 ? 0 : 63 - __builtin_clzll(bytes) - 12;
-    return &pace->classes[class < MCA_PML_PACE_CLASSES ? class : MCA_PML_PACE_CLASSES - 1];
+    return class < MCA_PML_PACE_CLASSES ? class : MCA_PML_PACE_CLASSES - 1;
+}
+
+static mca_pml_pace_class_t *pace_class(mca_pml_pace_t *pace, size_t bytes)
+{
+    return &pace->classes[pace_index(bytes)];
+}
+
+static bool pace_power_of_4(uint32_t n)
+{
+    return (n & (n - 1)) == 0 && (n & 0x55555555) != 0;
 }
 
 /* Messages that are to go the slower way now. */
@@ -26,8 +36,7 @@ static uint16_t pace_trial(mca_pml_pace_class_t *class)
     bool fetch = class->ns[1] < class->ns[0];
     float ratio = fetch ? class->ns[0] / class->ns[1] : class->ns[1] / class->ns[0];
     uint32_t n = ++class->chosen;
-    bool power_of_4 = (n & (n - 1)) == 0 && (n & 0x55555555) != 0;
-    if (n >= PACE_RETRY_FIRST && power_of_4) {
+    if (n >= PACE_RETRY_FIRST && pace_power_of_4(n)) {
         return fetch && ratio < PACE_HOPELESS ? PACE_AGAIN_CLOSE : PACE_AGAIN;
     }
     bool close = ratio < PACE_CLOSE;
@@ -53,11 +62,11 @@ bool mca_pml_pace_choose(mca_pml_pace_t *pace, size_t bytes)
 
 /* The best of the first PACE_LEAST, whose buffers may be new to the system, of a window of messages perhaps all; then a moving average, which
  * rises slower than it falls: a stall of the other side says nothing of the link, nor do a few messages with which the link tries another way. */
-static void pace_average(mca_pml_pace_class_t *class, bool fetched, float ns)
+static void pace_average(mca_pml_pace_class_t *class, int way, float ns)
 {
     bool fetch = class->ns[1] < class->ns[0];
-    float *average = &class->ns[fetched];
-    uint16_t *count = &class->count[fetched];
+    float *average = &class->ns[way];
+    uint16_t *count = &class->count[way];
     if (*count == 0 || ns < *average / 2 || (*count < PACE_LEAST && ns < *average)) {
         *average = ns;
     } else if (*count >= PACE_LEAST) {
@@ -98,4 +107,68 @@ void mca_pml_pace_failed(mca_pml_pace_t *pace, size_t bytes)
     mca_pml_pace_class_t *class = pace_class(pace, bytes);
     class->ns[1] = 1e9f;
     class->count[1] = PACE_TRIALS_FETCHED;
+}
+
+/* ---- In parts, or fetched ---- */
+
+/*
+ * When the way that is not known to be the better one is tried, in messages of a class, and with how many. The receiver notes the time of
+ * the first PARTS_NOTED messages in parts, and of each PARTS_EVERYth; it has something to say after PARTS_KNOWN of them and PACE_TRIALS_FETCHED
+ * fetches. What it notes of parts lacks the sender's copy of the first one, a tenth or so: by that much fetching, which has the sender wait for
+ * the receive, must be better.
+ */
+enum { PARTS_NOTED = 24, PARTS_EVERY = 16, PARTS_KNOWN = 8, WAYS_FIRST = 32, WAYS_FETCHES = 8, WAYS_NEXT = 256, WAYS_RETRY = 4096,
+       WAYS_BACK = 512, WAYS_PARTS = 8 };
+
+bool mca_pml_pace_wants_parts(mca_pml_pace_t *pace, size_t bytes)
+{
+    uint16_t n = pace_class(pace, bytes)->parts++;
+    return n < PARTS_NOTED || n % PARTS_EVERY == 0;
+}
+
+void mca_pml_pace_note_parts(mca_pml_pace_t *pace, size_t bytes, uint64_t ns)
+{
+    pace_average(pace_class(pace, bytes), MCA_PML_PACE_PARTS, (float) ns / (float) bytes);
+}
+
+int mca_pml_pace_advice(mca_pml_pace_t *pace, size_t bytes)
+{
+    const mca_pml_pace_class_t *class = pace_class(pace, bytes);
+    if (class->count[MCA_PML_PACE_PARTS] < PARTS_KNOWN || class->count[MCA_PML_PACE_FETCH] < PACE_TRIALS_FETCHED) {
+        return MCA_PML_PACE_FRAGS;
+    }
+    return class->ns[MCA_PML_PACE_FETCH] < class->ns[MCA_PML_PACE_PARTS] ? MCA_PML_PACE_FETCH : MCA_PML_PACE_PARTS;
+}
+
+bool mca_pml_ways_fetch(const mca_pml_ways_t *ways, size_t bytes)
+{
+    int class = pace_index(bytes);
+    return (ways->fetch >> class & 1) != (ways->trial[class] > 0);
+}
+
+void mca_pml_ways_sent(mca_pml_ways_t *ways, size_t bytes, bool fetch)
+{
+    int class = pace_index(bytes);
+    bool better = ways->fetch >> class & 1;
+    if (fetch != better) {
+        ways->trial[class] -= ways->trial[class] > 0;
+        return;
+    }
+    uint16_t n = ++ways->sent[class];
+    if (better) {
+        ways->trial[class] = n % WAYS_BACK == 0 ? WAYS_PARTS : ways->trial[class];
+    } else if (n == WAYS_FIRST) {
+        ways->trial[class] = WAYS_FETCHES;
+    } else if ((n >= WAYS_NEXT && pace_power_of_4(n)) || n % WAYS_RETRY == 0) {
+        ways->trial[class] = 1;
+    }
+}
+
+void mca_pml_ways_learn(mca_pml_ways_t *ways, size_t bytes, bool fetch)
+{
+    int class = pace_index(bytes);
+    if ((ways->fetch >> class & 1) != fetch) {
+        ways->fetch ^= (uint16_t) (1u << class);
+        ways->trial[class] = 0;
+    }
 }

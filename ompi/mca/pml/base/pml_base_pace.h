@@ -8,6 +8,9 @@
  * ones by its rate: the fragments of one message are filled in while those of another are emptied, which a fetch is not. What came
  * whole over the link meanwhile, without being announced, had its part of that time.
  *
+ * A message that need not be announced goes in parts at once, if the link has a way for that, or is announced to be fetched. That the
+ * sender chooses, by what the receiver says with the end of each fetch: it has measured both, parts from the first one to the last.
+ *
  * An object is one link's, of one peer; the caller serialises its use (the peer's lock).
  */
 #ifndef MCA_PML_BASE_PACE_H
@@ -23,9 +26,12 @@ typedef struct mca_pml_pace_at {
     uint32_t whole;     /* bytes of messages that have come whole so far; goes round */
 } mca_pml_pace_at_t;
 
+enum { MCA_PML_PACE_FRAGS, MCA_PML_PACE_FETCH, MCA_PML_PACE_PARTS, MCA_PML_PACE_WAYS };
+
 typedef struct mca_pml_pace_class {
-    float ns[2];        /* per byte, moving averages; [1]: fetched */
-    uint16_t count[2];  /* measurements, up to UINT16_MAX */
+    float ns[MCA_PML_PACE_WAYS];       /* per byte, moving averages */
+    uint16_t count[MCA_PML_PACE_WAYS]; /* measurements, up to UINT16_MAX */
+    uint16_t parts;     /* messages in parts */
     uint16_t chosen;    /* messages since the first trials */
     uint16_t trial;     /* messages that still go the slower way, to see whether it has become the faster one */
 } mca_pml_pace_class_t;
@@ -39,6 +45,13 @@ typedef struct mca_pml_pace {
     mca_pml_pace_class_t classes[MCA_PML_PACE_CLASSES]; /* of messages of about 2^(12 + i) bytes */
 } mca_pml_pace_t;
 
+/* The sender's part, of one peer; all zero at first. */
+typedef struct mca_pml_ways {
+    uint16_t fetch;     /* a bit for each class: the receiver says that fetching is better */
+    uint16_t sent[MCA_PML_PACE_CLASSES]; /* messages either way; goes round */
+    uint8_t trial[MCA_PML_PACE_CLASSES]; /* messages that still go the other way */
+} mca_pml_ways_t;
+
 #pragma GCC visibility push(default)
 /* A message of so many bytes is about to start: fetch it? */
 bool mca_pml_pace_choose(mca_pml_pace_t *pace, size_t bytes);
@@ -49,6 +62,19 @@ void mca_pml_pace_note(mca_pml_pace_t *pace, size_t bytes, bool fetched, mca_pml
 void mca_pml_pace_note_turns(mca_pml_pace_t *pace, size_t bytes, mca_pml_pace_at_t started, mca_pml_pace_at_t now, uint64_t work_ns);
 /* Fetching a message of that size failed: not again soon. */
 void mca_pml_pace_failed(mca_pml_pace_t *pace, size_t bytes);
+
+/* The first part of a message is here: is the time to its end to be noted? Not of each, as that would cost the shorter ones much. */
+bool mca_pml_pace_wants_parts(mca_pml_pace_t *pace, size_t bytes);
+void mca_pml_pace_note_parts(mca_pml_pace_t *pace, size_t bytes, uint64_t ns);
+/* What the sender of such a message should know: MCA_PML_PACE_FETCH or _PARTS; _FRAGS: nothing yet. */
+int mca_pml_pace_advice(mca_pml_pace_t *pace, size_t bytes);
+
+/* Is a message to be announced and fetched that could go in parts? The same until it is sent. */
+bool mca_pml_ways_fetch(const mca_pml_ways_t *ways, size_t bytes);
+/* It is out. */
+void mca_pml_ways_sent(mca_pml_ways_t *ways, size_t bytes, bool fetch);
+/* The receiver's advice. */
+void mca_pml_ways_learn(mca_pml_ways_t *ways, size_t bytes, bool fetch);
 #pragma GCC visibility pop
 
 #endif

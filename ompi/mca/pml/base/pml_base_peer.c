@@ -50,7 +50,8 @@ int mca_pml_base_register_params(void)
     static const mca_base_var_desc_t whole = {
         .framework = "pml", .component = "base", .name = "whole_max", .type = MCA_VAR_SIZE, .unit = "bytes",
         .help = "A message up to this size that one link alone carries, and takes in one fragment or in parts, is sent from the "
-                "user's memory without waiting for its receive, as far as pml_base_eager_window allows (0: none)",
+                "user's memory without waiting for its receive, as far as pml_base_eager_window allows, unless it is found that its "
+                "receiver had better fetch it (0: none)",
         .def.size = 2u << 20, .min = 0, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     static const mca_base_var_desc_t stripe = {
         .framework = "pml", .component = "base", .name = "stripe", .type = MCA_VAR_ENUM,

@@ -20,6 +20,7 @@
 #define MCA_PML_BASE_PEER_H
 
 #include <stdatomic.h>
+#include <stdlib.h>
 #include "hawser/btl.h"
 #include "ompi/mca/btl/base/btl_base.h"
 #include "ompi/mca/pml/base/pml_base_pace.h"
@@ -101,6 +102,7 @@ typedef struct mca_pml_peer {
     size_t short_max, eager_max;  /* header and payload, least of all links that are up */
     size_t alone_max;             /* the same of a message that is copied on the way though it is longer than that: see engine_is_alone() */
     mca_btl_parts_t parts;        /* of the only link, if it carries long messages, too; else {SIZE_MAX, 0} */
+    mca_pml_ways_t ways;          /* ... of which some had better be fetched; under the lock */
     mca_pml_link_t *latency[MCA_PML_LINKS_MAX];
     ompi_proc_t *proc;
     mca_pml_link_t *bandwidth[MCA_PML_LINKS_MAX];
@@ -161,6 +163,15 @@ int mca_pml_base_watch(uint64_t us, void (*fn)(void));
 
 /* This process's links, whoever they lead to. */
 const mca_btl_base_modules_t *mca_pml_base_modules(void);
+
+/* Its pace, made on first use; NULL: out of memory. Under the peer's lock. */
+static inline mca_pml_pace_t *mca_pml_base_link_pace(mca_pml_link_t *link)
+{
+    if (OPAL_UNLIKELY(!link->pace)) {
+        link->pace = calloc(1, sizeof(*link->pace));
+    }
+    return link->pace;
+}
 
 /* The link of an endpoint. */
 mca_pml_link_t *mca_pml_base_link_of(mca_pml_peer_t *peer, const mca_btl_endpoint_t *endpoint);

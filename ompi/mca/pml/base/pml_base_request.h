@@ -58,6 +58,7 @@ typedef struct mca_pml_send {
     bool whole;                  /* a link had all of it, before its receive was known, from the user's memory */
     bool lent;                   /* ... has, and the policy has not copied it */
     bool announced;              /* its RNDV or RGET is out; counts in peer->announced */
+    bool chosen;                 /* ... to be fetched, though it could go in parts */
     bool cancel;                 /* the user wants it back */
     bool cancelled;              /* the receiver has forgotten it */
     uint32_t first;              /* bytes of payload that its RNDV had */
@@ -95,6 +96,7 @@ typedef struct mca_pml_recv {
     int32_t placements;          /* pieces that a link is writing into the buffer right now */
     mca_pml_ranges_t ranges;
     mca_pml_link_t *timed;       /* how long the pieces take is to be noted for this link; NULL: no */
+    bool in_parts;               /* ... which are parts of a message that was not announced */
     mca_pml_pace_at_t started;
     struct mca_pml_fetch *fetch; /* one that may take its time; NULL: none, or not so */
     bool unasked;                /* its pieces come unasked: in the peer's `unasked`, and `expected` is the message's length */

@@ -196,9 +196,69 @@ static int fetched_beside_trials(costs_t c)
     return fetched;
 }
 
+/* ---- In parts at once, or announced and fetched ---- */
+
+static mca_pml_ways_t ways;
+
+/* One message of a sender and its receiver: parts take so long, a fetch so long. Was it fetched? `stuck`: it was to be, and came in fragments. */
+static bool one_way(size_t bytes, uint64_t parts, uint64_t fetch, bool stuck)
+{
+    bool fetched = mca_pml_ways_fetch(&ways, bytes);
+    bool asked_again = mca_pml_ways_fetch(&ways, bytes);
+    if (fetched != asked_again) {
+        return !fetched; /* fails the tests below */
+    }
+    mca_pml_ways_sent(&ways, bytes, fetched);
+    mca_pml_pace_at_t start = {now, 0}, end = {now + (fetched ? fetch : parts), 0};
+    now = end.ns + 100;
+    if (!fetched) {
+        if (mca_pml_pace_wants_parts(&pace, bytes)) {
+            mca_pml_pace_note_parts(&pace, bytes, parts);
+        }
+    } else if (stuck) {
+        mca_pml_pace_failed(&pace, bytes);
+        mca_pml_ways_learn(&ways, bytes, false);
+    } else {
+        mca_pml_pace_note(&pace, bytes, true, start, end);
+        int advice = mca_pml_pace_advice(&pace, bytes);
+        if (advice != MCA_PML_PACE_FRAGS) {
+            mca_pml_ways_learn(&ways, bytes, advice == MCA_PML_PACE_FETCH);
+        }
+    }
+    return fetched;
+}
+
+static int fetched_ways(size_t bytes, int messages, uint64_t parts, uint64_t fetch, bool stuck)
+{
+    int fetched = 0;
+    for (int i = 0; i < messages; i++) {
+        fetched += one_way(bytes, parts, fetch, stuck);
+    }
+    return fetched;
+}
+
 static void begin(void)
 {
     pace = (mca_pml_pace_t){0};
+    ways = (mca_pml_ways_t){0};
+}
+
+static void parts_or_fetched(void)
+{
+    begin();
+    TAP_OK(fetched_ways(BYTES, 31, 9000, 1000, false) == 0, "in parts at first");
+    TAP_OK(fetched_ways(BYTES, 1000, 9000, 1000, false) > 950, "then fetched, where that takes less time");
+    TAP_OK(fetched_ways(8 * BYTES, 31, 9000, 1000, false) == 0, "which says nothing of other sizes");
+    TAP_OK(fetched_ways(BYTES, 2000, 1000, 9000, false) < 1100, "parts are tried again, and taken when they have become better");
+    TAP_OK(fetched_ways(BYTES, 1000, 1000, 9000, false) < 8, "for good");
+    begin();
+    TAP_OK(fetched_ways(BYTES, 10000, 1000, 1100, false) < 20, "in parts where a fetch takes more time, but for a few trials");
+    TAP_OK(fetched_ways(BYTES, 20000, 9000, 1000, false) > 10000, "of which one finds that this has changed");
+    begin();
+    TAP_OK(fetched_ways(BYTES, 10000, 9000, 1000, true) < 20, "in parts where a fetch fails");
+    begin();
+    ways.sent[4] = UINT16_MAX - 5; /* BYTES' class */
+    TAP_OK(fetched_ways(BYTES, 100, 9000, 1000, false) > 50, "the count of messages may go round");
 }
 
 int main(void)
@@ -256,5 +316,6 @@ int main(void)
     note(true, now, now + 1000000000);
     now += 1000000000;
     TAP_OK(fetched_alone(fast_copy) >= most, "a stall of the other side changes nothing");
+    parts_or_fetched();
     return tap_end();
 }
