@@ -198,8 +198,9 @@ static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
 static int engine_first_parts(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_send_t *send)
 {
     mca_pml_hdr_match_t hdr;
-    if (!engine_in_parts(peer, sizeof(hdr) + send->bytes) || engine_rather_fetched(peer, send->bytes) || send->mode == MCA_PML_SYNCHRONOUS || send->whole || !send->ptr ||
-        send->cp->bind || (POLICY_KEEPS && !engine_parts_suit(peer, send->cp, sizeof(hdr) + send->bytes))) {
+    if (!engine_in_parts(peer, sizeof(hdr) + send->bytes) || engine_rather_fetched(peer, send->bytes) ||
+        send->mode == MCA_PML_SYNCHRONOUS || send->whole || !send->ptr || send->cp->bind ||
+        (POLICY_KEEPS && !engine_parts_suit(peer, send->cp, sizeof(hdr) + send->bytes))) {
         return MCA_ERR_NOT_AVAILABLE;
     }
     engine_fill_first(peer, &hdr, MCA_PML_HDR_MATCH, send);

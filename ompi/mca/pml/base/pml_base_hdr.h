@@ -47,9 +47,9 @@ enum {
 enum {
     MCA_PML_FLAG_DOUBT = 1,     /* of CREDIT: a link between us fell silent; this one works, try the others */
     MCA_PML_FLAG_CANCELLED = 2, /* of FIN: the message will not be received */
+    MCA_PML_FLAG_UNASKED = 4,   /* of RNDV: the rest follows without an ACK, in FRAGs that say so, too; the id is none of a request's */
     MCA_PML_FLAG_FETCH = 8,     /* of RGET: it would have gone in parts else: fetch it. Of FIN: such messages had better be fetched */
     MCA_PML_FLAG_PARTS = 16,    /* of FIN: they had better go in parts */
-    MCA_PML_FLAG_UNASKED = 4,   /* of RNDV: the rest follows without an ACK, in FRAGs that say so, too; the id is none of a request's */
 };
 
 /* In `arch`, where the receiver looks for what is not as usual anyway: a message of mode MCA_PML_FAILED. */

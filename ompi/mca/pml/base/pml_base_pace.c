@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Fetch or fragments, or parts at once: the slower way is tried again now and then; a few messages in a row, since fragments of a stream say
- * something of it only when the message before went the same way. */
+/* Fetch or fragments, or parts at once: the slower way is tried again now and then; a few messages in a row, since fragments of a stream
+ * say something of it only when the message before went the same way. */
 #include "ompi/mca/pml/base/pml_base_pace.h"
 
 /*
@@ -64,7 +64,7 @@ bool mca_pml_pace_choose(mca_pml_pace_t *pace, size_t bytes)
  * rises slower than it falls: a stall of the other side says nothing of the link, nor do a few messages with which the link tries another way. */
 static void pace_average(mca_pml_pace_class_t *class, int way, float ns)
 {
-    bool fetch = class->ns[1] < class->ns[0];
+    bool fetch = class->ns[MCA_PML_PACE_FETCH] < class->ns[MCA_PML_PACE_FRAGS];
     float *average = &class->ns[way];
     uint16_t *count = &class->count[way];
     if (*count == 0 || ns < *average / 2 || (*count < PACE_LEAST && ns < *average)) {
@@ -73,7 +73,7 @@ static void pace_average(mca_pml_pace_class_t *class, int way, float ns)
         *average += ns < *average ? (ns - *average) / PACE_FALL : ((ns < 2 * *average ? ns : 2 * *average) - *average) / PACE_RISE;
     }
     *count += *count < UINT16_MAX;
-    if ((class->ns[1] < class->ns[0]) != fetch) {
+    if ((class->ns[MCA_PML_PACE_FETCH] < class->ns[MCA_PML_PACE_FRAGS]) != fetch) {
         class->trial = 0; /* what was on trial has won */
     }
 }
