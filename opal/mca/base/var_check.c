@@ -92,9 +92,13 @@ static const char *nearest_to(const char *name)
  * taken to be meant for it, as container images set btl_vader_single_copy_mechanism. */
 static bool report(const mca_base_var_setting_t *s, bool fatal)
 {
-    const char *nearest = nearest_to(s->name);
+    const char *nearest = nearest_to(s->name), *rank = getenv("PMIX_RANK");
+    const bool foreign = !nearest && MCA_VAR_SOURCE_ENV == s->source;
     char *topic;
-    fatal = fatal && (nearest || MCA_VAR_SOURCE_ENV != s->source);
+    if (foreign && rank && 0 != strcmp(rank, "0")) {
+        return false; /* one process of a job that was started without mpirun says so */
+    }
+    fatal = fatal && !foreign;
     if (asprintf(&topic, "mca-param-unknown:%s", s->name) < 0) {
         return fatal;
     }

@@ -245,6 +245,7 @@ static void unknown_names(void)
     expect("a name in the environment that is like none of ours is another library's",
            (scene_t) {.env = {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"}},
            "parameter btl_vader_single_copy_mechanism (from: environment) is not known.\n    It has no effect.");
+    expect("which one process of a job says", (scene_t) {.env = {"OMPI_MCA_btl_vader_single_copy_mechanism", "none", "PMIX_RANK", "1"}}, NULL);
     scene_file(SCENE_SITE, "\n\ntst_y_number = 1\n");
     expect("also from a file, with its line", (scene_t) {.check = OPAL_ERR_NOT_FOUND},
            SCENE_SITE ":3) is not known");
