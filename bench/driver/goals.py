@@ -2,6 +2,8 @@
 """The speed goals, each a ratio to the best peer in the same run, and whether they are met."""
 from dataclasses import dataclass
 
+from .suites import CORES
+
 
 @dataclass(frozen=True)
 class Goal:
@@ -66,9 +68,9 @@ FINAL = (
       for what, row in (("a communicator each", "own 2"), ("one communicator", "shared 2"),
                         ("one to the other", "handover 2"))),
     *(Goal(f"{n} threads of one rank, {what}", "threads-self:shm-threads", f"{kind} {n}", 1.0)
-      for n in (4, 8, 16) for what, kind in (("a communicator each", "own"), ("one communicator", "shared"))),
+      for n in (4, 8, 16) if n <= CORES for what, kind in (("a communicator each", "own"), ("one communicator", "shared"))),
     *(Goal(f"{n} threads of each of two ranks, {what}", "threads-pairs:shm-threads", f"{kind} {n}", 1.0)
-      for n in (2, 4, 8) for what, kind in (("a communicator each", "own"), ("one communicator", "shared"))),
+      for n in (2, 4, 8) if 2 * n <= CORES for what, kind in (("a communicator each", "own"), ("one communicator", "shared"))),
     Goal("waking up in MPI_Recv", "wakeup:crowd", "recv", 1.3, "raw"),
     Goal("waking up in a barrier", "wakeup:crowd", "barrier", 1.3, "raw"),
 )

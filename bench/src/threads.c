@@ -230,6 +230,7 @@ static void several_threads(const bench_world_t *world, int threads, const char 
     };
     const scene_t *scenes = 1 == world->size ? one_rank : two_ranks;
     size_t count = 1 == threads ? 1 : 1 == world->size && 2 == threads ? 3 : 2;
+    int played = 0;
     double us[BENCH_BATCHES];
     char number[12];
 
@@ -244,11 +245,15 @@ static void several_threads(const bench_world_t *world, int threads, const char 
         if (NULL != kind && 0 != strcmp(kind, scene.kind)) {
             continue;
         }
+        played++;
         scene.threads = threads;
         measure(world, &scene, 0, ms, us);
         if (0 == world->rank) {
             tell(scene.kind, "threads", number, us);
         }
+    }
+    if (0 == played) {
+        bench_usage_error("threads", kind);
     }
     for (int t = 0; t < THREADS_MAX; t++) {
         MPI_Comm_free(&own_comm[t]);

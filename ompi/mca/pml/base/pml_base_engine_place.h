@@ -159,10 +159,9 @@ static mca_pml_recv_t *engine_match_header(mca_pml_peer_t *peer, const mca_pml_h
     return recv;
 }
 
-/* A whole message begins, of which the parts may take their time: note it, where it could have been fetched. 0: it is not whole. */
+/* A whole message begins, of which the parts may take their time: note it, where it could have been fetched. */
 static void engine_time_parts(mca_pml_recv_t *recv, mca_pml_peer_t *peer, size_t payload)
 {
-    recv->timed = NULL;
     mca_pml_peer_lock(peer);
     mca_pml_link_t *link = peer->bandwidth_count == 1 ? peer->bandwidth[0] : NULL;
     if (link && sizeof(mca_pml_hdr_match_t) + payload > peer->eager_max && payload >= link->module->limits.get_try && engine_gets(link) &&
@@ -193,7 +192,10 @@ static mca_pml_recv_t *engine_place_first(mca_pml_peer_t *peer, const mca_pml_hd
     recv->placements = 1; /* the link */
     recv->first = payload;
     recv->first_seq = le32toh(hdr->match.seq);
-    engine_time_parts(recv, peer, whole ? payload : 0);
+    recv->timed = NULL;
+    if (whole) {
+        engine_time_parts(recv, peer, payload);
+    }
     recv->fetch = NULL;
     recv->unasked = false;
     mca_pml_ranges_init(&recv->ranges, 0);

@@ -33,8 +33,8 @@ static bool pace_power_of_4(uint32_t n)
 /* Messages that are to go the slower way now. */
 static uint16_t pace_trial(mca_pml_pace_class_t *class)
 {
-    bool fetch = class->ns[1] < class->ns[0];
-    float ratio = fetch ? class->ns[0] / class->ns[1] : class->ns[1] / class->ns[0];
+    bool fetch = class->ns[MCA_PML_PACE_FETCH] < class->ns[MCA_PML_PACE_FRAGS];
+    float ratio = fetch ? class->ns[MCA_PML_PACE_FRAGS] / class->ns[MCA_PML_PACE_FETCH] : class->ns[MCA_PML_PACE_FETCH] / class->ns[MCA_PML_PACE_FRAGS];
     uint32_t n = ++class->chosen;
     if (n >= PACE_RETRY_FIRST && pace_power_of_4(n)) {
         return fetch && ratio < PACE_HOPELESS ? PACE_AGAIN_CLOSE : PACE_AGAIN;
@@ -46,10 +46,10 @@ static uint16_t pace_trial(mca_pml_pace_class_t *class)
 bool mca_pml_pace_choose(mca_pml_pace_t *pace, size_t bytes)
 {
     mca_pml_pace_class_t *class = pace_class(pace, bytes);
-    if (class->count[1] < PACE_TRIALS_FETCHED || class->count[0] < PACE_TRIALS) {
-        return class->count[1] < PACE_TRIALS_FETCHED;
+    if (class->count[MCA_PML_PACE_FETCH] < PACE_TRIALS_FETCHED || class->count[MCA_PML_PACE_FRAGS] < PACE_TRIALS) {
+        return class->count[MCA_PML_PACE_FETCH] < PACE_TRIALS_FETCHED;
     }
-    bool fetch = class->ns[1] < class->ns[0];
+    bool fetch = class->ns[MCA_PML_PACE_FETCH] < class->ns[MCA_PML_PACE_FRAGS];
     if (class->trial == 0) {
         class->trial = pace_trial(class);
     }
@@ -105,8 +105,8 @@ void mca_pml_pace_note_turns(mca_pml_pace_t *pace, size_t bytes, mca_pml_pace_at
 void mca_pml_pace_failed(mca_pml_pace_t *pace, size_t bytes)
 {
     mca_pml_pace_class_t *class = pace_class(pace, bytes);
-    class->ns[1] = 1e9f;
-    class->count[1] = PACE_TRIALS_FETCHED;
+    class->ns[MCA_PML_PACE_FETCH] = 1e9f;
+    class->count[MCA_PML_PACE_FETCH] = PACE_TRIALS_FETCHED;
 }
 
 /* ---- In parts, or fetched ---- */

@@ -26,7 +26,7 @@ typedef struct mca_pml_pace_at {
     uint32_t whole;     /* bytes of messages that have come whole so far; goes round */
 } mca_pml_pace_at_t;
 
-enum { MCA_PML_PACE_FRAGS, MCA_PML_PACE_FETCH, MCA_PML_PACE_PARTS, MCA_PML_PACE_WAYS };
+enum { MCA_PML_PACE_FRAGS = false, MCA_PML_PACE_FETCH = true /* as `fetched` says below */, MCA_PML_PACE_PARTS, MCA_PML_PACE_WAYS };
 
 typedef struct mca_pml_pace_class {
     float ns[MCA_PML_PACE_WAYS];       /* per byte, moving averages */
