@@ -118,6 +118,24 @@ static void posted(void)
     end(ROUNDS - 1); /* the first may look like one of a stream: of those that were sent to meet */
 }
 
+/* The longest, each after a short answer, which is all that says that the one before has come: together they are more than the link takes. */
+static void answered(void)
+{
+    start();
+    for (int i = 0; i < ROUNDS; i++) {
+        if (rank == 0) {
+            memset(out, i + 1, LONGEST);
+            MPI_CHECK(MPI_Send(out, LONGEST, MPI_BYTE, 1, TAG, MPI_COMM_WORLD) == MPI_SUCCESS);
+            MPI_Recv(NULL, 0, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_CHECK(MPI_Recv(in, LONGEST, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+            MPI_CHECK(in[0] == i + 1 && memcmp(in, in + 1, LONGEST - 1) == 0);
+            MPI_Send(NULL, 0, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+        }
+    }
+    end(ROUNDS - 1); /* the first may look like one of a stream: of those that were sent to meet */
+}
+
 /* Several that have come, received in the other order. */
 static void early(void)
 {
@@ -255,9 +273,10 @@ static void others(void)
 }
 
 static const mpi_test_t tests[] = {
-    {.name = "posted", .np = 2, .fn = posted},   {.name = "early", .np = 2, .fn = early},
-    {.name = "probed", .np = 2, .fn = probed},   {.name = "strided", .np = 2, .fn = strided},
-    {.name = "forgotten", .np = 2, .fn = forgotten}, {.name = "others", .np = 2, .fn = others},
+    {.name = "posted", .np = 2, .fn = posted},       {.name = "answered", .np = 2, .fn = answered},
+    {.name = "early", .np = 2, .fn = early},         {.name = "probed", .np = 2, .fn = probed},
+    {.name = "strided", .np = 2, .fn = strided},     {.name = "others", .np = 2, .fn = others},
+    {.name = "forgotten", .np = 2, .fn = forgotten},
 };
 
 int main(int argc, char **argv)

@@ -18,6 +18,8 @@ $(each UNASKED=0 "--mca pml dr --mca btl chaos,self --mca btl_chaos_wrap tcp --m
 $(each UNASKED=0 "--mca pml dr --mca btl udp,self --mca pml_dr_pieces_max 0")
 $(each UNASKED=0 "--mca pml dr --mca btl shm,self")
 $(each UNASKED=0 "--mca pml teg --mca btl tcp,self")
+UNASKED=1 unasked:answered --mca pml dr --mca btl udp,self --mca btl_udp_window 256k --mca pml_dr_rto_min 4000000
+UNASKED=1 unasked:answered --mca pml dr --mca btl tcp,self
 UNASKED=1 unasked:forgotten --mca pml dr --mca btl udp,self
 UNASKED=1 unasked:forgotten --mca pml dr --mca btl tcp,self
 unasked:others --mca pml dr --mca btl udp,self

@@ -72,6 +72,13 @@ typedef struct dr_told {
 
 extern dr_told_t dr_told;
 
+/* Sequence numbers that are acknowledged, but for being taken in. The caller holds the peer's lock. */
+static inline uint64_t dr_told_span(const dr_peer_t *d)
+{
+    uint64_t to = dr_told.peer == d ? dr_wire_widen(dr_told.ack, d->stream.next) : 0;
+    return to > d->stream.acked ? to - d->stream.acked : 0;
+}
+
 /* Take in what has been told. By the owner of progress; the caller holds no lock. */
 void dr_settle(void);
 void dr_take_told(dr_peer_t *d, dr_out_t *out);

@@ -129,7 +129,7 @@ static uint64_t rest_or_wait(dr_peer_t *d, uint64_t now)
         dr_stream_rest(&d->stream);
     }
     const dr_stream_t *s = &d->stream;
-    return s->paths || s->held || s->nack || s->rx.extra ? now + DR_REST_NS : 0;
+    return s->paths || s->held || s->rx.extra ? now + DR_REST_NS : 0;
 }
 
 static void judge(dr_peer_t *d, uint64_t now)

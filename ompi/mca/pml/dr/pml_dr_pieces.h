@@ -41,12 +41,13 @@ static size_t piece_length(const mca_pml_peer_t *peer, size_t len)
 }
 
 /* May all of it be under way now, and leave half of what the link takes to others? A stream that holds nothing takes anything: so that is
- * asked, too. */
+ * asked, too. The acknowledgment of what went before has often come on the answer, and nobody has looked at it. */
 static bool pieces_fit(dr_peer_t *d, const mca_pml_link_t *link, unsigned path, size_t len)
 {
     const size_t most = DR_PIECES_MAX * (sizeof(dr_frag_t) + sizeof(dr_prefix_t) + sizeof(mca_pml_hdr_rndv_t)) + len;
+    const uint64_t told = dr_told_span(d), more = most > told ? most - told : 0;
     return !dr_is_full(d, link) && len <= link->module->limits.window / 2 && most <= d->stream.paths[path].cwnd &&
-           dr_stream_has_room(&d->stream, path, most, most);
+           dr_stream_has_room(&d->stream, path, more, more);
 }
 
 /* Memory for all of them, with their headers. How many; 0: there is none. */

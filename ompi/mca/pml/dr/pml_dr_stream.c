@@ -56,10 +56,9 @@ void dr_stream_fini(dr_stream_t *s)
 {
     mca_pml_ranges_fini(&s->rx);
     free(s->held);
-    free(s->nack);
     free(s->paths);
     s->quick = 0;
-    s->held = s->nack = NULL;
+    s->held = NULL;
     s->paths = NULL;
     s->path_count = 0;
 }
@@ -277,6 +276,18 @@ static void open_up(dr_path_t *p, uint32_t span)
     }
 }
 
+/* Was it the timer that had it sent again? Then it was only read late. */
+static OPAL_COLD void take_repeat(dr_stream_t *s, uint32_t repeat)
+{
+    for (unsigned i = 0; i < s->path_count; i++) {
+        dr_path_t *p = &s->paths[i];
+        if (p->cwnd_was > 0 && p->repeated == repeat) {
+            p->cwnd = p->cwnd > p->cwnd_was ? p->cwnd : p->cwnd_was;
+            p->cwnd_was = 0;
+        }
+    }
+}
+
 /* A record is acknowledged. If it went once, it is known over which path it came (Karn); how long that took is not
  * known if what brought the news is the answer to another record's repeat. */
 static inline void note_acknowledged(dr_stream_t *s, dr_record_t *r, uint64_t now)
@@ -289,6 +300,9 @@ static inline void note_acknowledged(dr_stream_t *s, dr_record_t *r, uint64_t no
     }
     if (r->state == DR_LOST) {
         opal_list_remove(&r->lost_item);
+        if (r->tries == 1) {
+            take_repeat(s, dr_repeat_of(r->seq));
+        }
     } else {
         off_path(s, r);
         if (r->tries == 1) {
@@ -388,6 +402,7 @@ static void take_passed(dr_stream_t *s, uint64_t horizon)
         }
         if (r->state == DR_FLIGHT && !p->reliable && (int32_t) (p->passed - r->number) >= DR_PASSED_BY) {
             congested(p);
+            p->cwnd_was = 0;
             dr_stream_lose(s, r);
         }
     }
@@ -414,6 +429,9 @@ void dr_stream_take_ack(dr_stream_t *s, const dr_ack_t *ack, uint64_t now, opal_
     if (ack->blocks > 0) {
         take_blocks(s, ack, now, done);
     }
+    if (ack->repeat != 0) {
+        take_repeat(s, ack->repeat);
+    }
     if (is_old) {
         return;
     }
@@ -435,6 +453,13 @@ static bool overlaps(const dr_range_t *list, unsigned count, uint64_t from, uint
     return false;
 }
 
+static dr_verdict_t came_again(dr_stream_t *s, uint64_t seq)
+{
+    s->repeat = dr_repeat_of(seq);
+    dr_stream_want_ack(s, true);
+    return DR_REPEAT;
+}
+
 dr_verdict_t dr_stream_judge_slow(dr_stream_t *s, uint64_t seq, uint32_t span)
 {
     uint64_t end = seq + span;
@@ -442,8 +467,7 @@ dr_verdict_t dr_stream_judge_slow(dr_stream_t *s, uint64_t seq, uint32_t span)
         return DR_BEYOND;
     }
     if (end <= s->rx.next) {
-        dr_stream_want_ack(s, true);
-        return DR_REPEAT;
+        return came_again(s, seq);
     }
     if (overlaps(s->held, s->held_count, seq, end)) {
         return DR_BUSY;
@@ -460,8 +484,7 @@ dr_verdict_t dr_stream_judge_slow(dr_stream_t *s, uint64_t seq, uint32_t span)
     }
     bool touches = lo < s->rx.count && s->rx.extra[lo].from <= end;
     if (touches && s->rx.extra[lo].from <= seq && end <= s->rx.extra[lo].to) {
-        dr_stream_want_ack(s, true);
-        return DR_REPEAT;
+        return came_again(s, seq);
     }
     if (!touches && seq != s->rx.next && s->rx.count >= DR_GAPS_MAX) {
         return DR_BEYOND;
@@ -469,23 +492,34 @@ dr_verdict_t dr_stream_judge_slow(dr_stream_t *s, uint64_t seq, uint32_t span)
     return DR_NEW;
 }
 
+/* False: out of memory. */
+static bool has_lists(dr_stream_t *s)
+{
+    s->held = s->held ? s->held : malloc((DR_HELD_MAX + DR_ACK_NACKS) * sizeof(*s->held));
+    return s->held != NULL;
+}
+
+static dr_range_t *nacks_of(const dr_stream_t *s)
+{
+    return s->held + DR_HELD_MAX;
+}
+
 void dr_stream_damaged(dr_stream_t *s, uint64_t seq, uint32_t span)
 {
-    s->nack = s->nack ? s->nack : malloc(DR_ACK_NACKS * sizeof(*s->nack));
-    if (s->nack && s->nack_count < DR_ACK_NACKS && !overlaps(s->nack, s->nack_count, seq, seq + span)) {
+    if (has_lists(s) && s->nack_count < DR_ACK_NACKS && !overlaps(nacks_of(s), s->nack_count, seq, seq + span)) {
+        dr_range_t *nack = nacks_of(s);
         unsigned at = s->nack_count++;
-        for (; at > 0 && s->nack[at - 1].from > seq; at--) {
-            s->nack[at] = s->nack[at - 1];
+        for (; at > 0 && nack[at - 1].from > seq; at--) {
+            nack[at] = nack[at - 1];
         }
-        s->nack[at] = (dr_range_t){seq, seq + span};
+        nack[at] = (dr_range_t){seq, seq + span};
     }
     dr_stream_want_ack(s, true);
 }
 
 bool dr_stream_hold(dr_stream_t *s, uint64_t seq, uint32_t span)
 {
-    s->held = s->held ? s->held : malloc(DR_HELD_MAX * sizeof(*s->held));
-    if (!s->held || s->held_count == DR_HELD_MAX) {
+    if (!has_lists(s) || s->held_count == DR_HELD_MAX) {
         return false;
     }
     s->held[s->held_count++] = (dr_range_t){seq, seq + span};
@@ -558,9 +592,10 @@ void dr_stream_fill_ack(const dr_stream_t *s, dr_ack_t *ack)
         }
     }
     ack->nacks = 0;
+    ack->repeat = s->repeat;
     for (unsigned i = 0; i < s->nack_count; i++) {
-        if (s->nack[i].from >= s->rx.next) { /* else a copy of it came meanwhile */
-            ack->block[ack->blocks + ack->nacks++] = s->nack[i];
+        if (nacks_of(s)[i].from >= s->rx.next) { /* else a copy of it came meanwhile */
+            ack->block[ack->blocks + ack->nacks++] = nacks_of(s)[i];
         }
     }
 }
@@ -570,6 +605,7 @@ void dr_stream_ack_sent(dr_stream_t *s)
     s->need = DR_ACK_NONE;
     s->unacked_bytes = 0;
     s->nack_count = 0;
+    s->repeat = 0;
     s->ack_turn++;
 }
 
@@ -590,6 +626,7 @@ static void lose_oldest(dr_stream_t *s, unsigned path)
     opal_list_item_t *i, *tmp;
     OPAL_LIST_FOREACH (i, tmp, &s->unacked) {
         if (record_of(i)->path == path && record_of(i)->state == DR_FLIGHT) {
+            s->paths[path].repeated = dr_repeat_of(record_of(i)->seq);
             dr_stream_lose(s, record_of(i));
             return;
         }
@@ -628,6 +665,7 @@ static bool another_works(const dr_stream_t *s, unsigned path, uint64_t since)
 static void timed_out(dr_stream_t *s, unsigned path, uint64_t now)
 {
     dr_path_t *p = &s->paths[path];
+    p->cwnd_was = p->vain > 0 && p->cwnd_was > 0 ? p->cwnd_was : p->cwnd;
     p->vain += p->vain < UINT8_MAX;
     p->stale = p->number;
     p->since = now;

@@ -28,6 +28,9 @@
  * after each vain attempt up to a limit, with jitter) the oldest record *alone* is lost: so a receiver that computes
  * is not flooded, it finds one repeat per path and back-off step. What is really lost is learnt from the answer.
  *
+ * A timer that ran out makes `cwnd` smaller, as a loss does that is shown by what passed it. Who was repeated for that and has come twice had
+ * only been read late: acknowledgments tell repeats, as TCP's do (RFC 2883), and the path has its window back (RFC 3708).
+ *
  * What is no round trip is no measure of one: repeats (Karn); what was under way when a timer ran out, or while the caller
  * was not there to take acknowledgments in (dr_stream_away()); and a probe's echo that comes later than an acknowledgment
  * would have been waited for. Such an echo still proves that the path works, unless the path was UP meanwhile.
@@ -104,7 +107,9 @@ typedef struct dr_path {
     uint32_t recover;           /* losses up to this transmission have been answered by a smaller cwnd */
     uint32_t stale;             /* up to this one they are no measure of a round trip */
     uint32_t unasked;           /* the caller's: bytes since it asked for an acknowledgment */
+    uint32_t repeated;          /* dr_repeat_of() what the timer had repeated last */
     uint64_t flight_bytes, cwnd, cwnd_max;
+    uint64_t cwnd_was;          /* before the timer made it smaller; 0: nothing is to be had back */
     uint64_t since;             /* ns: the timer runs from here; 0: from the next tick */
     uint64_t progress;          /* ns: the last tick at which `delivered` was set */
     uint64_t srtt, rttvar;      /* ns; srtt 0: not measured */
@@ -136,12 +141,19 @@ typedef struct dr_stream {
     uint32_t timed;             /* records in flight with a time: what is acknowledged needs one, too */
     uint32_t rtt_was;           /* ns: the longest of the paths that dr_stream_rest() gave up; 0: not known */
     uint64_t heard_at;          /* ns; 0: nothing was expected at the last tick */
-    dr_range_t *held, *nack;    /* DR_HELD_MAX, DR_ACK_NACKS of them; NULL until needed */
+    uint32_t repeat;            /* dr_repeat_of() a fragment that came again since the last acknowledgment; 0: none did */
+    dr_range_t *held;           /* DR_HELD_MAX of them, then DR_ACK_NACKS that came damaged; NULL until needed */
     dr_path_t *paths;           /* path_count of them; NULL until something is to be sent, and at rest */
 } dr_stream_t;
 
 /* `params` stay the caller's. */
 void dr_stream_init(dr_stream_t *stream, const dr_stream_params_t *params, uint64_t seed);
+/* How acknowledgments call a fragment that came again; 0, which is none, also once in 2^32. */
+static inline uint32_t dr_repeat_of(uint64_t seq)
+{
+    return (uint32_t) (seq + 1);
+}
+
 /* Before anything is sent. False: out of memory. */
 bool dr_stream_add_paths(dr_stream_t *stream, unsigned count);
 /* `window`: bytes that the path takes at once. */
@@ -313,7 +325,7 @@ void dr_stream_unhold(dr_stream_t *stream, uint64_t seq, uint32_t span);
 /* What a fragment on its way carries; it does the service of an acknowledgment unless there are gaps: then one is urgent. */
 static inline uint32_t dr_stream_ride(dr_stream_t *s)
 {
-    if (s->need == DR_ACK_LATER || (s->need == DR_ACK_URGENT && s->rx.count == 0 && s->nack_count == 0)) {
+    if (s->need == DR_ACK_LATER || (s->need == DR_ACK_URGENT && s->rx.count == 0 && s->nack_count == 0 && s->repeat == 0)) {
         s->need = DR_ACK_NONE;
         s->unacked_bytes = 0;
     }

@@ -28,7 +28,7 @@
 #include <stdint.h>
 #include "opal/checksum/checksum.h"
 
-enum { DR_WIRE_VERSION = 1 };
+enum { DR_WIRE_VERSION = 2 };
 
 typedef enum { DR_DATA = 1, DR_VOID, DR_ACK, DR_PROBE, DR_ECHO } dr_kind_t;
 
@@ -56,8 +56,9 @@ typedef struct dr_wire_block {
 /* Blocks ascend: first those that are delivered, then those that came damaged. */
 typedef struct dr_wire_ack {
     uint64_t delivered; /* all numbers below are verified and delivered */
-    uint64_t received;  /* all numbers below came with a header that was right */
+    uint32_t received;  /* beyond `delivered`: all numbers below came with a header that was right */
     uint32_t horizon;   /* beyond `delivered`: what lies before it and in no block is missing */
+    uint32_t repeat;    /* lower half of the number behind the first of a fragment that came again since the last one; 0: none did */
     uint8_t blocks, nacks;
     uint16_t reserved;
     dr_wire_block_t block[DR_ACK_BLOCKS + DR_ACK_NACKS];
@@ -267,6 +268,7 @@ typedef struct dr_range {
 
 typedef struct dr_ack {
     uint64_t delivered, received, horizon;
+    uint32_t repeat;
     unsigned blocks, nacks;
     dr_range_t block[DR_ACK_BLOCKS + DR_ACK_NACKS]; /* delivered ones, then damaged ones */
 } dr_ack_t;

@@ -7,7 +7,7 @@
  *   ... acknowledged when it comes last, or noticed by a timer only       test_damaged, test_nack
  *   a fragment sent twice never retires                                   test_retries; dr_sim.c
  *   a receive posted late is taken for a dead link                        mpi/dr.c "late"
- *   so is a receiver that computes, or one behind a full socket           test_busy_receiver; mpi/dr.c "computing", "stopped"
+ *   so is a receiver that computes, or one behind a full socket           test_busy_receiver, test_read_late; mpi/dr.c "computing", "stopped"
  *   a failure takes the link from all peers, for ever                     test_paths; mpi/dr.c "silent"; system/dr_lossy.sh
  *   the last link's failure aborts the job                                mpi/dr.c "silent"
  *   no way over to another kind of link unless asked for                  mpi/rehearsal.sh, the pair without stripes
@@ -109,13 +109,14 @@ static void test_ack_wire(void)
     dr_ack_t ack = {.delivered = (uint64_t) 5 << 32, .blocks = 2, .nacks = 1}, got;
     ack.received = ack.delivered + 10;
     ack.horizon = ack.delivered + 90;
+    ack.repeat = 0x87654321;
     ack.block[0] = (dr_range_t){ack.delivered + 20, ack.delivered + 30};
     ack.block[1] = (dr_range_t){ack.delivered + 50, ack.delivered + 90};
     ack.block[2] = (dr_range_t){ack.delivered + 1, ack.delivered + 4};
     dr_wire_ack_t wire;
     size_t len = dr_wire_write_ack(&wire, &ack);
     TAP_OK(dr_wire_read_ack(&wire, len, &got) && got.delivered == ack.delivered && got.received == ack.received &&
-               got.horizon == ack.horizon && got.blocks == 2 && got.nacks == 1 && got.block[1].to == ack.block[1].to &&
+               got.horizon == ack.horizon && got.repeat == ack.repeat && got.blocks == 2 && got.nacks == 1 && got.block[1].to == ack.block[1].to &&
                got.block[2].from == ack.block[2].from,
            "an acknowledgment is read as it was written");
     TAP_OK(!dr_wire_read_ack(&wire, len - 1, &got) && !dr_wire_read_ack(&wire, 3, &got), "... not when it is cut short");
@@ -292,6 +293,98 @@ static void test_move(void)
     TAP_OK(opal_list_length(&done) == 4 && opal_list_first(&done) == &moved[0].item && !dr_stream_first_lost(&s) && adds_up(&s, 0),
            "and acknowledged, the one that is still lost, too");
     dr_stream_fini(&s);
+}
+
+/* Of five fragments, of which nothing was heard before the timer sent the first one again. */
+enum { LATE = 5, LATE_SPAN = 10, LATE_WINDOW = 1000000 };
+typedef struct late {
+    dr_stream_t from, to;
+    dr_record_t r[LATE];
+    opal_list_t done;
+} late_t;
+
+static void late_start(late_t *l, bool resend)
+{
+    opal_list_init(&l->done);
+    make(&l->from, 1, false);
+    make(&l->to, 1, false);
+    for (int i = 0; i < LATE; i++) {
+        dr_stream_send(&l->from, &l->r[i], 0, LATE_SPAN, 100, 1);
+    }
+    dr_stream_tick(&l->from, 2);
+    dr_stream_tick(&l->from, 200 * MS);
+    TAP_REQUIRE(dr_stream_first_lost(&l->from) == &l->r[0] && l->from.paths[0].cwnd == LATE_WINDOW / 2,
+                "the first one is to go again, the window is smaller");
+    if (resend) {
+        dr_stream_resend(&l->from, &l->r[0], 0, 200 * MS);
+    }
+}
+
+/* These come, and those from `repeat` to before `end` once more. */
+static void late_come(late_t *l, int from, int to, int repeat, int end)
+{
+    bool again = true;
+    for (int i = from; i < to; i++) {
+        dr_stream_deliver(&l->to, l->r[i].seq, LATE_SPAN, true);
+    }
+    for (int i = repeat; i < end; i++) {
+        again = again && dr_stream_judge(&l->to, l->r[i].seq, LATE_SPAN) == DR_REPEAT;
+    }
+    TAP_REQUIRE(again, "what came comes again");
+}
+
+static void late_answer(late_t *l)
+{
+    dr_ack_t ack;
+    dr_stream_fill_ack(&l->to, &ack);
+    dr_stream_ack_sent(&l->to);
+    dr_stream_take_ack(&l->from, &ack, 201 * MS, &l->done);
+    dr_stream_fill_ack(&l->to, &ack);
+    TAP_REQUIRE(ack.repeat == 0, "a repeat is told once");
+}
+
+static uint64_t late_end(late_t *l)
+{
+    uint64_t window = l->from.paths[0].cwnd;
+    dr_stream_abandon(&l->from, &l->done);
+    dr_stream_fini(&l->from);
+    dr_stream_fini(&l->to);
+    return window;
+}
+
+/* Who reads late has lost nothing: the window that the timer made smaller is as it was. Not if anything was lost. */
+static void test_read_late(void)
+{
+    static late_t l;
+    const uint64_t less = LATE_WINDOW * 3 / 4;
+    late_start(&l, true);
+    late_come(&l, 0, LATE, 0, 1);
+    TAP_OK((uint32_t) dr_stream_ride(&l.to) == l.to.rx.next && l.to.need == DR_ACK_URGENT, "riding does not tell of a repeat");
+    late_answer(&l);
+    TAP_OK(late_end(&l) == LATE_WINDOW, "what was read late, and came twice, has its window back");
+
+    late_start(&l, false);
+    late_come(&l, 0, LATE, 0, 0);
+    late_answer(&l);
+    TAP_OK(late_end(&l) == LATE_WINDOW, "... or came before it went twice");
+
+    late_start(&l, true);
+    late_come(&l, 0, LATE, 0, 0);
+    late_answer(&l);
+    TAP_OK(late_end(&l) < less, "... not if it was lost");
+
+    late_start(&l, true);
+    late_come(&l, 0, LATE, 1, 2);
+    late_answer(&l);
+    TAP_OK(late_end(&l) < less, "... and another one came twice");
+
+    late_start(&l, true);
+    late_come(&l, 2, LATE, 0, 0);
+    late_answer(&l);
+    TAP_OK(dr_stream_first_lost(&l.from) == &l.r[1], "... one is seen to be lost");
+    late_come(&l, 0, 1, 0, 1);
+    late_answer(&l);
+    TAP_OK(late_end(&l) < less, "... nor then");
 }
 
 /* One of two is lost, and so is the answer to the other: the news of both comes with the repeat, long after. */
@@ -822,6 +915,7 @@ int main(void)
     test_move();
     test_stale_round_trip();
     test_busy_receiver();
+    test_read_late();
     test_silence();
     test_many_gaps(false);
     test_many_gaps(true);
