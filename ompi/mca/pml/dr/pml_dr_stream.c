@@ -276,16 +276,23 @@ static void open_up(dr_path_t *p, uint32_t span)
     }
 }
 
-/* Was it the timer that had it sent again? Then it was only read late. */
+/* Was it sent again because of this? Then it had only come late. */
 static OPAL_COLD void take_repeat(dr_stream_t *s, uint32_t repeat)
 {
     for (unsigned i = 0; i < s->path_count; i++) {
         dr_path_t *p = &s->paths[i];
-        if (p->cwnd_was > 0 && p->repeated == repeat) {
+        if (p->cwnd_was > 0 && repeat - dr_repeat_of(p->lost_first) <= (uint32_t) (p->lost_last - p->lost_first)) {
             p->cwnd = p->cwnd > p->cwnd_was ? p->cwnd : p->cwnd_was;
             p->cwnd_was = 0;
+            p->spread |= p->passing;
         }
     }
+}
+
+/* Was it the latest transmission of a record that arrived? On a spread path it may be an earlier one, unless the latest had the time. */
+static bool is_latest(const dr_path_t *p, const dr_record_t *r, uint64_t now)
+{
+    return r->tries == 1 || !p->spread || (r->sent > 0 && now > r->sent && now - r->sent > p->srtt / 4 * 3);
 }
 
 /* A record is acknowledged. If it went once, it is known over which path it came (Karn); how long that took is not
@@ -313,7 +320,7 @@ static inline void note_acknowledged(dr_stream_t *s, dr_record_t *r, uint64_t no
         } else {
             p->since = now;
         }
-        if ((int32_t) (r->number - p->passed) > 0) {
+        if ((int32_t) (r->number - p->passed) > 0 && is_latest(p, r, now)) {
             p->passed = r->number;
         }
         open_up(p, r->span);
@@ -390,6 +397,48 @@ static void congested(dr_path_t *p)
     }
 }
 
+/* The window is made smaller because this record is taken for lost. */
+static void doubt(dr_path_t *p, const dr_record_t *r, uint64_t cwnd, bool passing)
+{
+    p->lost_first = p->lost_last = r->seq;
+    p->cwnd_was = cwnd;
+    p->doubts = 1;
+    p->passing = passing;
+}
+
+/* ... one that others passed. What shows that it only came late needs a round trip, or two. */
+static void doubt_passed(dr_path_t *p, const dr_record_t *r)
+{
+    const bool smaller = (int32_t) (p->passed - p->recover) >= 0, known = p->passing && p->cwnd_was > 0;
+    if (smaller && (!known || p->doubts == DR_DOUBTS)) {
+        doubt(p, r, p->cwnd, true);
+    } else if (known) {
+        p->doubts += smaller;
+        p->lost_first = r->seq < p->lost_first ? r->seq : p->lost_first;
+        p->lost_last = r->seq > p->lost_last ? r->seq : p->lost_last;
+    } else { /* the timer was right */
+        p->cwnd_was = 0;
+    }
+}
+
+/* Does what passed this record, which is missing, say that it is lost? */
+static bool is_passed(const dr_path_t *p, const dr_record_t *r)
+{
+    return p->spread ? (int32_t) (p->overdue - r->number) >= 0 : (int32_t) (p->passed - r->number) >= DR_PASSED_BY;
+}
+
+static void end_rounds(dr_stream_t *s)
+{
+    for (unsigned i = 0; i < s->path_count; i++) {
+        dr_path_t *p = &s->paths[i];
+        if ((int32_t) (p->passed - p->round) >= 0) {
+            p->overdue = p->round_from;
+            p->round_from = p->passed;
+            p->round = p->number + 1;
+        }
+    }
+}
+
 /* What later transmissions passed is lost, where that says something. */
 static void take_passed(dr_stream_t *s, uint64_t horizon)
 {
@@ -400,9 +449,9 @@ static void take_passed(dr_stream_t *s, uint64_t horizon)
         if (r->seq >= horizon) {
             return;
         }
-        if (r->state == DR_FLIGHT && !p->reliable && (int32_t) (p->passed - r->number) >= DR_PASSED_BY) {
+        if (r->state == DR_FLIGHT && !p->reliable && is_passed(p, r)) {
+            doubt_passed(p, r);
             congested(p);
-            p->cwnd_was = 0;
             dr_stream_lose(s, r);
         }
     }
@@ -435,6 +484,7 @@ void dr_stream_take_ack(dr_stream_t *s, const dr_ack_t *ack, uint64_t now, opal_
     if (is_old) {
         return;
     }
+    end_rounds(s);
     take_passed(s, ack->horizon);
     for (unsigned i = 0; i < ack->nacks; i++) {
         take_nack(s, ack->block[ack->blocks + i]);
@@ -621,12 +671,12 @@ static void lose_all(dr_stream_t *s, unsigned path)
     }
 }
 
-static void lose_oldest(dr_stream_t *s, unsigned path)
+static void lose_oldest(dr_stream_t *s, unsigned path, uint64_t cwnd_was)
 {
     opal_list_item_t *i, *tmp;
     OPAL_LIST_FOREACH (i, tmp, &s->unacked) {
         if (record_of(i)->path == path && record_of(i)->state == DR_FLIGHT) {
-            s->paths[path].repeated = dr_repeat_of(record_of(i)->seq);
+            doubt(&s->paths[path], record_of(i), cwnd_was, false);
             dr_stream_lose(s, record_of(i));
             return;
         }
@@ -665,7 +715,8 @@ static bool another_works(const dr_stream_t *s, unsigned path, uint64_t since)
 static void timed_out(dr_stream_t *s, unsigned path, uint64_t now)
 {
     dr_path_t *p = &s->paths[path];
-    p->cwnd_was = p->vain > 0 && p->cwnd_was > 0 ? p->cwnd_was : p->cwnd;
+    uint64_t cwnd_was = p->vain > 0 && p->cwnd_was > 0 && !p->passing ? p->cwnd_was : p->cwnd;
+    p->spread = false;
     p->vain += p->vain < UINT8_MAX;
     p->stale = p->number;
     p->since = now;
@@ -677,7 +728,7 @@ static void timed_out(dr_stream_t *s, unsigned path, uint64_t now)
     if (p->state == DR_PATH_SUSPECT && p->vain >= s->params->down_after && another_works(s, path, p->progress)) {
         go_down(s, path, now);
     } else {
-        lose_oldest(s, path);
+        lose_oldest(s, path, cwnd_was);
     }
 }
 

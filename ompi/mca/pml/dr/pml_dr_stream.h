@@ -14,7 +14,7 @@
  *           Whatever looks at records enters them first; most are acknowledged before that, and cost nothing else
  *   FLIGHT  a path (a link, for whoever is above) has it, or has lost it: nobody knows
  *   LOST    to be sent again: damaged (said by a negative acknowledgment), passed by others on its path
- *           (DR_PASSED_BY later transmissions arrived), its path's timer ran out, or its path gave it back
+ *           (see dr_path_t.spread), its path's timer ran out, or its path gave it back
  *   ACKED   verified and delivered; handed out in `done`, and forgotten
  *
  * A retransmission keeps its range: whichever copy comes first counts. A range may become void (the caller sends its
@@ -28,8 +28,10 @@
  * after each vain attempt up to a limit, with jitter) the oldest record *alone* is lost: so a receiver that computes
  * is not flooded, it finds one repeat per path and back-off step. What is really lost is learnt from the answer.
  *
- * A timer that ran out makes `cwnd` smaller, as a loss does that is shown by what passed it. Who was repeated for that and has come twice had
- * only been read late: acknowledgments tell repeats, as TCP's do (RFC 2883), and the path has its window back (RFC 3708).
+ * A timer that ran out makes `cwnd` smaller, as a loss does that is shown by what passed it. What was repeated for that and has come twice had
+ * only been read late, or come another way through the network: acknowledgments tell repeats, as TCP's do (RFC 2883), and the path has its window
+ * back (RFC 3708). Where fragments are passed by others without being lost the path is *spread*, as over several cables of a trunk: there one
+ * is lost that is still missing a round trip after it was passed; until a timer runs out, when what passes says the most.
  *
  * What is no round trip is no measure of one: repeats (Karn); what was under way when a timer ran out, or while the caller
  * was not there to take acknowledgments in (dr_stream_away()); and a probe's echo that comes later than an acknowledgment
@@ -60,7 +62,8 @@ enum {
     DR_REACH = 1 << 30,     /* sequence numbers under way at most */
     DR_GAPS_MAX = 1024,     /* in what a receiver has; 16 bytes each */
     DR_HELD_MAX = DR_PATHS_MAX,
-    DR_PASSED_BY = 3,       /* later transmissions on its path arrived: it is lost */
+    DR_PASSED_BY = 3,       /* later transmissions on its path arrived: it is lost, unless the path is SPREAD */
+    DR_DOUBTS = 4,          /* times that a window is made smaller for losses, before it can no longer be had back for the first */
 };
 
 typedef struct dr_stream_params {
@@ -101,15 +104,20 @@ typedef struct dr_path {
     bool probe_due;             /* set by tick; the caller sends a probe and clears it */
     bool delivered;             /* something arrived since the last tick, as far as is known */
     uint8_t vain;               /* attempts in a row without an answer */
+    bool passing;               /* `lost_first` and `lost_last` were passed by others, else the timer found one */
+    uint8_t doubts;             /* times that the window was made smaller since `cwnd_was` */
+    bool spread;                /* transmissions come in another order and are not lost for that */
     uint32_t flight;            /* records */
     uint32_t number;            /* transmissions so far */
     uint32_t passed;            /* highest transmission that is known to have arrived */
+    uint32_t round, round_from; /* a round trip of it is over when `round` has arrived; `passed` when it began */
+    uint32_t overdue;           /* up to this one all have had a round trip longer to arrive than one that passed them */
     uint32_t recover;           /* losses up to this transmission have been answered by a smaller cwnd */
     uint32_t stale;             /* up to this one they are no measure of a round trip */
     uint32_t unasked;           /* the caller's: bytes since it asked for an acknowledgment */
-    uint32_t repeated;          /* dr_repeat_of() what the timer had repeated last */
     uint64_t flight_bytes, cwnd, cwnd_max;
-    uint64_t cwnd_was;          /* before the timer made it smaller; 0: nothing is to be had back */
+    uint64_t cwnd_was;          /* before it was made smaller for the records between these two; 0: nothing is to be had back */
+    uint64_t lost_first, lost_last; /* sequence numbers */
     uint64_t since;             /* ns: the timer runs from here; 0: from the next tick */
     uint64_t progress;          /* ns: the last tick at which `delivered` was set */
     uint64_t srtt, rttvar;      /* ns; srtt 0: not measured */

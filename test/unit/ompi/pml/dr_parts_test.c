@@ -295,8 +295,8 @@ static void test_move(void)
     dr_stream_fini(&s);
 }
 
-/* Of five fragments, of which nothing was heard before the timer sent the first one again. */
-enum { LATE = 5, LATE_SPAN = 10, LATE_WINDOW = 1000000 };
+/* Of six fragments, of which nothing was heard before the timer sent the first one again. */
+enum { LATE = 6, LATE_SPAN = 10, LATE_WINDOW = 1000000 };
 typedef struct late {
     dr_stream_t from, to;
     dr_record_t r[LATE];
@@ -361,7 +361,7 @@ static void test_read_late(void)
     late_come(&l, 0, LATE, 0, 1);
     TAP_OK((uint32_t) dr_stream_ride(&l.to) == l.to.rx.next && l.to.need == DR_ACK_URGENT, "riding does not tell of a repeat");
     late_answer(&l);
-    TAP_OK(late_end(&l) == LATE_WINDOW, "what was read late, and came twice, has its window back");
+    TAP_OK(!l.from.paths[0].spread && late_end(&l) == LATE_WINDOW, "what was read late, and came twice, has its window back");
 
     late_start(&l, false);
     late_come(&l, 0, LATE, 0, 0);
@@ -379,12 +379,62 @@ static void test_read_late(void)
     TAP_OK(late_end(&l) < less, "... and another one came twice");
 
     late_start(&l, true);
-    late_come(&l, 2, LATE, 0, 0);
+    late_come(&l, 2, LATE - 1, 0, 0); /* which were sent before the timer ran out */
     late_answer(&l);
     TAP_OK(dr_stream_first_lost(&l.from) == &l.r[1], "... one is seen to be lost");
     late_come(&l, 0, 1, 0, 1);
     late_answer(&l);
     TAP_OK(late_end(&l) < less, "... nor then");
+}
+
+/* All but the first of these come, and are acknowledged. */
+static void pass(dr_stream_t *from, dr_stream_t *to, dr_record_t *r, int n, uint64_t now, opal_list_t *done)
+{
+    dr_ack_t ack;
+    for (int i = 0; i < n; i++) {
+        dr_stream_send(from, &r[i], 0, LATE_SPAN, 100, now);
+    }
+    for (int i = 1; i < n; i++) {
+        dr_stream_deliver(to, r[i].seq, LATE_SPAN, true);
+    }
+    dr_stream_fill_ack(to, &ack);
+    dr_stream_ack_sent(to);
+    dr_stream_take_ack(from, &ack, now + MS, done);
+}
+
+/* Where fragments go ways of different length, what others passed is not lost for that; until a timer has to find what is. */
+static void test_passed(void)
+{
+    enum { MANY = 40 };
+    static dr_record_t r[DR_PASSED_BY + 1], more[MANY], single[4];
+    dr_stream_t from, to;
+    opal_list_t done = OPAL_LIST_INIT(done);
+    make(&from, 1, false);
+    make(&to, 1, false);
+    pass(&from, &to, r, DR_PASSED_BY + 1, 1, &done);
+    TAP_OK(dr_stream_first_lost(&from) == r && from.paths[0].cwnd < LATE_WINDOW * 3 / 4, "what %d passed is lost", DR_PASSED_BY);
+    dr_stream_resend(&from, r, 0, 2 * MS);
+    dr_stream_deliver(&to, r->seq, LATE_SPAN, true);
+    TAP_REQUIRE(dr_stream_judge(&to, r->seq, LATE_SPAN) == DR_REPEAT, "it comes, and its repeat");
+    pass(&from, &to, single, 0, 3 * MS, &done);
+    TAP_OK(from.paths[0].cwnd == LATE_WINDOW && opal_list_is_empty(&from.unacked), "which makes no window smaller");
+
+    pass(&from, &to, more, MANY, 5 * MS, &done);
+    TAP_OK(!dr_stream_first_lost(&from), "... and %d that pass say nothing the next time", MANY - 1);
+    int round = 0;
+    for (; round < 4 && !dr_stream_first_lost(&from); round++) {
+        dr_stream_send(&from, &single[round], 0, LATE_SPAN, 100, 10 * MS);
+        dr_stream_deliver(&to, single[round].seq, LATE_SPAN, true);
+        pass(&from, &to, NULL, 0, 10 * MS, &done);
+    }
+    TAP_OK(round >= 1 && round <= 3 && dr_stream_first_lost(&from) == more, "... but round trips: %d", round);
+    dr_stream_resend(&from, more, 0, 20 * MS);
+    dr_stream_tick(&from, 21 * MS);
+    dr_stream_tick(&from, 1000 * MS);
+    TAP_OK(!from.paths[0].spread, "... until a timer runs out");
+    dr_stream_abandon(&from, &done);
+    dr_stream_fini(&from);
+    dr_stream_fini(&to);
 }
 
 /* One of two is lost, and so is the answer to the other: the news of both comes with the repeat, long after. */
@@ -916,6 +966,7 @@ int main(void)
     test_stale_round_trip();
     test_busy_receiver();
     test_read_late();
+    test_passed();
     test_silence();
     test_many_gaps(false);
     test_many_gaps(true);

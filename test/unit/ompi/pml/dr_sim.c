@@ -6,7 +6,7 @@
  * everything bounded; when its turn in the application's order comes: intact, where it was put; at the end of each world:
  * all arrived, every damaged fragment caught; and when both ends have drained once, each leaves at a time of its own, as
  * out of MPI_Finalize, and the other needs nothing of it any more. And whatever is late, retransmission times stay near what
- * round trips over the links really take.
+ * round trips over the links really take, and what others have passed is not taken for lost often.
  *
  * Payload comes in three ways, as in the engine (pml_base_engine_arrive.h, _place.h, _fetch.h): with its fragment; *placed*, when a link
  * asks, with the header alone, where the payload goes, and writes it there piece by piece, maybe damaged, maybe never to the
@@ -141,6 +141,7 @@ typedef struct counts {
     uint64_t granted; /* sent with what was granted beforehand */
     uint64_t late, looks, patient; /* late packets; looks at retransmission times, how many of them found a long one */
     uint64_t slowest, slowest_seed; /* ns of its time that a world took, and which */
+    double windows; /* of spread links, in the end; each 1 at most */
 } counts_t;
 
 static struct world {
@@ -1051,6 +1052,32 @@ static void run_world(uint64_t seed, uint64_t fragments)
     CHECK(counts.damaged == counts.caught + counts.unread);
 }
 
+/* A link that loses nothing, and whose packets go ways of different length: about as many are under way at once as pass one of them. */
+static void run_spread(uint64_t seed, uint64_t fragments)
+{
+    make_world(seed, fragments);
+    world.paths = 1;
+    world.computes = world.rests = false;
+    world.window = params.window = 1 << 20;
+    world.links[0] = (link_t){.alive = true, .faults = {.delay = 20000, .jitter = 200000}, .window = 1 << 16};
+    while (!is_over()) {
+        step(10000);
+        CHECK(world.now < 600 * SECOND);
+    }
+    counts.windows += (double) world.ends[0].stream->paths[0].cwnd / (1 << 16);
+    end_world();
+}
+
+/* How many of 100 are sent again. */
+static double sent_again(uint64_t seed, uint64_t worlds, uint64_t fragments)
+{
+    const counts_t before = counts;
+    for (uint64_t i = 0; i < worlds; i++) {
+        run_spread(seed + i, fragments);
+    }
+    return 100.0 * (double) (counts.retransmitted - before.retransmitted) / (double) (counts.delivered - before.delivered);
+}
+
 static uint64_t number_of(const char *text)
 {
     return strtoull(text, NULL, 0);
@@ -1094,6 +1121,10 @@ int main(int argc, char **argv)
            counts.parked_most, counts.kept_most, (double) clock() / CLOCKS_PER_SEC);
     printf("# %" PRIu64 " packets were late by seconds; %" PRIu64 " of %" PRIu64 " retransmission times were long\n",
            counts.late, counts.patient, counts.looks);
+    const uint64_t spread = 20;
+    const double again = sent_again(seed, spread, fragments);
+    TAP_OK(again < 10, "what is only passed by others is not often sent again: %.1f %%", again);
+    TAP_OK(counts.windows > 0.8 * (double) spread, "... and makes the windows no smaller: %.0f %%", 100 * counts.windows / (double) spread);
     TAP_OK(counts.damaged == counts.caught + counts.unread, "each of %" PRIu64 " damaged packets was caught, or not "
            "looked at (%" PRIu64 ")", counts.damaged, counts.unread);
     TAP_OK(counts.looks < 20000 || counts.patient <= counts.looks / 5000, "retransmission times stay near the round trips");
