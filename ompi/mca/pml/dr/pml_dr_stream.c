@@ -427,6 +427,7 @@ static bool is_passed(const dr_path_t *p, const dr_record_t *r)
     return p->spread ? (int32_t) (p->overdue - r->number) >= 0 : (int32_t) (p->passed - r->number) >= DR_PASSED_BY;
 }
 
+/* Whose round trips are over? What had been passed when the last one began has been under way a round trip longer than what passed it. */
 static void end_rounds(dr_stream_t *s)
 {
     for (unsigned i = 0; i < s->path_count; i++) {
@@ -866,4 +867,6 @@ void dr_stream_set_up(dr_stream_t *s, unsigned path, uint64_t now)
     p->probe_due = false;
     p->passed = p->recover = p->number;
     p->cwnd = p->cwnd_max;
+    p->cwnd_was = 0;
+    p->spread = false;
 }

@@ -28,10 +28,11 @@
  * after each vain attempt up to a limit, with jitter) the oldest record *alone* is lost: so a receiver that computes
  * is not flooded, it finds one repeat per path and back-off step. What is really lost is learnt from the answer.
  *
- * A timer that ran out makes `cwnd` smaller, as a loss does that is shown by what passed it. What was repeated for that and has come twice had
- * only been read late, or come another way through the network: acknowledgments tell repeats, as TCP's do (RFC 2883), and the path has its window
- * back (RFC 3708). Where fragments are passed by others without being lost the path is *spread*, as over several cables of a trunk: there one
- * is lost that is still missing a round trip after it was passed; until a timer runs out, when what passes says the most.
+ * Late. A timer that ran out makes `cwnd` smaller, as a loss does that is shown by what passed it. What was repeated for
+ * that and has come twice had only been read late, or come another way through the network: acknowledgments tell repeats,
+ * as TCP's do (RFC 2883), and the path has its window back (RFC 3708). Where fragments are passed by others without being
+ * lost the path is *spread*, as over several cables of a trunk: there one is lost that is still missing a round trip after
+ * it was passed; until a timer runs out, for then much may be lost, and what passes finds it soonest.
  *
  * What is no round trip is no measure of one: repeats (Karn); what was under way when a timer ran out, or while the caller
  * was not there to take acknowledgments in (dr_stream_away()); and a probe's echo that comes later than an acknowledgment
@@ -62,7 +63,7 @@ enum {
     DR_REACH = 1 << 30,     /* sequence numbers under way at most */
     DR_GAPS_MAX = 1024,     /* in what a receiver has; 16 bytes each */
     DR_HELD_MAX = DR_PATHS_MAX,
-    DR_PASSED_BY = 3,       /* later transmissions on its path arrived: it is lost, unless the path is SPREAD */
+    DR_PASSED_BY = 3,       /* later transmissions on its path arrived: it is lost, unless the path is spread */
     DR_DOUBTS = 4,          /* times that a window is made smaller for losses, before it can no longer be had back for the first */
 };
 
@@ -154,14 +155,14 @@ typedef struct dr_stream {
     dr_path_t *paths;           /* path_count of them; NULL until something is to be sent, and at rest */
 } dr_stream_t;
 
-/* `params` stay the caller's. */
-void dr_stream_init(dr_stream_t *stream, const dr_stream_params_t *params, uint64_t seed);
 /* How acknowledgments call a fragment that came again; 0, which is none, also once in 2^32. */
 static inline uint32_t dr_repeat_of(uint64_t seq)
 {
     return (uint32_t) (seq + 1);
 }
 
+/* `params` stay the caller's. */
+void dr_stream_init(dr_stream_t *stream, const dr_stream_params_t *params, uint64_t seed);
 /* Before anything is sent. False: out of memory. */
 bool dr_stream_add_paths(dr_stream_t *stream, unsigned count);
 /* `window`: bytes that the path takes at once. */
