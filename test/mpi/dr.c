@@ -3,7 +3,7 @@
  * Processes that do not answer, under pml/dr (dr.sh): one that is stopped for a while is waited for, one that computes is
  * not flooded, one that stays silent is given up after pml_dr_path_timeout while the others go on; a receive that is
  * posted after that time is none the worse; and nobody leaves MPI_Finalize while another needs an acknowledgment. And
- * messages that may overtake each other.
+ * messages that may overtake each other, and fragments that do.
  * DR_STOP_S: how long a process is stopped (3).
  */
 #include "support/mpi_pvar.h"
@@ -322,6 +322,35 @@ static void overtaking(void)
     MPI_Finalize();
 }
 
+/* Over a link that carries nearly every fragment in another place of their order, and loses none, few are sent twice. */
+static void spread(void)
+{
+    enum { LENGTH = 8 << 10, WINDOW = 64, WINDOWS = 60, OFTEN = 6 };
+    static unsigned char buffer[WINDOW][LENGTH];
+    MPI_Request r[WINDOW];
+    start();
+    for (int w = 0; w < WINDOWS; w++) {
+        for (int i = 0; i < WINDOW; i++) {
+            if (rank == 0) {
+                memset(buffer[i], w + i, LENGTH);
+                MPI_Isend(buffer[i], LENGTH, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &r[i]);
+            } else {
+                MPI_Irecv(buffer[i], LENGTH, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &r[i]);
+            }
+        }
+        MPI_Waitall(WINDOW, r, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < WINDOW && rank == 1; i++) {
+            MPI_CHECK(buffer[i][0] == (unsigned char) (w + i) && memcmp(buffer[i], buffer[i] + 1, LENGTH - 1) == 0);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    long long again = mpi_pvar_sum("pml_base_link_retries", MPI_T_PVAR_CLASS_COUNTER);
+    if (rank == 0 && !MPI_CHECK(again >= 0 && again < WINDOW * WINDOWS / OFTEN)) {
+        fprintf(stderr, "%lld of %d sent again\n", again, WINDOW * WINDOWS);
+    }
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
     {.name = "stopped", .np = 2, .fn = stopped, .seconds = 150},
     {.name = "computing", .np = 2, .fn = computing},
@@ -329,6 +358,7 @@ static const mpi_test_t tests[] = {
     {.name = "late", .np = 2, .fn = late},
     {.name = "leaving", .np = 4, .fn = leaving},
     {.name = "overtaking", .np = 2, .fn = overtaking},
+    {.name = "spread", .np = 2, .fn = spread},
 };
 
 int main(int argc, char **argv)

@@ -34,4 +34,5 @@ lent:asked --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_
 lent:abandoned --mca pml dr --mca btl shm,self --mca pml_dr_path_timeout 2
 dr:overtaking --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_chaos_seed 1 --mca btl_chaos_reorder 100000
 dr:overtaking --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap tcp --mca btl_chaos_seed 2 --mca btl_chaos_loss 20000 --mca btl_chaos_damage 20000 --mca btl_chaos_duplicate 20000 --mca btl_chaos_reorder 50000
+dr:spread --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap udp --mca btl_chaos_reorder 900000 --mca btl_chaos_depth 100 --mca btl_chaos_delay_us 200
 LIST
