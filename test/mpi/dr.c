@@ -328,6 +328,8 @@ static void spread(void)
     enum { LENGTH = 8 << 10, WINDOW = 64, WINDOWS = 60, OFTEN = 6 };
     static unsigned char buffer[WINDOW][LENGTH];
     MPI_Request r[WINDOW];
+    MPI_Comm world = MPI_COMM_WORLD;
+    long long seen = 0, least = LENGTH * WINDOW * WINDOWS, now;
     start();
     for (int w = 0; w < WINDOWS; w++) {
         for (int i = 0; i < WINDOW; i++) {
@@ -342,8 +344,12 @@ static void spread(void)
         for (int i = 0; i < WINDOW && rank == 1; i++) {
             MPI_CHECK(buffer[i][0] == (unsigned char) (w + i) && memcmp(buffer[i], buffer[i] + 1, LENGTH - 1) == 0);
         }
+        seen += mpi_pvar_sum_of("pml_dr_path_spread", MPI_T_PVAR_CLASS_LEVEL, &world);
+        now = mpi_pvar_sum_of("pml_dr_path_window", MPI_T_PVAR_CLASS_LEVEL, &world);
+        least = now < least ? now : least;
         MPI_Barrier(MPI_COMM_WORLD);
     }
+    MPI_CHECK(rank == 1 || (least > 0 && seen > 0));
     long long again = mpi_pvar_sum("pml_base_link_retries", MPI_T_PVAR_CLASS_COUNTER);
     if (rank == 0 && !MPI_CHECK(again >= 0 && again < WINDOW * WINDOWS / OFTEN)) {
         fprintf(stderr, "%lld of %d sent again\n", again, WINDOW * WINDOWS);

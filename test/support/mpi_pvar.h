@@ -7,8 +7,9 @@
 
 #include <mpi.h>
 
-/* The sum of its values, which are of type MPI_UNSIGNED_LONG_LONG; -1: there is no such variable. `class`: MPI_T_PVAR_CLASS_*. */
-static inline long long mpi_pvar_sum(const char *name, int class)
+/* The sum of its values, which are of type MPI_UNSIGNED_LONG_LONG; -1: there is no such variable. `class`: MPI_T_PVAR_CLASS_*. `comm`: NULL, or
+ * for variables that are bound to one. */
+static inline long long mpi_pvar_sum_of(const char *name, int class, MPI_Comm *comm)
 {
     int provided, index, count;
     long long sum = -1;
@@ -17,7 +18,7 @@ static inline long long mpi_pvar_sum(const char *name, int class)
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     if (MPI_T_pvar_get_index(name, class, &index) == MPI_SUCCESS) {
         MPI_T_pvar_session_create(&session);
-        MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
+        MPI_T_pvar_handle_alloc(session, index, comm, &handle, &count);
         unsigned long long *values = calloc((size_t) count + 1, sizeof(*values));
         if (values && MPI_T_pvar_read(session, handle, values) == MPI_SUCCESS) {
             sum = 0;
@@ -31,6 +32,11 @@ static inline long long mpi_pvar_sum(const char *name, int class)
     }
     MPI_T_finalize();
     return sum;
+}
+
+static inline long long mpi_pvar_sum(const char *name, int class)
+{
+    return mpi_pvar_sum_of(name, class, NULL);
 }
 
 #endif

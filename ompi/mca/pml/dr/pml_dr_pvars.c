@@ -48,6 +48,20 @@ static uint64_t unacknowledged(const mca_pml_peer_t *peer, const mca_pml_link_t 
     return p ? p->flight_bytes : 0;
 }
 
+/* What a link takes at once is less than what its path may carry where nothing is lost. */
+static uint64_t window(const mca_pml_peer_t *peer, const mca_pml_link_t *link)
+{
+    const dr_path_t *p = path_of(peer, link);
+    const uint64_t most = link->module->limits.window;
+    return !p ? 0 : p->cwnd < most ? p->cwnd : most;
+}
+
+static uint64_t spread(const mca_pml_peer_t *peer, const mca_pml_link_t *link)
+{
+    const dr_path_t *p = path_of(peer, link);
+    return p && p->spread;
+}
+
 static const mca_pml_path_pvar_t paths[] = {
     {"dr", "path_damaged", "Fragments that came damaged from a process over each link", MPI_T_PVAR_CLASS_COUNTER, NULL,
      damaged},
@@ -57,6 +71,10 @@ static const mca_pml_path_pvar_t paths[] = {
      "over each link, in ns; 0: nothing was sent lately", MPI_T_PVAR_CLASS_LEVEL, NULL, patience},
     {"dr", "path_unacknowledged", "Bytes that each link has and a process has not acknowledged", MPI_T_PVAR_CLASS_LEVEL,
      NULL, unacknowledged},
+    {"dr", "path_window", "Bytes that each link may have at once which a process has not acknowledged: fewer for a while after losses; 0: nothing "
+     "was sent lately", MPI_T_PVAR_CLASS_LEVEL, NULL, window},
+    {"dr", "path_spread", "1: each link lately carried fragments to a process in another order without losing them, so that being overtaken is no "
+     "loss there", MPI_T_PVAR_CLASS_LEVEL, NULL, spread},
 };
 
 /* ---- Start and end ---- */
