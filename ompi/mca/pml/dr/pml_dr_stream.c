@@ -292,7 +292,7 @@ static OPAL_COLD void take_repeat(dr_stream_t *s, uint32_t repeat)
 /* Was it the latest transmission of a record that arrived? On a spread path it may be an earlier one, unless the latest had the time. */
 static bool is_latest(const dr_path_t *p, const dr_record_t *r, uint64_t now)
 {
-    return r->tries == 1 || !p->spread || (r->sent > 0 && now > r->sent && now - r->sent > p->srtt / 4 * 3);
+    return r->tries == 1 || !p->spread || (r->sent > 0 && now > r->sent && now - r->sent > p->srtt);
 }
 
 /* A record is acknowledged. If it went once, it is known over which path it came (Karn); how long that took is not
@@ -311,16 +311,17 @@ static inline void note_acknowledged(dr_stream_t *s, dr_record_t *r, uint64_t no
             take_repeat(s, dr_repeat_of(r->seq));
         }
     } else {
+        const bool newest = (int32_t) (r->number - p->passed) > 0;
         off_path(s, r);
         if (r->tries == 1) {
             path_works(p, now);
-            if (r->sent > 0 && now > r->sent && (int32_t) (r->number - p->stale) > 0) {
+            if (newest && r->sent > 0 && now > r->sent && (int32_t) (r->number - p->stale) > 0) {
                 note_rtt(p, now - r->sent);
             }
         } else {
             p->since = now;
         }
-        if ((int32_t) (r->number - p->passed) > 0 && is_latest(p, r, now)) {
+        if (newest && is_latest(p, r, now)) {
             p->passed = r->number;
         }
         open_up(p, r->span);

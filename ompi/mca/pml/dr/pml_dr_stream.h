@@ -34,9 +34,10 @@
  * lost the path is *spread*, as over several cables of a trunk: there one is lost that is still missing a round trip after
  * it was passed; until a timer runs out, for then much may be lost, and what passes finds it soonest.
  *
- * What is no round trip is no measure of one: repeats (Karn); what was under way when a timer ran out, or while the caller
- * was not there to take acknowledgments in (dr_stream_away()); and a probe's echo that comes later than an acknowledgment
- * would have been waited for. Such an echo still proves that the path works, unless the path was UP meanwhile.
+ * What is no round trip is no measure of one: repeats (Karn); what others passed, for it may have come long before an
+ * acknowledgment had room to tell; what was under way when a timer ran out, or while the caller was not there to take
+ * acknowledgments in (dr_stream_away()); and a probe's echo that comes later than an acknowledgment would have been
+ * waited for. Such an echo still proves that the path works, unless the path was UP meanwhile.
  *
  * Receiving. `rx` holds what is verified and delivered, `held` what came with a good header and is being put in place,
  * not yet verified. A range is judged before anything is done with it: NEW, REPEAT (answer with an acknowledgment:

@@ -437,6 +437,23 @@ static void test_passed(void)
     dr_stream_fini(&to);
 }
 
+/* What is told after one that went later says nothing of round trips: acknowledgments have not room for all that has come. */
+static void test_told_late(void)
+{
+    dr_stream_t s;
+    dr_record_t r[2];
+    opal_list_t done = OPAL_LIST_INIT(done);
+    make(&s, 1, false);
+    dr_stream_send(&s, &r[0], 0, 10, 100, 1);
+    dr_stream_send(&s, &r[1], 0, 10, 100, 1);
+    dr_ack_t ack = {.horizon = 20, .blocks = 1, .block = {{10, 20}}};
+    dr_stream_take_ack(&s, &ack, 1 + MS, &done);
+    TAP_OK(s.paths[0].srtt == MS, "a round trip is known");
+    dr_stream_take_cumulative(&s, 20, 400 * MS, &done);
+    TAP_OK(s.paths[0].srtt == MS && opal_list_length(&done) == 2, "... what is told later than what followed it changes nothing");
+    dr_stream_fini(&s);
+}
+
 /* One of two is lost, and so is the answer to the other: the news of both comes with the repeat, long after. */
 static void test_stale_round_trip(void)
 {
@@ -964,6 +981,7 @@ int main(void)
     test_granted();
     test_move();
     test_stale_round_trip();
+    test_told_late();
     test_busy_receiver();
     test_read_late();
     test_passed();
