@@ -58,6 +58,13 @@ static inline unsigned dr_path_of(const dr_peer_t *d, const mca_pml_link_t *link
     return (unsigned) (link - d->peer->links);
 }
 
+/* Bytes that may be under way over the link: what it takes, or less after losses. The peer is not at rest. */
+static inline uint64_t dr_window_of(const dr_peer_t *d, const mca_pml_link_t *link)
+{
+    const uint64_t cwnd = d->stream.paths[dr_path_of(d, link)].cwnd, most = link->module->limits.window;
+    return cwnd < most ? cwnd : most;
+}
+
 /* The time, where it is wanted: a clock costs as much as all the rest. */
 static inline uint64_t dr_send_time(dr_peer_t *d, unsigned path)
 {

@@ -48,12 +48,9 @@ static uint64_t unacknowledged(const mca_pml_peer_t *peer, const mca_pml_link_t 
     return p ? p->flight_bytes : 0;
 }
 
-/* What a link takes at once is less than what its path may carry where nothing is lost. */
 static uint64_t window(const mca_pml_peer_t *peer, const mca_pml_link_t *link)
 {
-    const dr_path_t *p = path_of(peer, link);
-    const uint64_t most = link->module->limits.window;
-    return !p ? 0 : p->cwnd < most ? p->cwnd : most;
+    return path_of(peer, link) ? dr_window_of(peer->policy, link) : 0;
 }
 
 static uint64_t spread(const mca_pml_peer_t *peer, const mca_pml_link_t *link)

@@ -249,7 +249,7 @@ static bool asks(dr_peer_t *d, const mca_pml_link_t *link, const mca_btl_descrip
 {
     const mca_pml_frag_t *piece = OPAL_CONTAINER_OF(desc, mca_pml_frag_t, desc);
     dr_path_t *path = &d->stream.paths[dr_path_of(d, link)];
-    uint64_t window = path->cwnd < link->module->limits.window ? path->cwnd : link->module->limits.window;
+    const uint64_t window = dr_window_of(d, link);
     path->unasked += (uint32_t) payload;
     if (d->peer->bandwidth_count == 1 && link->flow.queued > payload && path->unasked < window / 4 &&
         le64toh(piece->hdr.offset) + payload < piece->send->end) {
