@@ -10,6 +10,7 @@ libmpi_abi_la_SOURCES += mca/coll/base/coll_base.c mpi/coll/coll.c \
     mca/pml/base/pml_base_hdr.h mca/pml/base/pml_base_match.h mca/pml/base/pml_base_match.c \
     mca/pml/base/pml_base_bind.h mca/pml/base/pml_base_bind.c \
     mca/pml/base/pml_base_peer.h mca/pml/base/pml_base_peer.c mca/pml/base/pml_base_id.c \
+    mca/pml/base/pml_base_lane.h mca/pml/base/pml_base_lane.c \
     mca/pml/base/pml_base_pace.h mca/pml/base/pml_base_pace.c \
     mca/pml/base/pml_base_past.h mca/pml/base/pml_base_past.c \
     mca/pml/base/pml_base_ranges.h mca/pml/base/pml_base_ranges.c mca/pml/base/pml_base_request.h \
@@ -25,4 +26,4 @@ libmpi_abi_la_SOURCES += mca/coll/base/coll_base.c mpi/coll/coll.c \
     mca/pml/base/pml_base_engine_place.h mca/pml/base/pml_base_engine_unasked.h mca/pml/base/pml_base_engine_arrive.h mca/pml/base/pml_base_engine_irecv.h \
     mca/pml/base/pml_base_engine_self.h mca/pml/base/pml_base_engine_cancel.h \
     mca/pml/base/pml_base_engine_fetch.h mca/pml/base/pml_base_engine_lend.h \
-    mca/pml/base/pml_base_engine_probe.h mca/pml/base/pml_base_engine_life.h
+    mca/pml/base/pml_base_engine_probe.h mca/pml/base/pml_base_engine_life.h mca/pml/base/pml_base_engine_lane.h

@@ -28,13 +28,6 @@
 
 enum { POLLERS_MAX = 64, CLOCK_ROUNDS = 64, WAITER_SPINS = 2000 };
 
-struct opal_poller {
-    const opal_poller_ops_t *ops;
-    void *context;
-    _Atomic bool active; /* as wanted; the place in `pollers` follows between rounds */
-    bool placed;         /* it is in `pollers` */
-};
-
 typedef struct deferred {
     struct deferred *next;
     opal_timer_fn_t fn;
@@ -43,7 +36,7 @@ typedef struct deferred {
 
 bool opal_progress_threads;
 
-static opal_poller_t *pollers[POLLERS_MAX]; /* active ones first */
+static opal_poller_t *pollers[POLLERS_MAX]; /* active ones first, but for those of lanes */
 static int poller_count, active_count;
 static uint32_t rounds;
 static uint64_t last_slow_ns, last_event_ns;
@@ -150,12 +143,13 @@ static void rearrange_pollers(void)
 {
     active_count = 0;
     for (int i = 0; i < poller_count; i++) {
-        if (pollers[i]->active) {
+        if (pollers[i]->active && pollers[i]->lane == 0) {
             opal_poller_t *p = pollers[i];
             pollers[i] = pollers[active_count];
             pollers[active_count++] = p;
         }
     }
+    opal_lanes_arrange();
 }
 
 /* Taking `attention` back before looking: what is set after that has its own round. The exchanges see what stood before the
@@ -174,11 +168,19 @@ static void run_deferred(void)
         ordered = list;
         list = next;
     }
+    if (!ordered) {
+        return;
+    }
+    opal_poller_t *stopped[OPAL_LANES_MAX];
+    bool lanes = opal_progress_threads && opal_lanes_stop(stopped);
     while (ordered) {
         deferred_t *next = ordered->next;
         ordered->fn(ordered->context);
         free(ordered);
         ordered = next;
+    }
+    if (lanes) {
+        opal_lanes_go_on(stopped);
     }
 }
 
@@ -191,6 +193,17 @@ static int poll_range(int from, int to)
     return done;
 }
 
+/* Those that are not active, or active lanes'. */
+static int poll_rest(void)
+{
+    int done = 0;
+    for (int i = active_count; i < poller_count; i++) {
+        opal_poller_t *poller = pollers[i];
+        done += OPAL_UNLIKELY(poller->lane > 0) ? opal_lanes_poll_one(poller) : poller->ops->poll(poller->context);
+    }
+    return done;
+}
+
 /* Idle pollers, descriptors and timers: what a busy process looks at now and then only. */
 static int slow_round(void)
 {
@@ -199,7 +212,7 @@ static int slow_round(void)
         return 0;
     }
     last_slow_ns = now;
-    int done = poll_range(active_count, poller_count);
+    int done = poll_rest();
     if (now - last_event_ns >= (uint64_t) late_us * 1000 || opal_event_base_urgent(now)) {
         last_event_ns = now;
         done += opal_event_base_run(false);
@@ -210,6 +223,9 @@ static int slow_round(void)
 static inline int round_once(void)
 {
     int done = poll_range(0, active_count);
+    if (OPAL_UNLIKELY(opal_lanes_active > 0)) {
+        done += opal_lanes_poll(rounds);
+    }
     if (OPAL_UNLIKELY(atomic_load_explicit(&attention, memory_order_relaxed))) {
         run_deferred();
         done++;
@@ -282,10 +298,20 @@ static inline void tell_waiters(void)
     }
 }
 
+/* What comes over the lane of a thread that does not own progress. */
+static int poll_own_lane(void)
+{
+    int done = opal_lanes_poll_own();
+    if (done) {
+        opal_progress_completed();
+    }
+    return done;
+}
+
 int opal_progress(void)
 {
     if (!own()) {
-        return 0;
+        return poll_own_lane();
     }
     int done = round_once();
     if (done) {
@@ -297,25 +323,36 @@ int opal_progress(void)
 
 /* ---- Waiting ---- */
 
+static void call_alone(opal_poller_t *poller, void (*fn)(void *context))
+{
+    if (!fn) {
+        return;
+    }
+    if (poller->lane > 0) {
+        opal_progress_lane_enter(poller);
+    }
+    fn(poller->context);
+    if (poller->lane > 0) {
+        opal_progress_lane_leave(poller);
+    }
+}
+
 /* Sleep until something happens, unless something is there already. */
 static void sleep_once(bool (*check)(void *), void *context)
 {
     atomic_store(&sleeping, 1);
     for (int i = 0; i < poller_count; i++) {
-        if (pollers[i]->ops->arm) {
-            pollers[i]->ops->arm(pollers[i]->context);
-        }
+        call_alone(pollers[i], pollers[i]->ops->arm);
     }
     fence_for_all();
-    int done = poll_range(0, poller_count);
+    int done = poll_range(0, active_count);
+    done += poll_rest();
     if (!done && !atomic_load(&attention) && !check(context)) {
         opal_event_base_run(true);
     }
     atomic_store(&sleeping, 0);
     for (int i = 0; i < poller_count; i++) {
-        if (pollers[i]->ops->disarm) {
-            pollers[i]->ops->disarm(pollers[i]->context);
-        }
+        call_alone(pollers[i], pollers[i]->ops->disarm);
     }
     last_slow_ns = last_event_ns = opal_now_ns();
     if (opal_progress_threads) {
@@ -371,15 +408,29 @@ static OPAL_ALWAYS_INLINE void owner_wait(bool (*check)(void *), void *context)
     }
 }
 
+/* Somebody else owns progress: look for a while whether it leaves, or what we wait for is there, and at our lane. False: neither. */
+static bool other_look(bool (*check)(void *), void *context)
+{
+    const int spins = is_crowded() ? 0 : WAITER_SPINS;
+    const bool lane = opal_lanes_has_own();
+    for (int i = 0; i < spins; i++) {
+        if (check(context) || !atomic_load_explicit(&owned, memory_order_relaxed)) {
+            return true;
+        }
+        if (!lane) {
+            cpu_relax();
+        } else if (poll_own_lane()) {
+            i = 0;
+        }
+    }
+    return false;
+}
+
 /* Somebody else owns progress: wait for it to tell us, or to leave. */
 static void other_wait(bool (*check)(void *), void *context)
 {
-    const int spins = is_crowded() ? 0 : WAITER_SPINS;
-    for (int i = 0; i < spins; i++) {
-        if (check(context) || !atomic_load_explicit(&owned, memory_order_relaxed)) {
-            return;
-        }
-        cpu_relax();
+    if (other_look(check, context)) {
+        return;
     }
     atomic_fetch_add(&waiters, 1);
     start_listening();
@@ -494,10 +545,14 @@ int opal_progress_defer(opal_timer_fn_t fn, void *context)
 
 int opal_progress_between_rounds(opal_timer_fn_t fn, void *context)
 {
-    if (!opal_progress_threads || !own()) { /* without threads we may be in a callback */
+    /* Without threads we may be in a callback. */
+    if (!opal_progress_threads || opal_lanes_polling() || !own()) {
         return opal_progress_defer(fn, context);
     }
+    opal_poller_t *stopped[OPAL_LANES_MAX];
+    opal_lanes_stop(stopped);
     fn(context);
+    opal_lanes_go_on(stopped);
     disown();
     return OPAL_SUCCESS;
 }
@@ -564,6 +619,7 @@ static void unplace_poller(void *context)
     if (i == poller_count) {
         return;
     }
+    opal_lanes_forget(poller);
     if (i < active_count) {
         pollers[i] = pollers[--active_count];
         pollers[active_count] = pollers[--poller_count];
@@ -597,6 +653,18 @@ void opal_progress_poller_del(opal_poller_t *poller)
         run_in_owner(unplace_poller, poller);
         free(poller);
     }
+}
+
+static void place_in_lane(void *context)
+{
+    opal_lanes_place(context);
+    rearrange_pollers();
+}
+
+void opal_progress_poller_lane(opal_poller_t *poller, int lane)
+{
+    poller->lane = lane;
+    run_in_owner(place_in_lane, poller);
 }
 
 void opal_progress_poller_active(opal_poller_t *poller, bool active)

@@ -11,6 +11,10 @@
  * One thread owns progress at a time. With opal_progress_threads true the others wait on a condition
  * variable and inherit ownership when the owner leaves. Pollers and event callbacks run in the owner only and
  * must not wait or call opal_progress*.
+ *
+ * Lanes. The poller of a lane brings what some of the threads alone wait for. Those call it themselves while they wait and somebody else
+ * owns progress; the owner leaves it to them as long as they do. One thread at a time is at work there. What else than the poller is to
+ * be at work alone, a timer of its user, says so.
  */
 #ifndef OPAL_RUNTIME_PROGRESS_H
 #define OPAL_RUNTIME_PROGRESS_H
@@ -79,6 +83,17 @@ OPAL_DECLSPEC int opal_progress_defer(opal_timer_fn_t fn, void *context);
 OPAL_DECLSPEC void opal_progress_completed(void);
 /* Run fn(context) while no poller and no callback is at work: now, if that is sure, else as opal_progress_defer() does. */
 OPAL_DECLSPEC int opal_progress_between_rounds(opal_timer_fn_t fn, void *context);
+
+/* The poller belongs to this lane, 1 to OPAL_LANES_MAX - 1, from now on; no other one does. It is an idle one at first. Right after
+ * opal_progress_poller_add(). */
+enum { OPAL_LANES_MAX = 33 };
+OPAL_DECLSPEC void opal_progress_poller_lane(opal_poller_t *poller, int lane);
+/* Wait until no thread is at work at the lane of this poller; none will be until the caller leaves. Not from the poller. */
+OPAL_DECLSPEC void opal_progress_lane_enter(opal_poller_t *poller);
+OPAL_DECLSPEC void opal_progress_lane_leave(opal_poller_t *poller);
+
+/* The lane over which what the calling thread is going to wait for comes; 0: none. A hint. */
+extern OPAL_DECLSPEC __thread int opal_progress_lane __attribute__((tls_model("initial-exec")));
 
 /* One round; number of things done. */
 OPAL_DECLSPEC int opal_progress(void);

@@ -54,6 +54,13 @@
  * Threads. Pollers and event callbacks are called by one thread at a time. If services->threads is true, all other functions may
  * be called by several threads at once, also while a poller runs; locks are per endpoint or module. Upcalls must be made
  * without holding a lock that a send function takes.
+ *
+ * Lanes (since 1.17). So that threads need not share one way to a peer, a component may make further modules that lead to the same peers
+ * as its first one and have nothing in common with it that is written for each message. Their number is module->lane. Such a lane
+ * gets fragments by send_short only, of limits.short_max bytes at most, and no reports tell of it. Its poller, see
+ * services->poller_lane(), is called by whichever thread waits, one at a time, while other pollers and event callbacks are at work; events
+ * and timers of the lane say by services->lane_enter() that they touch what is the poller's. What a lane does not take another module
+ * carries.
  */
 #ifndef HAWSER_BTL_H
 #define HAWSER_BTL_H
@@ -69,8 +76,8 @@ extern "C" {
 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
  * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
  * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts;
- * 14: how what passes through memory is copied; 15: behind.reserve_from; 16: ahead */
-#define MCA_BTL_CONTRACT_MINOR 16
+ * 14: how what passes through memory is copied; 15: behind.reserve_from; 16: ahead; 17: lanes */
+#define MCA_BTL_CONTRACT_MINOR 17
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -284,7 +291,15 @@ typedef struct mca_btl_services {
      * the last module has been finalized. The texts are copied. */
     int (*counter)(const char *component, const char *name, const char *help, uint64_t (*read)(void *context),
                    void *context);
+    /* Since 1.17: in init(), with services->threads, a poller just added is that of the module of this lane, which has no other one.
+     * It begins as an inactive one. NULL: lanes are not wanted. */
+    void (*poller_lane)(void *handle, uint32_t lane);
+    /* Wait until no thread is in the poller of a lane; none will be until the caller leaves. From events and timers. */
+    void (*lane_enter)(void *handle);
+    void (*lane_leave)(void *handle);
 } mca_btl_services_t;
+
+enum { MCA_BTL_LANES_MAX = 32 }; /* the highest number of a lane */
 
 /* ---- Modules ---- */
 
@@ -427,6 +442,7 @@ struct mca_btl_module {
     const mca_btl_upcalls_t *upcalls; /* set by the user after init() */
     mca_btl_copy_t reading; /* since 1.14 (struct_size says whether it is there): how what is being handed up is best read; set by the
                              * link around an upcall, else MCA_BTL_COPY_ANY */
+    uint32_t lane;          /* since 1.17 (struct_size says whether it is there): 0, or its number, 1 to MCA_BTL_LANES_MAX */
 };
 
 /* mca_base_component_t.ops of framework "btl". */

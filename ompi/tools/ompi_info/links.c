@@ -31,7 +31,7 @@ bool info_print_links(const info_options_t *options)
         return false; /* it has said why */
     }
     bool ok = OPAL_SUCCESS == opal_progress_init(false, false) &&
-              OPAL_SUCCESS == mca_btl_base_open("", false, &modules);
+              OPAL_SUCCESS == mca_btl_base_open("", false, false, &modules);
     for (size_t i = 0; i < modules.count; i++) {
         print_used(options, modules.modules[i]);
     }

@@ -19,11 +19,13 @@ extern mca_base_framework_t mca_btl_base_framework;
 typedef struct mca_btl_base_modules {
     mca_btl_module_t **modules;
     size_t count;
+    mca_btl_module_t *lanes[MCA_BTL_LANES_MAX + 1]; /* those that are lanes, by their number; NULL: there is none */
+    uint32_t lane_max;                              /* the highest number */
 } mca_btl_base_modules_t;
 
 /* Open the components (selection parameter "btl"), call their init. The modules stay this framework's. `pml` goes into the
- * card. `threads`: several threads may call. Reports why if no module is left. */
-int mca_btl_base_open(const char *pml, bool threads, mca_btl_base_modules_t *modules);
+ * card. `threads`: several threads may call. `lanes`: modules that are lanes are wanted, too. Reports why if no module is left. */
+int mca_btl_base_open(const char *pml, bool threads, bool lanes, mca_btl_base_modules_t *modules);
 /* Finalize all modules and close the components. */
 void mca_btl_base_close(void);
 

@@ -23,6 +23,8 @@ mca_base_framework_t mca_btl_base_framework = {
 };
 
 static mca_btl_base_modules_t all;
+static mca_btl_module_t **in_order; /* as they were made, lanes and all */
+static size_t in_order_count;
 static mca_btl_base_card_t card;
 static mca_btl_job_t job;
 static mca_btl_base_rejection_t *rejections;
@@ -44,6 +46,22 @@ static void poller_del(void *handle)
 static void poller_active(void *handle, bool active)
 {
     opal_progress_poller_active(handle, active);
+}
+
+static void poller_lane(void *handle, uint32_t lane)
+{
+    static_assert((int) MCA_BTL_LANES_MAX < (int) OPAL_LANES_MAX, "a poller for each");
+    opal_progress_poller_lane(handle, (int) lane);
+}
+
+static void lane_enter(void *handle)
+{
+    opal_progress_lane_enter(handle);
+}
+
+static void lane_leave(void *handle)
+{
+    opal_progress_lane_leave(handle);
 }
 
 static int event_add(int fd, unsigned what, mca_btl_event_fn_t fn, void *context, void **handle)
@@ -207,6 +225,8 @@ static mca_btl_services_t services = {
     .rejected = rejected,
     .component = component_of,
     .counter = counter,
+    .lane_enter = lane_enter,
+    .lane_leave = lane_leave,
 };
 
 static void describe_job(void)
@@ -229,15 +249,30 @@ static bool is_wanted(const mca_btl_component_ops_t *ops)
     return !by_name || mca_btl_base_framework.include_list;
 }
 
+static uint32_t lane_of(const mca_btl_module_t *module)
+{
+    return module->struct_size > offsetof(mca_btl_module_t, lane) ? module->lane : 0;
+}
+
 static int add_modules(mca_btl_module_t **modules, size_t count)
 {
-    mca_btl_module_t **grown = realloc(all.modules, (all.count + count) * sizeof(*grown));
-    if (!grown) {
+    mca_btl_module_t **made = realloc(in_order, (in_order_count + count) * sizeof(*made));
+    in_order = made ? made : in_order;
+    mca_btl_module_t **links = made ? realloc(all.modules, (all.count + count) * sizeof(*links)) : NULL;
+    if (!links) {
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
-    memcpy(grown + all.count, modules, count * sizeof(*grown));
-    all.modules = grown;
-    all.count += count;
+    all.modules = links;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t lane = lane_of(modules[i]);
+        in_order[in_order_count++] = modules[i];
+        if (lane == 0) {
+            all.modules[all.count++] = modules[i];
+        } else if (lane <= MCA_BTL_LANES_MAX && !all.lanes[lane]) {
+            all.lanes[lane] = modules[i];
+            all.lane_max = lane > all.lane_max ? lane : all.lane_max;
+        }
+    }
     return OPAL_SUCCESS;
 }
 
@@ -273,11 +308,12 @@ static int init_component(const mca_base_component_t *component)
     return OPAL_SUCCESS;
 }
 
-int mca_btl_base_open(const char *pml, bool threads, mca_btl_base_modules_t *modules)
+int mca_btl_base_open(const char *pml, bool threads, bool lanes, mca_btl_base_modules_t *modules)
 {
     describe_job();
     services.base = mca_base_services();
     services.threads = threads;
+    services.poller_lane = lanes ? poller_lane : NULL;
     services.oversubscribed = ompi_rte.oversubscribed;
     services.asymmetric_fence = opal_progress_asymmetric_fence();
     int rc = mca_btl_base_card_begin(&card, pml);
@@ -303,9 +339,12 @@ int mca_btl_base_open(const char *pml, bool threads, mca_btl_base_modules_t *mod
 void mca_btl_base_close(void)
 {
     close_counters();
-    for (size_t i = 0; i < all.count; i++) {
-        all.modules[i]->ops->finalize(all.modules[i]);
+    for (size_t i = 0; i < in_order_count; i++) {
+        in_order[i]->ops->finalize(in_order[i]);
     }
+    free(in_order);
+    in_order = NULL;
+    in_order_count = 0;
     free(all.modules);
     free(in_use);
     in_use = NULL;

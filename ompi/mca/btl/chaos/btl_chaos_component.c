@@ -95,6 +95,7 @@ static int chaos_init(const mca_btl_services_t *services, mca_btl_module_t ***mo
     mca_btl_chaos_services = services;
     below_services = *services;
     below_services.publish = mca_btl_chaos_card_add;
+    below_services.poller_lane = NULL; /* its faults are those of one way */
     list_count = 0;
     int rc = check_rates();
     rc = rc == MCA_SUCCESS && !mca_btl_chaos_script_read() ? MCA_ERR : rc;

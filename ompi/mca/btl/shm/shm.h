@@ -27,6 +27,8 @@
  * the writer clears those words in time (shm_ring.h). A lap may end before the ring does (SKIP; see
  * shm_ring.c). The reader says rarely, on a line of its own, how far it has read.
  *
+ * With threads a process may own further segments, its lanes, which have rings and nothing else: see shm_lane.c.
+ *
  * A long message may be copied once, from address space to address space (shm_cma.c), and by both processes at once
  * (shm_share.c): the header has the jobs for that.
  *
@@ -59,7 +61,7 @@
 #define SHM_ALIGNED _Alignas(SHM_LINE)
 
 enum {
-    SHM_VERSION = 9,
+    SHM_VERSION = 10,
     SHM_WORD = 8,             /* bytes before a message's data */
     SHM_SHORT_MAX = 2048 + MCA_BTL_HEADER_MAX,     /* send_short takes at most: longer ones are quicker in a chunk */
     SHM_MIN_RING = 2048,
@@ -197,7 +199,7 @@ typedef struct shm_chunk_state {
     uint64_t seen_by;                         /* ... and so has the peer of local rank r: bit r % 64, of long fragments but for the near way */
 } shm_chunk_state_t;
 
-/* What a process publishes. */
+/* What a process publishes of a segment; first that of its main one, then those of its lanes, by their numbers. */
 typedef struct shm_card {
     uint64_t magic;
     uint32_t version;
@@ -263,7 +265,7 @@ struct mca_btl_endpoint {
     bool beyond;                        /* behind the near lines */
     _Atomic uint32_t turns;             /* times that messages came; written by the poller */
     uint32_t turns_seen;
-    void *cookie;
+    void *_Atomic cookie;               /* see shm_cookie() */
     mca_btl_name_t name;
     uint32_t local_rank;                /* the peer's */
     bool waiting;                       /* a send was refused; on the module's list, under its lock */
@@ -407,12 +409,23 @@ struct shm_module {
     char reason[256];            /* why the last peer was refused */
 };
 
+/* The peer as its user has it; NULL: it was deleted. Who adds it may be another thread than the poller. */
+static inline void *shm_cookie(const mca_btl_endpoint_t *ep)
+{
+    return atomic_load_explicit(&ep->cookie, memory_order_acquire);
+}
+
+static inline void shm_set_cookie(mca_btl_endpoint_t *ep, void *cookie)
+{
+    atomic_store_explicit(&ep->cookie, cookie, memory_order_release);
+}
+
 /* ---- Parameters ---- */
 
 typedef struct shm_params {
     int64_t backing, single_copy;
     uint64_t memory, ring_max, pool_max, chunk, eager_limit, behind_eager_limit, behind_chunk_min, share_min, parts_min, parts_max, part, warm_min, spare, hold;
-    int64_t exclusivity, way, warm, warm_run;
+    int64_t exclusivity, way, warm, warm_run, lanes;
 } shm_params_t;
 extern shm_params_t mca_btl_shm_params;
 
@@ -426,10 +439,17 @@ extern MCA_EXPORT const mca_base_component_t mca_btl_shm_component;
 
 /* ---- shm_segment.c: layout, creation, trust ---- */
 shm_layout_t mca_btl_shm_layout(uint32_t local_size);
+/* The same for one of so many lanes: rings that may take as much together as the main ones, no chunks. */
+shm_layout_t mca_btl_shm_layout_lane(uint32_t local_size, uint32_t lanes);
 int mca_btl_shm_segment_create(shm_module_t *m);
 /* Attach and check the segment of the process `name`, local rank `local_rank`. */
 int mca_btl_shm_segment_attach(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shmem_id_t *id,
                                char *why, size_t why_size);
+
+/* ---- shm_lane.c ---- */
+/* How many lanes this process is to have. */
+uint32_t mca_btl_shm_lane_count(const mca_btl_services_t *services);
+extern const mca_btl_poller_t mca_btl_shm_lane_poller;
 
 /* ---- shm_peer.c ---- */
 int mca_btl_shm_add_peer(mca_btl_module_t *module, const mca_btl_peer_t *peer, void *cookie,

@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* btl/shm: parameters, the module's start and end. */
+#include <stdio.h>
 #include <stdlib.h>
 #include "ompi/mca/btl/shm/shm.h"
 #include "ompi/mca/btl/shm/shm_ring.h"
@@ -96,6 +97,11 @@ static const struct {
     {{.name = "spare", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes", .def.size = 8 << 20, .max = 1 << 30,
       .help = "Memory of unexpected messages kept for the next ones at most, until the process sleeps"},
      &mca_btl_shm_params.spare},
+    {{.name = "lanes", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_TUNER, .def.i = -1, .min = -1, .max = MCA_BTL_LANES_MAX,
+      .help = "With MPI_THREAD_MULTIPLE so many ways more lead to each process of the node, each for small messages of the "
+              "communicators that fall to it: threads that have a communicator each do not wait for each other (-1: as many as "
+              "the process's share of the processors, up to 16, if that is more than one)"},
+     &mca_btl_shm_params.lanes},
     {{.name = "exclusivity", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_DEVELOPER,
       .help = "Preference over other links to the same peer", .def.i = 500, .min = 0, .max = 65536},
      &mca_btl_shm_params.exclusivity},
@@ -186,12 +192,12 @@ static const mca_btl_module_ops_t shm_ops = {
     .send_parts = mca_btl_shm_send_parts,
 };
 
-static mca_btl_limits_t shm_limits(const shm_layout_t *l)
+static mca_btl_limits_t shm_limits(const shm_layout_t *l, bool lane)
 {
     const shm_params_t *p = &mca_btl_shm_params;
     size_t in_ring = shm_in_ring(l);
     size_t frag = l->chunk_count > 0 && shm_chunk_room(l) > in_ring ? shm_chunk_room(l) : in_ring;
-    uint32_t copy = p->single_copy == SHM_COPY_NEVER ? 0
+    uint32_t copy = p->single_copy == SHM_COPY_NEVER || lane ? 0
                     : MCA_BTL_CAP_PUT | MCA_BTL_CAP_GET | MCA_BTL_CAP_SINGLE_COPY;
     return (mca_btl_limits_t){
         .short_max = in_ring < SHM_SHORT_MAX ? in_ring : SHM_SHORT_MAX,
@@ -212,7 +218,6 @@ static mca_btl_limits_t shm_limits(const shm_layout_t *l)
 /* Memory, segment and doorbell; a process alone on its node needs none. */
 static int shm_start(shm_module_t *m)
 {
-    const mca_btl_job_t *job = m->services->job;
     uint32_t n = m->layout.local_size;
     m->peers = calloc(n, sizeof(*m->peers));
     m->rx = calloc(n, sizeof(*m->rx));
@@ -230,30 +235,26 @@ static int shm_start(shm_module_t *m)
     static const mca_btl_poller_t poller = {
         .poll = mca_btl_shm_poll, .arm = mca_btl_shm_arm, .disarm = mca_btl_shm_disarm};
     if ((rc = mca_btl_shm_door_open(m)) != MCA_SUCCESS
-        || (rc = m->services->poller_add(&poller, m, &m->poller)) != MCA_SUCCESS) {
+        || (rc = m->services->poller_add(m->super.lane > 0 ? &mca_btl_shm_lane_poller : &poller, m, &m->poller)) != MCA_SUCCESS) {
         return rc;
     }
-    const shm_card_t card = {
-        .magic = SHM_MAGIC, .version = SHM_VERSION, .local_rank = job->local_rank, .id = m->segment.id};
-    return m->services->publish("shm", &card, sizeof(card));
+    if (m->super.lane > 0) {
+        m->services->poller_lane(m->poller, m->super.lane);
+    }
+    return MCA_SUCCESS;
 }
 
-static int shm_init(const mca_btl_services_t *services, mca_btl_module_t ***modules, size_t *count)
+/* The module, or one of so many lanes. */
+static int shm_make(const mca_btl_services_t *services, uint32_t lane, uint32_t lanes, mca_btl_module_t **module)
 {
-    static mca_btl_module_t *list[1];
     const mca_btl_job_t *job = services->job;
-    if (job->local_size == 0 || job->local_rank >= job->local_size) {
-        services->base->log("btl", "shm", MCA_LOG_ERROR, "local rank %u of %u", job->local_rank,
-                            job->local_size);
-        return MCA_ERR_BAD_PARAM;
-    }
     shm_module_t *m = calloc(1, sizeof(*m));
     if (!m || pthread_mutex_init(&m->lock, NULL) != 0) {
         free(m);
         return MCA_ERR_OUT_OF_RESOURCE;
     }
     m->services = services;
-    m->layout = mca_btl_shm_layout(job->local_size);
+    m->layout = lane > 0 ? mca_btl_shm_layout_lane(job->local_size, lanes) : mca_btl_shm_layout(job->local_size);
     m->tell_lines = shm_tell_lines(m->layout.ring_lines);
     m->segment.fd = m->door = -1;
     m->look_every = services->oversubscribed ? SHM_CROWDED_INTERVAL : SHM_SLOW_INTERVAL;
@@ -263,18 +264,54 @@ static int shm_init(const mca_btl_services_t *services, mca_btl_module_t ***modu
         .ops = &shm_ops,
         .component = &mca_btl_shm_component,
         .name = "shm",
-        .limits = shm_limits(&m->layout),
+        .limits = shm_limits(&m->layout, lane > 0),
+        .lane = lane,
     };
+    if (lane > 0) {
+        snprintf(m->super.name, sizeof(m->super.name), "shm:lane%u", lane);
+    }
     mca_btl_shm_know_upcalls(m);
     int rc = shm_start(m);
     if (rc != MCA_SUCCESS) {
         shm_finalize(&m->super);
         return rc;
     }
-    list[0] = &m->super;
-    *modules = list;
-    *count = 1;
+    *module = &m->super;
     return MCA_SUCCESS;
+}
+
+static shm_card_t shm_card_of(const mca_btl_module_t *module)
+{
+    const shm_module_t *m = (const shm_module_t *)module;
+    return (shm_card_t){.magic = SHM_MAGIC, .version = SHM_VERSION, .local_rank = m->services->job->local_rank, .id = m->segment.id};
+}
+
+static int shm_init(const mca_btl_services_t *services, mca_btl_module_t ***modules, size_t *count)
+{
+    static mca_btl_module_t *list[1 + MCA_BTL_LANES_MAX];
+    shm_card_t cards[1 + MCA_BTL_LANES_MAX];
+    const mca_btl_job_t *job = services->job;
+    if (job->local_size == 0 || job->local_rank >= job->local_size) {
+        services->base->log("btl", "shm", MCA_LOG_ERROR, "local rank %u of %u", job->local_rank,
+                            job->local_size);
+        return MCA_ERR_BAD_PARAM;
+    }
+    uint32_t lanes = mca_btl_shm_lane_count(services), made = 0;
+    for (uint32_t lane = 0; lane <= lanes; lane++) {
+        int rc = shm_make(services, lane, lanes, &list[made]);
+        if (rc != MCA_SUCCESS && lane == 0) {
+            return rc;
+        }
+        if (rc != MCA_SUCCESS) {
+            services->base->log("btl", "shm", MCA_LOG_INFO, "%u lanes instead of %u", lane - 1, lanes);
+            break;
+        }
+        cards[made] = shm_card_of(list[made]);
+        made++;
+    }
+    *modules = list;
+    *count = made;
+    return job->local_size < 2 ? MCA_SUCCESS : services->publish("shm", cards, made * sizeof(cards[0]));
 }
 
 static const mca_btl_component_ops_t shm_component_ops = {

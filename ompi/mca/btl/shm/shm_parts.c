@@ -182,11 +182,11 @@ static bool shm_parts_place(mca_btl_endpoint_t *ep, const void *payload, size_t 
     size_t more = MCA_BTL_HEADER_MAX - p->header_len;
     more = more < len ? more : len;
     memcpy(p->head + p->header_len, payload, more);
-    if (up->place(ep->cookie, p->head, p->header_len + more, p->header_len + total, &p->place)) {
+    if (up->place(shm_cookie(ep), p->head, p->header_len + more, p->header_len + total, &p->place)) {
         if (p->place.header_len == p->header_len) {
             return true;
         }
-        up->place_cancel(ep->cookie, p->place.token); /* it begins somewhere in the payload: unheard of */
+        up->place_cancel(shm_cookie(ep), p->place.token); /* it begins somewhere in the payload: unheard of */
     }
     if (total > SHM_PARTS_LONG) {
         atomic_fetch_add_explicit(&shm_slot_at(&ep->module->segment, &ep->module->layout, ep->local_rank)->early, 1, memory_order_relaxed);
@@ -294,7 +294,7 @@ static void shm_parts_end(shm_module_t *m, mca_btl_endpoint_t *ep)
     if (p->dropped) {
         return;
     }
-    m->super.upcalls->arrive(ep->cookie, &arrival);
+    m->super.upcalls->arrive(shm_cookie(ep), &arrival);
     if (arrival.token[0] == SHM_TOKEN_BUFFER) { /* not kept */
         mca_btl_shm_buffer_put(m, buffer);
     }
@@ -367,6 +367,6 @@ void mca_btl_shm_parts_cancel(mca_btl_endpoint_t *ep)
     p->buffer = NULL;
     p->total = 0;
     if (placed) {
-        ep->module->super.upcalls->place_cancel(ep->cookie, p->place.token);
+        ep->module->super.upcalls->place_cancel(shm_cookie(ep), p->place.token);
     }
 }

@@ -126,11 +126,11 @@ int mca_btl_shm_add_peer(mca_btl_module_t *module, const mca_btl_peer_t *peer, v
                : peer->local ? "it belongs to another job" : "it is on another node";
         return MCA_ERR_UNREACHABLE;
     }
-    if (!m->header || !peer->card || peer->card_len != sizeof(card)) {
+    if (!m->header || !peer->card || peer->card_len % sizeof(card) != 0 || peer->card_len / sizeof(card) <= m->super.lane) {
         *why = m->header ? "it offers no shared memory" : "no shared memory here";
         return MCA_ERR_UNREACHABLE;
     }
-    memcpy(&card, peer->card, sizeof(card));
+    memcpy(&card, (const char *)peer->card + m->super.lane * sizeof(card), sizeof(card));
     if (card.magic != SHM_MAGIC || card.version != SHM_VERSION || card.local_rank >= m->layout.local_size
         || card.local_rank == job->local_rank) {
         *why = "its card makes no sense";
@@ -145,8 +145,10 @@ int mca_btl_shm_add_peer(mca_btl_module_t *module, const mca_btl_peer_t *peer, v
         *why = "it is gone, or its shared memory can't be reached";
         return MCA_ERR_UNREACHABLE;
     }
-    ep->cookie = cookie;
-    mca_btl_shm_cma_offer(m);
+    shm_set_cookie(ep, cookie);
+    if (m->super.lane == 0) {
+        mca_btl_shm_cma_offer(m);
+    }
     *endpoint = ep;
     return MCA_SUCCESS;
 }
@@ -174,7 +176,7 @@ void mca_btl_shm_del_peer(mca_btl_module_t *module, mca_btl_endpoint_t *ep)
     (void)module;
     shm_stop_sending(ep);
     mca_btl_shm_parts_drop(ep);
-    ep->cookie = NULL;
+    shm_set_cookie(ep, NULL);
 }
 
 void mca_btl_shm_free_peers(shm_module_t *m)
@@ -218,10 +220,10 @@ static mca_btl_endpoint_t *shm_contacted(shm_module_t *m, uint32_t s, mca_btl_na
         /* It can still be heard: its ring lies in this process's segment. */
         SHM_LOG(m, MCA_LOG_INFO, "local rank %" PRIu32 " sends, but can't be sent to: %s", s, why);
     }
-    ep->cookie = m->super.upcalls->incoming(&m->super, name);
+    shm_set_cookie(ep, m->super.upcalls->incoming(&m->super, name));
     pthread_mutex_lock(&m->lock);
     mca_btl_endpoint_t *added = m->peers[s]; /* by another thread meanwhile */
-    if (added || !ep->cookie) {
+    if (added || !shm_cookie(ep)) {
         shm_free_endpoint(ep);
         ep = added;
     } else {
@@ -234,8 +236,8 @@ static mca_btl_endpoint_t *shm_contacted(shm_module_t *m, uint32_t s, mca_btl_na
 bool mca_btl_shm_revive(mca_btl_endpoint_t *ep)
 {
     shm_module_t *m = ep->module;
-    ep->cookie = m->super.upcalls->incoming(&m->super, ep->name);
-    return ep->cookie != NULL;
+    shm_set_cookie(ep, m->super.upcalls->incoming(&m->super, ep->name));
+    return shm_cookie(ep) != NULL;
 }
 
 static void shm_take_slot(shm_module_t *m, uint32_t s)
@@ -291,8 +293,8 @@ void mca_btl_shm_peer_down(mca_btl_endpoint_t *ep, const char *why)
     ep->special |= SHM_SPECIAL_DOWN;
     shm_unlock(ep);
     shm_stop_sending(ep);
-    if (was_up && ep->cookie) {
-        ep->module->super.upcalls->state(ep->cookie, ep, MCA_BTL_STATE_DOWN, why);
+    if (was_up && shm_cookie(ep)) {
+        ep->module->super.upcalls->state(shm_cookie(ep), ep, MCA_BTL_STATE_DOWN, why);
     }
 }
 
@@ -323,6 +325,9 @@ static void shm_watch_timer(void *context)
 {
     shm_module_t *m = context;
     bool any = false;
+    if (m->super.lane > 0) {
+        m->services->lane_enter(m->poller);
+    }
     m->services->timer_del(m->watch_timer);
     m->watch_timer = NULL;
     m->watching = false;
@@ -335,6 +340,9 @@ static void shm_watch_timer(void *context)
     if (any) {
         atomic_store_explicit(&m->watch_wanted, true, memory_order_relaxed);
         mca_btl_shm_watch(m);
+    }
+    if (m->super.lane > 0) {
+        m->services->lane_leave(m->poller);
     }
 }
 

@@ -22,6 +22,7 @@ static void shm_tell_consumed(shm_module_t *m, shm_rx_t *rx)
 void mca_btl_shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
     shm_header_t *header = shm_header_of(&ep->segment);
+    opal_tsan_release(shm_bytes_of(ep, chunk)); /* the peer's next fragment in it is read by another thread */
     atomic_store_explicit(&shm_state_of(ep, chunk)->busy, 0, memory_order_release);
     if (!(chunk & SHM_THEIRS)) {
         return; /* the poller sees who waits for it */
@@ -64,12 +65,12 @@ static OPAL_ALWAYS_INLINE void shm_look_ahead(const shm_rx_t *rx)
 static OPAL_NOINLINE void shm_arrive_from_ring(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at, uint32_t len)
 {
     mca_btl_arrival_t arrival = {.data = at, .len = len, .module = &m->super, .endpoint = ep};
-    m->super.upcalls->arrive(ep->cookie, &arrival);
+    m->super.upcalls->arrive(shm_cookie(ep), &arrival);
 }
 
 static inline void shm_hand_up(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at, uint32_t len)
 {
-    if (!m->brief(ep->cookie, at, len)) {
+    if (!m->brief(shm_cookie(ep), at, len)) {
         shm_arrive_from_ring(m, ep, at, len);
     }
 }
@@ -80,7 +81,7 @@ static OPAL_NOINLINE bool shm_arrive_from_chunk(shm_module_t *m, mca_btl_endpoin
 {
     uint64_t token = named->flags & SHM_FLAG_YOURS ? 0 : named->chunk + 1;
     mca_btl_arrival_t arrival = {.data = at, .len = named->len, .module = &m->super, .endpoint = ep, .token = {token, SHM_NOT_KEPT}};
-    m->super.upcalls->arrive(ep->cookie, &arrival);
+    m->super.upcalls->arrive(shm_cookie(ep), &arrival);
     return arrival.token[1] != SHM_KEPT_IN_PLACE && arrival.token[1] != SHM_GIVEN_BACK;
 }
 
@@ -89,9 +90,9 @@ static OPAL_ALWAYS_INLINE bool shm_take_chunk(shm_module_t *m, mca_btl_endpoint_
 {
     opal_copy_how_t how = shm_how_of_flags(named->flags);
     if (OPAL_LIKELY(how == OPAL_COPY_ANY)) {
-        return m->brief(ep->cookie, at, named->len) || shm_arrive_from_chunk(m, ep, at, named);
+        return m->brief(shm_cookie(ep), at, named->len) || shm_arrive_from_chunk(m, ep, at, named);
     }
-    if (m->brief_how(ep->cookie, at, named->len, (mca_btl_copy_t)how)) {
+    if (m->brief_how(shm_cookie(ep), at, named->len, (mca_btl_copy_t)how)) {
         return true;
     }
     m->super.reading = (mca_btl_copy_t)how;
@@ -298,13 +299,13 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
 {
     int count = 0;
     uint64_t word;
-    if (OPAL_UNLIKELY(!rx->endpoint->cookie) && !mca_btl_shm_revive(rx->endpoint)) {
+    if (OPAL_UNLIKELY(!shm_cookie(rx->endpoint)) && !mca_btl_shm_revive(rx->endpoint)) {
         return 0;
     }
     while (count < SHM_DRAIN && (uint32_t)(word = shm_load_word(rx->line)) == rx->number) {
         uint32_t len = shm_line_length(word);
         if (OPAL_LIKELY(len <= SHM_LINE - SHM_WORD)) {
-            if (!m->brief(rx->endpoint->cookie, rx->line + SHM_WORD, len)) {
+            if (!m->brief(shm_cookie(rx->endpoint), rx->line + SHM_WORD, len)) {
                 shm_arrive_line(m, rx);
             }
             shm_advance(m, rx, 1, false);
@@ -422,7 +423,7 @@ static int shm_call_waiting(shm_module_t *m)
         if (ep->hopeless) {
             mca_btl_shm_peer_down(ep, "it can't be sent long messages: one side has no bulk memory");
         } else {
-            m->super.upcalls->writable(ep->cookie, ep);
+            m->super.upcalls->writable(shm_cookie(ep), ep);
         }
         count++;
     }

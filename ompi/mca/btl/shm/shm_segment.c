@@ -14,21 +14,37 @@ static uint64_t shm_round_up(uint64_t x)
     return (x + 4095) & ~4095ull;
 }
 
+/* Of so many that a process has from each other one. */
+static uint64_t shm_ring_size(uint32_t local_size, uint32_t rings)
+{
+    const shm_params_t *p = &mca_btl_shm_params;
+    uint64_t ring = shm_floor2(p->memory / local_size / 2 / local_size / rings + 1);
+    ring = ring < SHM_MIN_RING ? SHM_MIN_RING : ring;
+    return ring > p->ring_max ? shm_floor2(p->ring_max) : ring;
+}
+
+static shm_layout_t shm_layout_rings(uint32_t local_size, uint64_t ring)
+{
+    shm_layout_t l = {.local_size = local_size, .ring_lines = (uint32_t)(ring / SHM_LINE)};
+    l.slots = shm_round_up(sizeof(shm_header_t));
+    l.rings = shm_round_up(l.slots + local_size * sizeof(shm_slot_t));
+    l.states = shm_round_up(l.rings + local_size * ring);
+    l.chunks = l.size = l.states;
+    return l;
+}
+
+shm_layout_t mca_btl_shm_layout_lane(uint32_t local_size, uint32_t lanes)
+{
+    return shm_layout_rings(local_size, shm_ring_size(local_size, lanes));
+}
+
 /* The node's budget is shared out evenly: half of a process's part for the rings of those who send
  * to it, the rest for its chunks, both up to sizes beyond which more does not help. */
 shm_layout_t mca_btl_shm_layout(uint32_t local_size)
 {
     const shm_params_t *p = &mca_btl_shm_params;
     uint64_t budget = p->memory / local_size;
-    uint64_t ring = shm_floor2(budget / 2 / local_size + 1);
-    ring = ring < SHM_MIN_RING ? SHM_MIN_RING : ring;
-    ring = ring > p->ring_max ? shm_floor2(p->ring_max) : ring;
-
-    shm_layout_t l = {.local_size = local_size, .ring_lines = (uint32_t)(ring / SHM_LINE)};
-    l.slots = shm_round_up(sizeof(shm_header_t));
-    l.rings = shm_round_up(l.slots + local_size * sizeof(shm_slot_t));
-    l.states = shm_round_up(l.rings + local_size * ring);
-
+    shm_layout_t l = shm_layout_rings(local_size, shm_ring_size(local_size, 1));
     uint64_t used = l.states + SHM_MAX_CHUNKS * sizeof(shm_chunk_state_t) / 8;
     uint64_t pool = budget > used ? budget - used : 0;
     pool = pool > p->pool_max ? p->pool_max : pool;
@@ -128,7 +144,9 @@ int mca_btl_shm_segment_create(shm_module_t *m)
     const mca_btl_job_t *job = m->services->job;
     opal_shmem_backing_t backing = (opal_shmem_backing_t)mca_btl_shm_params.backing;
     char why[192];
-    opal_shmem_sweep();
+    if (m->super.lane == 0) {
+        opal_shmem_sweep();
+    }
     int rc = shm_create(m, backing, why, sizeof(why));
     if (rc != OPAL_SUCCESS && backing == OPAL_SHMEM_FILE) {
         m->services->base->report("btl-shm:file", "btl/shm on %s: no shared memory in /dev/shm (%s); using "

@@ -1,8 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Requests and messages from free lists. Before that of receives stand some that are ready, for a thread that nobody disturbs.
- * Threads that receive at the same time would fight over them: each has a magazine of its own, filled and emptied by halves
- * (Bonwick and Adams, "Magazines and Vmem", USENIX 2001).
+ * Threads that receive at the same time would fight over receives and messages: each has a magazine of its own (Bonwick and Adams, "Magazines and
+ * Vmem", USENIX 2001), filled by a few and emptied by half.
  */
 #include "ompi/mca/pml/base/pml_base_cache.h"
 
@@ -17,7 +17,8 @@ enum {
     CACHE_CHUNK = 16,     /* objects got from the system at once */
     CACHE_TICK = 4096,    /* objects given back between looks at the surplus: time passes with use */
     MESSAGE_ROOM = 128,   /* header and payload of a cached message */
-    MAGAZINE = 32,        /* receives that a thread may keep */
+    MAGAZINE = 256,       /* objects of each kind that a thread may keep; it has few more than it has had in use at once */
+    MAGAZINE_FILL = 16,   /* got for it at once */
 };
 
 typedef struct cache {
@@ -62,12 +63,16 @@ static OPAL_ALWAYS_INLINE void cache_put(cache_t *cache, void *object)
     opal_unlock(&cache->lock);
 }
 
-/* ---- Magazines of receives ---- */
+/* ---- Magazines of receives and messages ---- */
+
+typedef struct rounds {
+    uint32_t count;
+    void *objects[MAGAZINE];
+} rounds_t;
 
 typedef struct magazine {
     opal_list_item_t item; /* in `magazines` */
-    uint32_t count;
-    mca_pml_recv_t *recvs[MAGAZINE];
+    rounds_t recvs, messages;
 } magazine_t;
 
 static __thread magazine_t *mine __attribute__((tls_model("initial-exec")));
@@ -76,23 +81,29 @@ static pthread_mutex_t magazines_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t end_of_thread;
 static bool have_key;
 
-static void magazine_empty(magazine_t *magazine, uint32_t down_to)
+static void empty(rounds_t *rounds, cache_t *cache, uint32_t down_to)
 {
-    opal_lock(&recvs.lock);
-    while (magazine->count > down_to) {
-        put_locked(&recvs, magazine->recvs[--magazine->count]);
+    opal_lock(&cache->lock);
+    while (rounds->count > down_to) {
+        put_locked(cache, rounds->objects[--rounds->count]);
     }
-    opal_unlock(&recvs.lock);
+    opal_unlock(&cache->lock);
 }
 
-static void magazine_fill(magazine_t *magazine)
+static void fill(rounds_t *rounds, cache_t *cache)
 {
-    mca_pml_recv_t *recv;
-    opal_lock(&recvs.lock);
-    while (magazine->count < MAGAZINE / 2 && (recv = opal_free_list_get(&recvs.list))) {
-        magazine->recvs[magazine->count++] = recv;
+    void *object;
+    opal_lock(&cache->lock);
+    while (rounds->count < MAGAZINE_FILL && (object = opal_free_list_get(&cache->list))) {
+        rounds->objects[rounds->count++] = object;
     }
-    opal_unlock(&recvs.lock);
+    opal_unlock(&cache->lock);
+}
+
+static void magazine_empty(magazine_t *magazine)
+{
+    empty(&magazine->recvs, &recvs, 0);
+    empty(&magazine->messages, &messages, 0);
 }
 
 static void magazine_end(void *context)
@@ -101,8 +112,8 @@ static void magazine_end(void *context)
     pthread_mutex_lock(&magazines_lock);
     opal_list_remove(&magazine->item);
     pthread_mutex_unlock(&magazines_lock);
-    if (magazine->count > 0) {
-        magazine_empty(magazine, 0);
+    if (magazine->recvs.count + magazine->messages.count > 0) {
+        magazine_empty(magazine);
     }
     free(magazine);
     mine = NULL;
@@ -134,29 +145,35 @@ static OPAL_COLD magazine_t *magazine_new(void)
     return magazine;
 }
 
-static mca_pml_recv_t *get_among_threads(void)
+/* The calling thread's of a cache; NULL: it has no magazine. */
+static OPAL_ALWAYS_INLINE rounds_t *rounds_of(magazine_t *magazine, const cache_t *cache)
 {
-    magazine_t *magazine = mine;
-    if (OPAL_UNLIKELY(!magazine) && !(magazine = magazine_new())) {
-        return cache_get(&recvs);
-    }
-    if (OPAL_UNLIKELY(magazine->count == 0)) {
-        magazine_fill(magazine);
-    }
-    return OPAL_LIKELY(magazine->count > 0) ? magazine->recvs[--magazine->count] : NULL;
+    return !magazine ? NULL : cache == &recvs ? &magazine->recvs : &magazine->messages;
 }
 
-static void put_among_threads(mca_pml_recv_t *recv)
+static OPAL_ALWAYS_INLINE void *get_among_threads(cache_t *cache)
 {
-    magazine_t *magazine = mine;
-    if (OPAL_UNLIKELY(!magazine)) { /* it only gives back, or is at its end */
-        cache_put(&recvs, recv);
+    rounds_t *rounds = rounds_of(OPAL_LIKELY(mine != NULL) ? mine : magazine_new(), cache);
+    if (OPAL_UNLIKELY(!rounds)) {
+        return cache_get(cache);
+    }
+    if (OPAL_UNLIKELY(rounds->count == 0)) {
+        fill(rounds, cache);
+    }
+    return OPAL_LIKELY(rounds->count > 0) ? rounds->objects[--rounds->count] : NULL;
+}
+
+static OPAL_ALWAYS_INLINE void put_among_threads(cache_t *cache, void *object)
+{
+    rounds_t *rounds = rounds_of(mine, cache);
+    if (OPAL_UNLIKELY(!rounds)) { /* it only gives back, or is at its end */
+        cache_put(cache, object);
         return;
     }
-    if (OPAL_UNLIKELY(magazine->count == MAGAZINE)) {
-        magazine_empty(magazine, MAGAZINE / 2);
+    if (OPAL_UNLIKELY(rounds->count == MAGAZINE)) {
+        empty(rounds, cache, MAGAZINE / 2);
     }
-    magazine->recvs[magazine->count++] = recv;
+    rounds->objects[rounds->count++] = object;
 }
 
 /* ---- Objects ---- */
@@ -175,13 +192,13 @@ mca_pml_recvs_ready_t mca_pml_base_recvs_ready;
 
 mca_pml_recv_t *mca_pml_base_recv_get(bool threads)
 {
-    return threads ? get_among_threads() : opal_free_list_get(&recvs.list);
+    return threads ? get_among_threads(&recvs) : opal_free_list_get(&recvs.list);
 }
 
 void mca_pml_base_recv_put(mca_pml_recv_t *recv, bool threads)
 {
     if (threads) {
-        put_among_threads(recv);
+        put_among_threads(&recvs, recv);
     } else {
         put_locked(&recvs, recv);
     }
@@ -190,7 +207,7 @@ void mca_pml_base_recv_put(mca_pml_recv_t *recv, bool threads)
 mca_pml_message_t *mca_pml_base_message_alloc(size_t room)
 {
     bool cached = room <= MESSAGE_ROOM;
-    mca_pml_message_t *message = cached ? cache_get(&messages) : NULL;
+    mca_pml_message_t *message = !cached ? NULL : opal_progress_threads ? get_among_threads(&messages) : cache_get(&messages);
     if (!cached && posix_memalign((void **) &message, CACHE_LINE, sizeof(*message) + room) != 0) {
         return NULL;
     }
@@ -203,7 +220,9 @@ mca_pml_message_t *mca_pml_base_message_alloc(size_t room)
 
 void mca_pml_base_message_free(mca_pml_message_t *message)
 {
-    if (message->cached) {
+    if (message->cached && opal_progress_threads) {
+        put_among_threads(&messages, message);
+    } else if (message->cached) {
         cache_put(&messages, message);
     } else {
         free(message);
@@ -227,7 +246,7 @@ void mca_pml_base_cache_fini(void)
     opal_list_item_t *i, *tmp;
     pthread_mutex_lock(&magazines_lock);
     OPAL_LIST_FOREACH (i, tmp, &magazines) {
-        magazine_empty(OPAL_CONTAINER_OF(i, magazine_t, item), 0);
+        magazine_empty(OPAL_CONTAINER_OF(i, magazine_t, item));
     }
     pthread_mutex_unlock(&magazines_lock);
     while (mca_pml_base_recvs_ready.count > 0) {

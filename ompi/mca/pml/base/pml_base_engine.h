@@ -43,7 +43,8 @@
  * so are the last three; the others under it. What a policy holds back, damages or loses it gives back with
  * engine_returned(), as a link that failed does.
  *
- * Locks, taken only with threads, never two at once: a communicator's (matching, receive order), a peer's (what is to be sent to it).
+ * Locks, taken only with threads, never two at once, but for a lane's within its peer's: a communicator's (matching, receive order), a
+ * peer's (what is to be sent to it).
  * Functions for threads (..._threads) go the way without locks while the thread is alone (opal/util/alone.h); those that end in
  * ..._among go the other one.
  */
@@ -56,6 +57,7 @@
 #include <wchar.h>
 #include "ompi/mca/pml/base/pml_base_cache.h"
 #include "ompi/mca/pml/base/pml_base_events.h"
+#include "ompi/mca/pml/base/pml_base_lane.h"
 #include "ompi/mca/pml/base/pml_base_past.h"
 #include "ompi/mca/pml/base/pml_base_request.h"
 #include "ompi/mca/pml/base/pml_base_report.h"
@@ -356,6 +358,7 @@ static inline mca_pml_comm_peer_t *engine_comm_peer(ompi_communicator_t *comm, i
 }
 
 #include "ompi/mca/pml/base/pml_base_engine_send.h"
+#include "ompi/mca/pml/base/pml_base_engine_lane.h"
 #include "ompi/mca/pml/base/pml_base_engine_eager.h"
 #include "ompi/mca/pml/base/pml_base_engine_first.h"
 #include "ompi/mca/pml/base/pml_base_engine_pieces.h"

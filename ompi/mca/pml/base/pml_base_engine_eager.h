@@ -139,7 +139,9 @@ static bool engine_try_eager(mca_pml_comm_peer_t *cp, const void *buf, size_t co
         }
     }
     mca_pml_peer_lock(peer);
+    mca_pml_peer_t *lane = engine_hold_numbers(cp);
     bool sent = engine_eager_locked(cp, ptr, &conv, bytes, tag);
+    engine_let_numbers(lane);
     mca_pml_peer_unlock(peer);
     return sent;
 }
@@ -341,11 +343,59 @@ static OPAL_ALWAYS_INLINE bool engine_try_direct(mca_pml_comm_peer_t *cp, const 
 {
     mca_pml_peer_t *peer = atomic_load_explicit(&cp->direct, memory_order_relaxed);
     mca_pml_peer_lock(peer);
+    mca_pml_peer_t *lane = engine_hold_numbers(cp);
     size_t bytes = type->opal.size * count;
     bool parts = engine_in_parts(peer, sizeof(mca_pml_hdr_match_t) + bytes);
     bool fetched = OPAL_UNLIKELY(parts) && engine_rather_fetched(peer, bytes);
     bool sent = OPAL_UNLIKELY(parts) && !fetched && engine_direct_parts(peer, cp, buf, count, type, tag);
     sent = sent || (!fetched && engine_direct_locked(peer, cp, buf, count, type, tag, room));
+    engine_let_numbers(lane);
     mca_pml_peer_unlock(peer);
     return sent;
+}
+
+enum { ENGINE_LANE_ROUNDS = 4096 }; /* of progress, for a lane that is full: some of its reader's turns */
+
+/* A message by a lane, under its lock. */
+static bool engine_send_in_lane(mca_pml_peer_t *lane, mca_pml_comm_peer_t *cp, const void *buf, size_t count, ompi_datatype_t *type, int tag)
+{
+    size_t len = sizeof(mca_pml_hdr_match_t) + type->opal.size * count;
+    mca_pml_peer_lock(lane);
+    bool sent = !cp->bind && len <= lane->direct_max && engine_direct_locked(lane, cp, buf, count, type, tag, false);
+    mca_pml_peer_unlock(lane);
+    return sent;
+}
+
+/* A lane that is full will have room soon, mostly; what went another way meanwhile would overtake, and be parked. Whoever has waited in
+ * vain, as the receiver does something else, does not wait again while it stays full. */
+static OPAL_NOINLINE bool engine_wait_for_lane(mca_pml_peer_t *lane, mca_pml_comm_peer_t *cp, const void *buf, size_t count,
+                                               ompi_datatype_t *type, int tag)
+{
+    bool sent = false;
+    for (int i = 0; i < ENGINE_LANE_ROUNDS && !sent; i++) {
+        opal_progress();
+        sent = engine_send_in_lane(lane, cp, buf, count, type, tag);
+    }
+    atomic_store_explicit(&lane->stuck, !sent, memory_order_relaxed);
+    return sent;
+}
+
+/* By the communicator's lane, for threads that are not alone; see pml_base_lane.h. */
+static OPAL_NOINLINE bool engine_send_by_lane(mca_pml_comm_peer_t *cp, const void *buf, size_t count, ompi_datatype_t *type, int tag,
+                                              bool waits)
+{
+    mca_pml_peer_t *lane = engine_lane(cp);
+    size_t len = sizeof(mca_pml_hdr_match_t) + type->opal.size * count;
+    if (!lane || len > lane->links[0].module->limits.short_max || !(type->opal.flags & OPAL_DATATYPE_CONTIGUOUS) ||
+        atomic_load_explicit(&cp->peer->state, memory_order_relaxed) != MCA_PML_PEER_READY) {
+        return false;
+    }
+    opal_progress_lane = (int) cp->comm->lane;
+    if (OPAL_LIKELY(engine_send_in_lane(lane, cp, buf, count, type, tag))) {
+        if (OPAL_UNLIKELY(atomic_load_explicit(&lane->stuck, memory_order_relaxed))) {
+            atomic_store_explicit(&lane->stuck, false, memory_order_relaxed);
+        }
+        return true;
+    }
+    return waits && !atomic_load_explicit(&lane->stuck, memory_order_relaxed) && engine_wait_for_lane(lane, cp, buf, count, type, tag);
 }

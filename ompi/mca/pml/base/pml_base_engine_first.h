@@ -266,8 +266,10 @@ static void engine_send_begin(mca_pml_send_t *send)
     if (state == MCA_PML_PEER_FAILED) {
         failed = true;
     } else {
+        mca_pml_peer_t *lane = engine_hold_numbers(send->cp);
         send->seq = engine_send_seq(send->cp);
         engine_next_seq(send->cp);
+        engine_let_numbers(lane);
         if (state == MCA_PML_PEER_READY && !peer->pending_any &&
             engine_send_first(peer, send, &eager) == MCA_SUCCESS) {
             done = eager;

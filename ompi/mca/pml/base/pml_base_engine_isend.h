@@ -191,9 +191,10 @@ static OPAL_ALWAYS_INLINE bool engine_send_lines(mca_pml_comm_peer_t *cp, const 
     return true;
 }
 
-/* A message that does not fit the line that stands ready, if all is else as it mostly is: at once and without a request. */
+/* A message that does not fit the line that stands ready, if all is else as it mostly is: at once and without a request. `waits`: the
+ * caller may wait, and drive progress. */
 static OPAL_ALWAYS_INLINE bool engine_send_longer(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
-                                                  ompi_communicator_t *comm)
+                                                  ompi_communicator_t *comm, bool waits)
 {
     mca_pml_comm_peer_t *cp = engine_met(comm, dst);
     bool sent = false, room = false;
@@ -205,15 +206,17 @@ static OPAL_ALWAYS_INLINE bool engine_send_longer(const void *buf, size_t count,
     } else if (opal_alone_enter()) {
         sent = engine_send_lines(cp, buf, count, type, dst, tag, comm, &room);
         opal_alone_leave();
+    } else if (cp->comm->lane > 0) {
+        sent = engine_send_by_lane(cp, buf, count, type, tag, waits);
     }
     return sent || engine_try_direct(cp, buf, count, type, tag, room);
 }
 
 /* The same, unless it is for the process itself, see engine_send_to_self(). */
 static OPAL_ALWAYS_INLINE bool engine_send_rather(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
-                                      ompi_communicator_t *comm)
+                                      ompi_communicator_t *comm, bool waits)
 {
-    return POLICY_STANDING && dst != comm->my_rank && engine_send_longer(buf, count, type, dst, tag, comm);
+    return POLICY_STANDING && dst != comm->my_rank && engine_send_longer(buf, count, type, dst, tag, comm, waits);
 }
 
 /* A small message of a thread that is alone in the library, if all is as it mostly is. */
@@ -235,7 +238,7 @@ static OPAL_ALWAYS_INLINE bool engine_send_alone(const void *buf, size_t count, 
 static OPAL_NOINLINE int engine_isend_rather(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
                                              mca_pml_mode_t mode, ompi_communicator_t *comm, ompi_request_t **request)
 {
-    if (OPAL_LIKELY(mode < MCA_PML_SYNCHRONOUS && engine_send_rather(buf, count, type, dst, tag, comm))) {
+    if (OPAL_LIKELY(mode < MCA_PML_SYNCHRONOUS && engine_send_rather(buf, count, type, dst, tag, comm, false))) {
         *request = &ompi_request_send_done;
         return MPI_SUCCESS;
     }
@@ -315,7 +318,7 @@ typedef int engine_send_fn_t(const void *buf, size_t count, ompi_datatype_t *typ
 static OPAL_NOINLINE int engine_send_slow(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
                                           ompi_communicator_t *comm)
 {
-    return engine_send_rather(buf, count, type, dst, tag, comm)
+    return engine_send_rather(buf, count, type, dst, tag, comm, false)
                ? MPI_SUCCESS : engine_send_mode(buf, count, type, dst, tag, MCA_PML_STANDARD, comm);
 }
 
@@ -356,7 +359,7 @@ static int engine_send_threads(const void *buf, size_t count, ompi_datatype_t *t
 static OPAL_NOINLINE int engine_send_user_slow(const void *buf, size_t count, ompi_datatype_t *type, int dst, int tag,
                                                ompi_communicator_t *comm)
 {
-    if (OPAL_LIKELY(engine_send_rather(buf, count, type, dst, tag, comm))) {
+    if (OPAL_LIKELY(engine_send_rather(buf, count, type, dst, tag, comm, true))) {
         return MPI_SUCCESS;
     }
     int rc = engine_send_mode(buf, count, type, dst, tag, MCA_PML_STANDARD, comm);

@@ -31,6 +31,7 @@ static int engine_add_comm(ompi_communicator_t *comm)
 /* It has its context now. */
 static void engine_comm_visible(ompi_communicator_t *comm)
 {
+    comm->pml->lane = POLICY_STANDING ? mca_pml_base_lane_of(comm->context) : 0;
     engine_adopt_orphans(comm);
 }
 
@@ -75,6 +76,17 @@ static void engine_queues(mca_pml_queues_t *queues)
     queues->unsent = mca_pml_base_unsent();
 }
 
+/* The same for what came last by its lanes. */
+static void engine_lanes_forget(mca_pml_comm_peer_t *cp)
+{
+    uint32_t at = 0;
+    mca_pml_peer_t *lane;
+    while ((lane = mca_pml_base_lane_next(cp->peer, &at))) {
+        mca_pml_comm_peer_t *last = cp;
+        atomic_compare_exchange_strong(&lane->last, &last, &mca_pml_base_nobody);
+    }
+}
+
 static void engine_del_comm(ompi_communicator_t *comm)
 {
     mca_pml_comm_t *pc = comm->pml;
@@ -97,6 +109,7 @@ static void engine_del_comm(ompi_communicator_t *comm)
         mca_pml_comm_peer_t *last = cp;
         if (cp) { /* unless the peer's last message was another's */
             atomic_compare_exchange_strong(&cp->peer->last, &last, &mca_pml_base_nobody);
+            engine_lanes_forget(cp);
         }
         while (cp && (i = opal_list_pop(&cp->parked))) {
             engine_message_free(OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link));
@@ -268,6 +281,18 @@ static void engine_on_returned(void *cookie, mca_btl_endpoint_t *endpoint, const
 
 enum { ENGINE_FAILED_US = 1000000 }; /* what is posted for a peer that has failed, fails after this time */
 
+/* Nothing more goes by them. */
+static void engine_lanes_fail(mca_pml_peer_t *peer)
+{
+    uint32_t at = 0;
+    mca_pml_peer_t *lane;
+    while ((lane = mca_pml_base_lane_next(peer, &at))) {
+        mca_pml_peer_lock(lane);
+        mca_pml_peer_set_state(lane, MCA_PML_PEER_FAILED);
+        mca_pml_peer_unlock(lane);
+    }
+}
+
 /* The time in which a link might have come back is over. */
 static void engine_path_timeout(void *context)
 {
@@ -276,7 +301,7 @@ static void engine_path_timeout(void *context)
     opal_timer_del(peer->path_timer);
     peer->path_timer = NULL;
     /* Messages were given up: those after them would never have their turn, so this is for good. */
-    bool lost = peer->latency_count == 0 || peer->gone ||
+    bool lost = peer->latency_count == 0 || peer->gone || peer->severed ||
                 atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_FAILED;
     if (lost) {
         static uint32_t losses;
@@ -289,6 +314,7 @@ static void engine_path_timeout(void *context)
     }
     mca_pml_peer_unlock(peer);
     if (lost) {
+        engine_lanes_fail(peer);
         engine_fail_peer(peer);
     }
 }
@@ -319,7 +345,9 @@ static void engine_bind_comm(ompi_communicator_t *comm, mca_pml_bind_t *bind)
         mca_pml_comm_peer_t *cp = atomic_load(&pc->peers[r]);
         if (cp) {
             mca_pml_peer_lock(cp->peer);
+            mca_pml_peer_t *lane = engine_hold_numbers(cp);
             cp->bind = bind;
+            engine_let_numbers(lane);
             atomic_store_explicit(&cp->direct, bind ? &mca_pml_base_nowhere : cp->peer, memory_order_relaxed);
             mca_pml_base_peer_relist(cp->peer);
             engine_divide_all(cp->peer, NULL);
@@ -344,7 +372,7 @@ static void engine_link_back(mca_pml_peer_t *peer, mca_pml_link_t *link)
     bool was_cut_off = peer->latency_count == 0;
     mca_pml_base_link_up(peer, link);
     engine_divide_all(peer, NULL);
-    if (peer->gone || atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_FAILED) {
+    if (peer->gone || peer->severed || atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_FAILED) {
         return;
     }
     opal_timer_del(peer->path_timer);
@@ -367,12 +395,35 @@ static void engine_link_silent(mca_pml_peer_t *peer, mca_pml_link_t *link, const
     }
 }
 
+/* A lane never comes back, and nobody knows what of it has arrived. */
+static OPAL_COLD void engine_lane_state(mca_pml_peer_t *lane, mca_pml_link_t *link, mca_btl_state_t state, const char *why)
+{
+    mca_pml_peer_t *peer = lane->main;
+    if (state != MCA_BTL_STATE_DOWN || !link) {
+        return;
+    }
+    mca_pml_peer_lock(lane);
+    mca_pml_base_link_down(lane, link, why);
+    mca_pml_peer_unlock(lane);
+    mca_base_log("pml", "base", MCA_LOG_DEBUG, "rank %u: lane %u is down: %s", peer->proc->rank, lane->lane, why ? why : "no reason given");
+    mca_pml_peer_lock(peer);
+    peer->severed = true;
+    if (!peer->path_timer) {
+        mca_pml_base_path_watch(peer, (uint64_t) mca_pml_base_params.path_timeout * 1000000, engine_path_timeout);
+    }
+    mca_pml_peer_unlock(peer);
+}
+
 static void engine_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_state_t state, const char *why)
 {
     static const char *const names[] = {[MCA_BTL_STATE_UP] = "up", [MCA_BTL_STATE_DOWN] = "down",
                                         [MCA_BTL_STATE_SILENT] = "silent", [MCA_BTL_STATE_RESUMED] = "resumed"};
     mca_pml_peer_t *peer = cookie;
     mca_pml_link_t *link = mca_pml_base_link_of(peer, endpoint);
+    if (OPAL_UNLIKELY(peer->lane > 0)) {
+        engine_lane_state(peer, link, state, why);
+        return;
+    }
     mca_pml_peer_lock(peer);
     if (!link) {
         if (state == MCA_BTL_STATE_UP || state == MCA_BTL_STATE_DOWN) {
@@ -514,9 +565,10 @@ static void engine_look_after_awaited(void)
 
 static void *engine_incoming(mca_btl_module_t *module, mca_btl_name_t name)
 {
-    (void) module;
     ompi_proc_t *proc = ompi_proc_of_name(name);
-    return proc ? mca_pml_base_peer(proc) : NULL;
+    mca_pml_peer_t *peer = proc ? mca_pml_base_peer(proc) : NULL;
+    uint32_t lane = module->struct_size > offsetof(mca_btl_module_t, lane) ? module->lane : 0;
+    return peer && OPAL_UNLIKELY(lane > 0) ? mca_pml_base_lane(peer, lane) : peer;
 }
 
 static mca_btl_upcalls_t engine_upcalls = {
@@ -544,12 +596,23 @@ static bool engine_peer_is_drained(mca_pml_peer_t *peer)
            (drained && (state == MCA_PML_PEER_LOOKUP || mca_pml_base_peer_idle(peer)));
 }
 
+static bool engine_lanes_are_drained(const mca_pml_peer_t *peer)
+{
+    uint32_t at = 0;
+    mca_pml_peer_t *lane;
+    bool drained = true;
+    while (drained && (lane = mca_pml_base_lane_next(peer, &at))) {
+        drained = engine_peer_is_drained(lane);
+    }
+    return drained;
+}
+
 static bool engine_comm_is_drained(const ompi_communicator_t *comm)
 {
     for (int32_t r = 0; r < comm->remote_size; r++) {
         ompi_proc_t *proc = ompi_comm_peer(comm, r);
         mca_pml_peer_t *peer = proc != NULL ? atomic_load_explicit(&proc->pml, memory_order_acquire) : NULL;
-        if (peer != NULL && !engine_peer_is_drained(peer)) {
+        if (peer != NULL && !(engine_peer_is_drained(peer) && engine_lanes_are_drained(peer))) {
             return false;
         }
     }
@@ -615,5 +678,5 @@ static int engine_init(const char *name, mca_pml_t *pml)
     mca_pml_base_frag_room = sizeof(mca_pml_hdr_frag_t) + POLICY_ROOM;
     int64_t wait_s = mca_pml_base_params.path_timeout > 0 ? mca_pml_base_params.path_timeout : 1;
     int rc = mca_pml_base_watch((uint64_t) wait_s * 1000000, engine_look_after_awaited);
-    return rc ? rc : mca_pml_base_peers_init(name, &engine_upcalls, POLICY_LOSSY);
+    return rc ? rc : mca_pml_base_peers_init(name, &engine_upcalls, POLICY_LOSSY, POLICY_STANDING && opal_progress_threads);
 }

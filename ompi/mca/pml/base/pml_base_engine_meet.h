@@ -161,8 +161,9 @@ static inline bool engine_may_keep(const mca_pml_peer_t *peer, size_t len)
 static void engine_path_timeout(void *context);
 
 /* It sent more than may be kept. From within an arrival, so what waits for it fails a moment later. */
-static OPAL_COLD void engine_flooded(mca_pml_peer_t *peer)
+static OPAL_COLD void engine_flooded(mca_pml_peer_t *sender)
 {
+    mca_pml_peer_t *peer = sender->main;
     mca_pml_peer_lock(peer);
     if (!peer->flooded) {
         peer->flooded = true;

@@ -156,7 +156,7 @@ static void engine_adopt_orphans(ompi_communicator_t *comm)
         const mca_pml_hdr_match_t *hdr = &mca_pml_message_hdr(message)->match;
         uint32_t src = le32toh(hdr->src), seq = le32toh(hdr->seq);
         mca_pml_comm_peer_t *cp = src < pc->size ? engine_comm_peer(comm, (int) src) : NULL;
-        if (!cp || cp->peer != message->peer) {
+        if (!cp || cp->peer != message->peer->main) {
             engine_drop(message->peer, "it claims another's rank");
             engine_message_free(message);
             continue;
@@ -242,7 +242,7 @@ static OPAL_NOINLINE mca_pml_comm_peer_t *engine_first_from(mca_pml_peer_t *peer
         return NULL;
     }
     mca_pml_comm_peer_t *cp = engine_comm_peer(comm, (int) src);
-    if (OPAL_UNLIKELY(!cp || cp->peer != peer)) {
+    if (OPAL_UNLIKELY(!cp || cp->peer != peer->main)) {
         engine_drop(peer, "it claims another's rank");
         return NULL;
     }
@@ -252,17 +252,17 @@ static OPAL_NOINLINE mca_pml_comm_peer_t *engine_first_from(mca_pml_peer_t *peer
 
 /* Match a message before its turn. Its number is parked alone: what comes with that number again is a repeat.
  * False: it may not be kept. *recv: who gets it; NULL: nobody yet. The communicator's lock is held. */
-static bool engine_overtake(mca_pml_comm_peer_t *cp, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr, size_t hdr_len,
-                            const void *payload, size_t len, mca_pml_recv_t **recv)
+static bool engine_overtake(mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
+                            size_t hdr_len, const void *payload, size_t len, mca_pml_recv_t **recv)
 {
     mca_pml_comm_t *pc = cp->comm;
     int32_t src = (int32_t) le32toh(hdr->match.src), tag = (int32_t) le32toh((uint32_t) hdr->match.tag);
-    mca_pml_message_t *number = engine_keep(cp->peer, NULL, hdr, hdr_len, payload, 0), *message = NULL;
+    mca_pml_message_t *number = engine_keep(peer, NULL, hdr, hdr_len, payload, 0), *message = NULL;
     if (!number) {
         return false;
     }
     *recv = engine_match(pc, src, tag);
-    if (!*recv && !(message = engine_keep(cp->peer, arrival, hdr, hdr_len, payload, len))) {
+    if (!*recv && !(message = engine_keep(peer, arrival, hdr, hdr_len, payload, len))) {
         engine_message_free(number);
         return false;
     }
@@ -275,17 +275,17 @@ static bool engine_overtake(mca_pml_comm_peer_t *cp, mca_btl_arrival_t *arrival,
 }
 
 /* A first fragment that has not come in its turn: before it, or again. The communicator's lock is held, and let go. */
-static OPAL_COLD void engine_out_of_turn(mca_pml_comm_peer_t *cp, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
-                                         size_t hdr_len, const void *payload, size_t len)
+static OPAL_COLD void engine_out_of_turn(mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, mca_btl_arrival_t *arrival,
+                                         const mca_pml_hdr_t *hdr, size_t hdr_len, const void *payload, size_t len)
 {
     mca_pml_comm_t *pc = cp->comm;
     mca_pml_recv_t *recv = NULL;
     uint32_t seq = le32toh(hdr->match.seq);
     bool repeat = (int32_t) (seq - cp->recv_seq) < 0 || engine_parked_at(cp, seq), kept = true;
     if (!repeat && pc->overtaking && (int32_t) le32toh((uint32_t) hdr->match.tag) >= 0) {
-        kept = engine_overtake(cp, arrival, hdr, hdr_len, payload, len, &recv);
+        kept = engine_overtake(peer, cp, arrival, hdr, hdr_len, payload, len, &recv);
     } else if (!repeat) {
-        mca_pml_message_t *message = engine_keep(cp->peer, arrival, hdr, hdr_len, payload, len);
+        mca_pml_message_t *message = engine_keep(peer, arrival, hdr, hdr_len, payload, len);
         kept = message;
         if (message) {
             engine_park(cp, message, seq);
@@ -293,11 +293,11 @@ static OPAL_COLD void engine_out_of_turn(mca_pml_comm_peer_t *cp, mca_btl_arriva
     }
     mca_pml_comm_unlock(pc);
     if (repeat) {
-        engine_on_repeat(cp->peer, pc->comm, seq, payload, len);
+        engine_on_repeat(peer, pc->comm, seq, payload, len);
     } else if (!kept) {
-        engine_flooded(cp->peer);
+        engine_flooded(peer);
     } else if (recv) {
-        engine_deliver(recv, cp->peer, hdr, payload, len, engine_reading(arrival), false);
+        engine_deliver(recv, peer, hdr, payload, len, engine_reading(arrival), false);
     }
 }
 
@@ -319,7 +319,7 @@ static OPAL_ALWAYS_INLINE void engine_on_first(mca_pml_peer_t *peer, mca_btl_arr
     mca_pml_comm_t *pc = cp->comm;
     mca_pml_comm_lock(pc);
     if (OPAL_UNLIKELY(seq != cp->recv_seq)) {
-        engine_out_of_turn(cp, arrival, hdr, hdr_len, payload, len);
+        engine_out_of_turn(peer, cp, arrival, hdr, hdr_len, payload, len);
         return;
     }
     mca_pml_recv_t *recv = engine_match(pc, (int32_t) src, tag);

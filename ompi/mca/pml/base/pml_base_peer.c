@@ -9,6 +9,7 @@
 #include "ompi/mca/btl/base/btl_base.h"
 #include "ompi/mca/pml/base/pml_base_cache.h"
 #include "ompi/mca/pml/base/pml_base_events.h"
+#include "ompi/mca/pml/base/pml_base_lane.h"
 #include "ompi/mca/pml/base/pml_base_past.h"
 #include "ompi/mca/pml/base/pml_base_report.h"
 #include "ompi/mca/pml/base/pml_base_request.h"
@@ -363,8 +364,9 @@ void mca_pml_base_link_totals(const mca_btl_module_t *module, mca_pml_link_total
         mca_pml_peer_lock(peer);
         for (int l = 0; l < peer->link_count; l++) {
             const mca_pml_link_t *link = &peer->links[l];
-            if (link->module == module) {
+            if (link->module == module || (peer->lane > 0 && link->module->component == module->component)) {
                 totals->messages += link->messages;
+                totals->lane_messages += peer->lane > 0 ? link->messages : 0;
                 totals->bytes += link->bytes;
                 totals->retries += link->retries;
                 totals->failures += link->failures;
@@ -497,12 +499,14 @@ static bool is_usable(const mca_btl_module_t *module)
     return takes_lossy || (module->limits.caps & MCA_BTL_CAP_RELIABLE);
 }
 
-/* Ask every module; the reasons of those that refuse are collected in *refusals. */
-static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *card, size_t len, char **refusals)
+void mca_pml_base_peer_add_links(mca_pml_peer_t *peer, const void *card, size_t len, mca_btl_module_t *const *modules, size_t count,
+                                 char **refusals)
 {
     bool self = peer->proc == ompi_proc_self();
-    for (size_t i = 0; i < btls.count && peer->link_count < MCA_PML_LINKS_MAX; i++) {
-        mca_btl_module_t *module = btls.modules[i];
+    mca_btl_peer_t who = {.name = peer->proc->name, .host = ompi_proc_host(peer->proc)};
+    who.local = ompi_proc_is_local(peer->proc, &who.local_rank);
+    for (size_t i = 0; i < count && peer->link_count < MCA_PML_LINKS_MAX; i++) {
+        mca_btl_module_t *module = modules[i];
         const char *why = self ? "not for messages to oneself" : "for messages to oneself only";
         mca_pml_link_t *link = &peer->links[peer->link_count];
         int rc = MCA_ERR_UNREACHABLE;
@@ -510,8 +514,8 @@ static void add_links(mca_pml_peer_t *peer, mca_btl_peer_t *who, const void *car
             why = "it may lose data, which --mca pml dr would make good";
         } else if (self == !!(module->limits.caps & MCA_BTL_CAP_SELF)) {
             why = "unknown reason";
-            who->card = mca_btl_base_card_find(card, len, module->component->name, &who->card_len);
-            rc = module->ops->add_peer(module, who, peer, &link->endpoint, &why);
+            who.card = mca_btl_base_card_find(card, len, module->component->name, &who.card_len);
+            rc = module->ops->add_peer(module, &who, peer, &link->endpoint, &why);
         }
         if (rc == MCA_SUCCESS) {
             link->module = module;
@@ -563,9 +567,7 @@ static void on_card(int status, const void *card, size_t len, void *context)
             why = NULL;
         }
     } else {
-        mca_btl_peer_t who = {.name = peer->proc->name, .host = ompi_proc_host(peer->proc)};
-        who.local = ompi_proc_is_local(peer->proc, &who.local_rank);
-        add_links(peer, &who, card, len, &why);
+        mca_pml_base_peer_add_links(peer, card, len, btls.modules, btls.count, &why);
     }
     mca_pml_base_peer_relist(peer);
     mca_pml_base_report_start(peer, why);
@@ -573,19 +575,22 @@ static void on_card(int status, const void *card, size_t len, void *context)
         fail(peer, why);
     } else {
         free(why);
+        mca_pml_base_lanes_know(peer, card, len);
         mca_pml_peer_set_state(peer, MCA_PML_PEER_READY);
     }
     mca_pml_peer_unlock(peer);
+    mca_pml_base_lanes_join(peer);
     mca_pml_base_peer_ready(peer);
 }
 
-static mca_pml_peer_t *new_peer(ompi_proc_t *proc)
+mca_pml_peer_t *mca_pml_base_peer_new(ompi_proc_t *proc)
 {
     mca_pml_peer_t *peer = calloc(1, sizeof(*peer));
     if (!peer) {
         return NULL;
     }
     peer->proc = proc;
+    peer->main = peer;
     peer->standing = &mca_pml_base_no_standing;
     atomic_init(&peer->last, &mca_pml_base_nobody);
     peer->window = mca_pml_base_params.eager_window < INT32_MAX ? (uint32_t) mca_pml_base_params.eager_window : INT32_MAX;
@@ -601,13 +606,21 @@ static mca_pml_peer_t *new_peer(ompi_proc_t *proc)
     return peer;
 }
 
+void mca_pml_base_peer_enlist(mca_pml_peer_t *peer)
+{
+    pthread_mutex_lock(&peers_lock);
+    opal_list_append(&mca_pml_base_peers, &peer->all_item);
+    pthread_mutex_unlock(&peers_lock);
+}
+
 /* The process's peer, *made now or before. NULL: out of memory. */
 static mca_pml_peer_t *find_or_make(ompi_proc_t *proc, bool *made)
 {
     pthread_mutex_lock(&peers_lock);
     mca_pml_peer_t *peer = atomic_load_explicit(&proc->pml, memory_order_acquire);
-    *made = !peer && (peer = new_peer(proc));
+    *made = !peer && (peer = mca_pml_base_peer_new(proc));
     if (*made) {
+        peer->lanes = mca_pml_base_lanes_new(proc);
         opal_list_append(&mca_pml_base_peers, &peer->all_item);
         atomic_store_explicit(&proc->pml, peer, memory_order_release);
     }
@@ -671,16 +684,21 @@ static int refuse_lossy(const char *pml)
     return OPAL_SUCCESS;
 }
 
-int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls, bool lossy)
+int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls, bool lossy, bool lanes)
 {
     pml_name = pml;
     takes_lossy = lossy;
-    int rc = mca_btl_base_open(pml, opal_progress_threads, &btls);
+    int rc = mca_btl_base_open(pml, opal_progress_threads, lanes, &btls);
     if (rc != OPAL_SUCCESS) {
         return rc;
     }
     for (size_t i = 0; i < btls.count; i++) {
         btls.modules[i]->upcalls = upcalls;
+    }
+    for (uint32_t lane = 1; lane <= btls.lane_max; lane++) {
+        if (btls.lanes[lane]) {
+            btls.lanes[lane]->upcalls = upcalls;
+        }
     }
     rc = refuse_lossy(pml);
     if (rc != OPAL_SUCCESS) {
@@ -725,6 +743,7 @@ void mca_pml_base_peers_fini(void)
             free(early);
         }
         atomic_store(&peer->proc->pml, NULL);
+        mca_pml_base_lanes_free(peer->lanes);
         free(peer->why);
         free(peer);
     }

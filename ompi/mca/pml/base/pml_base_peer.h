@@ -15,6 +15,8 @@
  * Eager flow control: a sender has at most pml_base_eager_window bytes of eager messages in a receiver's memory;
  * `sent` counts what went out, `credited` what the receiver says has left its memory, both modulo 2^32. Whoever does not
  * keep to that is given up when `kept` would be more than that and pml_base_unexpected_max.
+ *
+ * A peer of this node may have lanes (pml_base_lane.h), which look like peers, for the small messages of threads.
  */
 #ifndef MCA_PML_BASE_PEER_H
 #define MCA_PML_BASE_PEER_H
@@ -105,6 +107,9 @@ typedef struct mca_pml_peer {
     mca_pml_ways_t ways;          /* ... of which some had better be fetched; under the lock */
     mca_pml_link_t *latency[MCA_PML_LINKS_MAX];
     ompi_proc_t *proc;
+    struct mca_pml_peer *main;    /* of a lane: the peer that it belongs to; else the peer itself */
+    struct mca_pml_lanes *lanes;  /* NULL: it can have none */
+    uint32_t lane;                /* of a lane: its number; else 0 */
     mca_pml_link_t *bandwidth[MCA_PML_LINKS_MAX];
     mca_pml_flow_t *flows[MCA_PML_LINKS_MAX]; /* by link; NULL: not in the bandwidth list */
     mca_pml_link_t links[MCA_PML_LINKS_MAX];
@@ -122,6 +127,8 @@ typedef struct mca_pml_peer {
     char *why;                    /* FAILED, or no link at present */
     bool gone;                    /* its process has ended without a farewell */
     bool flooded;                 /* FAILED: it sent more than may be kept */
+    _Atomic bool stuck;           /* of a lane: it is full, and waiting has not helped */
+    bool severed;                 /* a lane has failed, and what was in it is lost */
     uint32_t loss;                /* FAILED after it was READY: the how-manieth of our peers; 0: not so */
     opal_event_t *path_timer;     /* runs while no link is up, and on when the peer has failed */
     opal_event_t *bulk_timer;     /* runs while several links carry long messages */
@@ -148,8 +155,8 @@ extern size_t mca_pml_base_frag_room; /* bytes of a piece that are not payload; 
 /* Register the engine's parameters (once). */
 int mca_pml_base_register_params(void);
 
-/* Open the BTLs, publish the card. `pml`: the policy's name. `lossy`: it can use links that lose data. */
-int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls, bool lossy);
+/* Open the BTLs, publish the card. `pml`: the policy's name. `lossy`: it can use links that lose data; `lanes`: and lanes. */
+int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls, bool lossy, bool lanes);
 void mca_pml_base_peers_fini(void);
 
 /* The peer of a process, made on first use: the look-up begins. `ready` is called from progress when the peer leaves
@@ -160,6 +167,15 @@ extern void (*mca_pml_base_peer_ready)(mca_pml_peer_t *peer);
 mca_pml_peer_t *mca_pml_base_peer_gone(ompi_proc_t *proc);
 /* Call fn() every so many microseconds, from progress, until the peers are taken down. */
 int mca_pml_base_watch(uint64_t us, void (*fn)(void));
+
+/* A peer with no links yet, in LOOKUP, in no list; NULL: out of memory. */
+mca_pml_peer_t *mca_pml_base_peer_new(ompi_proc_t *proc);
+/* Put it in the list of all. */
+void mca_pml_base_peer_enlist(mca_pml_peer_t *peer);
+/* Links of those modules that lead to it, by its process's card; the reasons of those that refuse are collected in *refusals, allocated.
+ * Under the peer's lock. */
+void mca_pml_base_peer_add_links(mca_pml_peer_t *peer, const void *card, size_t len, mca_btl_module_t *const *modules, size_t count,
+                                 char **refusals);
 
 /* This process's links, whoever they lead to. */
 const mca_btl_base_modules_t *mca_pml_base_modules(void);
@@ -243,6 +259,7 @@ int mca_pml_base_path_pvars(const mca_pml_path_pvar_t *pvars, size_t count);
 /* The sums over all peers' links of a module. Thread-safe. */
 typedef struct mca_pml_link_totals {
     uint64_t messages, bytes, retries, resumes, failures, recoveries;
+    uint64_t lane_messages; /* those of `messages` that went by lanes */
 } mca_pml_link_totals_t;
 void mca_pml_base_link_totals(const mca_btl_module_t *module, mca_pml_link_totals_t *totals);
 /* How much waits right now, over all communicators and peers. Thread-safe. */

@@ -2,6 +2,7 @@
 /* Performance variables of the engine: what became of each link, one value per BTL module; the same of each link to each
  * process of a communicator; how much waits. */
 #include "ompi/mca/btl/base/btl_base.h"
+#include "ompi/mca/pml/base/pml_base_lane.h"
 #include "ompi/mca/pml/base/pml_base_peer.h"
 #include "ompi/runtime/pvar.h"
 
@@ -16,6 +17,7 @@ typedef struct counter {
 
 static const counter_t counters[] = {
     {"link_messages", "Fragments handed to each link, and fetches over it", AT(messages)},
+    {"lane_messages", "Those of pml_base_link_messages that went by lanes of threads", AT(lane_messages)},
     {"link_bytes", "Bytes handed to each link or fetched over it, headers included", AT(bytes)},
     {"link_retries", "Fragments sent over each link that this or another one had before", AT(retries)},
     {"link_failures", "How often each link went down, for some peer", AT(failures)},
@@ -90,13 +92,28 @@ static const mca_pml_path_pvar_t paths[] = {
     {"base", "path_state", "What each link to a process is at present", MPI_T_PVAR_CLASS_STATE, path_states, path_state},
 };
 
-static size_t number_of(const mca_btl_module_t *module)
+/* Of a lane that of its component's first link. */
+static size_t number_of(const mca_btl_module_t *module, bool lane)
 {
     size_t i = 0;
-    while (i < links->count && links->modules[i] != module) {
+    while (i < links->count && links->modules[i] != module && !(lane && links->modules[i]->component == module->component)) {
         i++;
     }
     return i;
+}
+
+/* Numbers of a peer's links; those of a lane are added to them. */
+static void read_links(const mca_pml_path_pvar_t *path, mca_pml_peer_t *peer, uint64_t *values, size_t count)
+{
+    mca_pml_peer_lock(peer);
+    for (int l = 0; l < peer->link_count; l++) {
+        size_t number = number_of(peer->links[l].module, peer->lane > 0);
+        uint64_t value = path->read(peer, &peer->links[l]);
+        if (number < count) {
+            values[number] = peer->lane > 0 ? values[number] + value : value;
+        }
+    }
+    mca_pml_peer_unlock(peer);
 }
 
 /* Of a process that was never talked to there is nothing. */
@@ -107,14 +124,11 @@ static void read_path(void *context, const ompi_proc_t *proc, void *values, size
     if (!peer) {
         return;
     }
-    mca_pml_peer_lock(peer);
-    for (int l = 0; l < peer->link_count; l++) {
-        size_t number = number_of(peer->links[l].module);
-        if (number < count) {
-            ((uint64_t *) values)[number] = path->read(peer, &peer->links[l]);
-        }
+    uint32_t at = 0;
+    read_links(path, peer, values, count);
+    while (path->var_class == MPI_T_PVAR_CLASS_COUNTER && (peer = mca_pml_base_lane_next(atomic_load(&proc->pml), &at))) {
+        read_links(path, peer, values, count);
     }
-    mca_pml_peer_unlock(peer);
 }
 
 int mca_pml_base_path_pvars(const mca_pml_path_pvar_t *pvars, size_t count)

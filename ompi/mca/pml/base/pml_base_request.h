@@ -18,12 +18,13 @@ typedef struct mca_pml_comm_peer {
     uint64_t origin;             /* the words `context` and `src` of MATCH headers to it, in wire order */
     uint64_t from;               /* the same of those that come from it */
     struct mca_pml_comm *comm;
-    _Atomic uint32_t send_seq;   /* of the next message; written under the peer's lock */
+    mca_pml_peer_t *_Atomic lane; /* by which short messages may go, too; NULL: not known, or none. Set once, under the peer's lock */
+    _Atomic uint32_t send_seq;   /* of the next message; written under the peer's lock, and the lane's if there is one */
     uint32_t recv_seq;           /* expected next; under the communicator's lock */
     uint32_t heard_recv, heard_send; /* recv_seq, and send_seq, when a message from there was last known; see engine_in_stream() */
     bool streamed;               /* many messages went there between the last two from there; see engine_streams() */
     opal_list_t parked;          /* mca_pml_message_t that came too early, by sequence number */
-    mca_pml_bind_t *bind;        /* which links its messages may use; NULL: any. Under the peer's lock */
+    mca_pml_bind_t *bind;        /* which links its messages may use; NULL: any. Written under the locks of peer and lane */
 } mca_pml_comm_peer_t;
 
 typedef struct mca_pml_comm {
@@ -31,6 +32,7 @@ typedef struct mca_pml_comm {
     mca_pml_match_t match;
     bool overtaking;             /* messages of the user's need not match in order (MPI-5.0, 7.4.4) */
     uint32_t size;
+    uint32_t lane;               /* number of the lane for short messages of threads; 0: none */
     uint32_t losses_told;        /* receives from any source have been told of lost peers up to this one */
     uint64_t watched_age;        /* receives posted before this one waited when they were looked at last */
     ompi_communicator_t *comm;
