@@ -25,7 +25,7 @@
 
 enum {
     CONFORM_MAX_PROCESSES = 128,
-    CONFORM_MAX_MODULES = 16,
+    CONFORM_MAX_MODULES = 48, /* lanes, too */
     CONFORM_CARD_MAX = 4096,
     CONFORM_FAILED = 1,
     CONFORM_SKIPPED = 77,
@@ -41,6 +41,7 @@ typedef struct conform_options {
     uint64_t seed;
     int processes;             /* of benchmarks and of tests among many */
     bool threads;              /* tell the BTL that there are threads in every test */
+    bool lanes;                /* ... and that lanes are wanted */
     bool forbid_cma;           /* process_vm_* fail with EPERM */
     bool short_writes;         /* sockets take parts of what they are given */
     bool keepalive;            /* the link notices a peer's death though nothing is sent */

@@ -526,6 +526,7 @@ static void usage(FILE *to)
             "  --processes N      of the tests among many (default 4)\n"
             "  --seed N           of everything random (default 1)\n"
             "  --threads          tell the BTL in all tests that there are threads\n"
+            "  --lanes            the same, and that lanes are wanted; --module chooses one\n"
             "  --forbid-cma       process_vm_readv and process_vm_writev fail\n"
             "  --short-writes     TCP sockets often take only a part, then nothing for a while\n"
             "  --keepalive        the link notices a peer's death though nothing is sent: test death asks for it\n"
@@ -538,13 +539,13 @@ static void usage(FILE *to)
 
 static void parse_options(int argc, char **argv)
 {
-    enum { OPT_LIST = 256, OPT_COMPONENT, OPT_CMA, OPT_FENCE, OPT_SHORT, OPT_PIN, OPT_KEEPALIVE };
+    enum { OPT_LIST = 256, OPT_COMPONENT, OPT_CMA, OPT_FENCE, OPT_SHORT, OPT_PIN, OPT_KEEPALIVE, OPT_LANES };
     static const struct option longs[] = {
         {"bench", no_argument, NULL, 'b'}, {"list", no_argument, NULL, OPT_LIST},
         {"test", required_argument, NULL, 't'}, {"skip", required_argument, NULL, 'k'}, {"module", required_argument, NULL, 'm'},
         {"param", required_argument, NULL, 'p'}, {"component", required_argument, NULL, OPT_COMPONENT},
         {"processes", required_argument, NULL, 'n'},
-        {"seed", required_argument, NULL, 's'}, {"threads", no_argument, NULL, 'T'},
+        {"seed", required_argument, NULL, 's'}, {"threads", no_argument, NULL, 'T'}, {"lanes", no_argument, NULL, OPT_LANES},
         {"forbid-cma", no_argument, NULL, OPT_CMA}, {"no-membarrier", no_argument, NULL, OPT_FENCE},
         {"keepalive", no_argument, NULL, OPT_KEEPALIVE}, {"short-writes", no_argument, NULL, OPT_SHORT}, {"no-pin", no_argument, NULL, OPT_PIN}, {"timeout", required_argument, NULL, 'o'},
         {"verbose", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
@@ -558,6 +559,7 @@ static void parse_options(int argc, char **argv)
         case 'n': o->processes = atoi(optarg); break;
         case 's': o->seed = strtoull(optarg, NULL, 0); break;
         case 'T': o->threads = true; break;
+        case OPT_LANES: o->threads = o->lanes = true; break;
         case OPT_CMA: o->forbid_cma = true; break;
         case OPT_SHORT: o->short_writes = true; break;
         case OPT_KEEPALIVE: o->keepalive = true; break;

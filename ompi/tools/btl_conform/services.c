@@ -244,6 +244,27 @@ static void service_poller_active(void *handle, bool active)
     (void)handle, (void)active;
 }
 
+static uint64_t lanes_taken; /* bits */
+static unsigned lanes_entered;
+
+static void service_poller_lane(void *handle, uint32_t lane)
+{
+    REQUIRE(handle && lane >= 1 && lane <= MCA_BTL_LANES_MAX, "the poller of lane %u", lane);
+    REQUIRE(!(lanes_taken & (uint64_t)1 << lane), "lane %u has two pollers", lane);
+    lanes_taken |= (uint64_t)1 << lane;
+}
+
+/* One thread makes progress here: what is to be seen is that a poller enters no lane, and that who enters leaves. */
+static void service_lane_enter(void *handle)
+{
+    REQUIRE(handle && lanes_entered++ == 0, "a lane entered twice");
+}
+
+static void service_lane_leave(void *handle)
+{
+    REQUIRE(handle && lanes_entered-- == 1, "a lane left that was not entered");
+}
+
 static int service_event_add(int fd, unsigned what, mca_btl_event_fn_t fn, void *context, void **handle)
 {
     event_t *e = malloc(sizeof(*e));
@@ -342,6 +363,8 @@ mca_btl_services_t conform_services = {
     .rejected = service_rejected,
     .component = service_component,
     .counter = service_counter,
+    .lane_enter = service_lane_enter,
+    .lane_leave = service_lane_leave,
 };
 
 static bool membarrier_register(void)
@@ -364,6 +387,8 @@ void conform_services_start(void)
     };
     memcpy(conform_job.secret, self.secret, sizeof(conform_job.secret));
     conform_services.threads = conform_options.threads;
+    lanes_taken = 0;
+    conform_services.poller_lane = conform_options.lanes ? service_poller_lane : NULL;
     conform_services.oversubscribed = self.size > sysconf(_SC_NPROCESSORS_ONLN);
     conform_services.asymmetric_fence = conform_options.asymmetric_fence && membarrier_register();
 }

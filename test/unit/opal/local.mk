@@ -128,3 +128,7 @@ unit_opal_runtime_door_test_LDADD = $(ompi_lib) $(opal_lib) -lpthread
 check_PROGRAMS += unit/opal/runtime/progress_test
 unit_opal_runtime_progress_test_SOURCES = unit/opal/runtime/progress_test.c
 unit_opal_runtime_progress_test_LDADD = $(opal_lib) -lpthread
+
+check_PROGRAMS += unit/opal/runtime/lanes_test
+unit_opal_runtime_lanes_test_SOURCES = unit/opal/runtime/lanes_test.c
+unit_opal_runtime_lanes_test_LDADD = $(opal_lib) -lpthread

@@ -17,7 +17,7 @@ uint32_t mca_btl_shm_lane_count(const mca_btl_services_t *services)
 {
     cpu_set_t processors;
     bool known = services->struct_size > offsetof(mca_btl_services_t, poller_lane) && services->poller_lane;
-    if (!known || !services->threads || services->job->local_size < 2) {
+    if (!known || !services->threads) {
         return 0;
     }
     if (mca_btl_shm_params.lanes >= 0) {
@@ -27,7 +27,7 @@ uint32_t mca_btl_shm_lane_count(const mca_btl_services_t *services)
     long share = sysconf(_SC_NPROCESSORS_ONLN) / (long)services->job->local_size;
     long count = mine < share ? mine : share;
     count = count < SHM_LANES_AUTO_MAX ? count : SHM_LANES_AUTO_MAX;
-    return count < 2 ? 0 : (uint32_t)count;
+    return count < 2 || services->job->local_size < 2 ? 0 : (uint32_t)count;
 }
 
 /* A lane that nobody has sent to is seldom polled: each time, it is looked for the first one that does. */
