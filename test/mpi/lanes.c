@@ -105,6 +105,12 @@ static void send_one(unsigned char *data, int thread, int i, MPI_Comm comm)
         MPI_Isend(data, n, MPI_BYTE, 1 - rank, 5, comm, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         break;
+    case 2:
+        MPI_Send_init(data, n, MPI_BYTE, 1 - rank, 5, comm, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+        break;
     case 1:
         MPI_Ssend(data, n, MPI_BYTE, 1 - rank, 5, comm);
         break;

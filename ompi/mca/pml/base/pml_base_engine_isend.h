@@ -122,6 +122,11 @@ static int engine_send_start(ompi_request_t *request)
         engine_send_done(send, rc);
         return rc;
     }
+    if (POLICY_STANDING && send->mode == MCA_PML_STANDARD && opal_progress_threads && !opal_alone_is_self() && send->cp->comm->lane > 0 &&
+        engine_send_by_lane(send->cp, send->buf, send->count, send->type, send->tag, false)) {
+        engine_send_done(send, MPI_SUCCESS);
+        return MPI_SUCCESS;
+    }
     engine_send_begin(send);
     return MPI_SUCCESS;
 }
