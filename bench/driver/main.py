@@ -78,7 +78,8 @@ def arguments():
 class Series:
     """One column of a table: a library in one of its settings, or a raw program."""
     name: str
-    run: object  # (suite, ranks) -> command, environment
+    run: object  # (suite, ranks, variant) -> command, environment
+    only: str = ""  # see peers.Setting
 
 
 def compile_program(compiler, source, target, more=()):
@@ -150,7 +151,7 @@ def library_series(o, library, setting, folder, cores):
         program = [os.path.join(folder, suite.program), *suite_arguments(o, suite), *variant]
         return (library.command(ranks, cores if suite.bound else 0, setting, program),
                 {**library.environment(), **setting.environment})
-    return Series(" ".join(x for x in (library.name, setting.name) if x), make)
+    return Series(" ".join(x for x in (library.name, setting.name) if x), make, setting.only)
 
 
 def raw_series(o, raw):
@@ -247,6 +248,8 @@ class Rounds:
             random.shuffle(order)
             for series in order:
                 for ranks, variant in itertools.product(suite.ranks, suite.variants):
+                    if series.only and series.only not in variant:
+                        continue
                     if (suite.label, series.name, ranks, variant) not in self.endless:
                         self.one(suite, table, series, ranks, variant)
 

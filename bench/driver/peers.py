@@ -18,6 +18,7 @@ class Setting:
     link: str
     arguments: tuple = ()
     environment: dict = field(default_factory=dict)
+    only: str = ""  # a suite's variants with this argument; "": all
 
 
 UCX = ("--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any")
@@ -75,7 +76,7 @@ SETTINGS = {
         Setting("yield", "crowd", (), {"I_MPI_FABRICS": "shm", "I_MPI_THREAD_YIELD": "2"}),
         Setting("", "shm-threads", (), {"I_MPI_FABRICS": "shm"}),
         Setting("split", "shm-threads", (), {"I_MPI_FABRICS": "shm", "I_MPI_THREAD_SPLIT": "1", "I_MPI_THREAD_RUNTIME": "generic",
-                                             "I_MPI_THREAD_MAX": "17"}),
+                                             "I_MPI_THREAD_MAX": "17"}, "own"),
         Setting("", "tcp", (), {"I_MPI_FABRICS": "ofi", "FI_PROVIDER": "tcp",
                                 "FI_TCP_IFACE": "lo"}),
         Setting("", "job", (), {"I_MPI_FABRICS": "shm"}),
