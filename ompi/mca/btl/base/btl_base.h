@@ -9,6 +9,7 @@
 #ifndef MCA_BTL_BASE_H
 #define MCA_BTL_BASE_H
 
+#include <stddef.h>
 #include "hawser/btl.h"
 #include "opal/mca/base/framework.h"
 
@@ -19,9 +20,15 @@ extern mca_base_framework_t mca_btl_base_framework;
 typedef struct mca_btl_base_modules {
     mca_btl_module_t **modules;
     size_t count;
-    mca_btl_module_t *lanes[MCA_BTL_LANES_MAX + 1]; /* those that are lanes, by their number; NULL: there is none */
+    mca_btl_module_t *lanes[MCA_BTL_LANES_MAX + 1]; /* by their number, those of the first component that has some; NULL: none */
     uint32_t lane_max;                              /* the highest number */
 } mca_btl_base_modules_t;
+
+/* Which lane a module is; 0: none. */
+static inline uint32_t mca_btl_base_lane(const mca_btl_module_t *module)
+{
+    return module->struct_size > offsetof(mca_btl_module_t, lane) ? module->lane : 0;
+}
 
 /* Open the components (selection parameter "btl"), call their init. The modules stay this framework's. `pml` goes into the
  * card. `threads`: several threads may call. `lanes`: modules that are lanes are wanted, too. Reports why if no module is left. */

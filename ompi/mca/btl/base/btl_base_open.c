@@ -249,11 +249,6 @@ static bool is_wanted(const mca_btl_component_ops_t *ops)
     return !by_name || mca_btl_base_framework.include_list;
 }
 
-static uint32_t lane_of(const mca_btl_module_t *module)
-{
-    return module->struct_size > offsetof(mca_btl_module_t, lane) ? module->lane : 0;
-}
-
 static int add_modules(mca_btl_module_t **modules, size_t count)
 {
     mca_btl_module_t **made = realloc(in_order, (in_order_count + count) * sizeof(*made));
@@ -264,7 +259,7 @@ static int add_modules(mca_btl_module_t **modules, size_t count)
     }
     all.modules = links;
     for (size_t i = 0; i < count; i++) {
-        uint32_t lane = lane_of(modules[i]);
+        uint32_t lane = mca_btl_base_lane(modules[i]);
         in_order[in_order_count++] = modules[i];
         if (lane == 0) {
             all.modules[all.count++] = modules[i];

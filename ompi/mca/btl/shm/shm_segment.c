@@ -148,6 +148,10 @@ int mca_btl_shm_segment_create(shm_module_t *m)
         opal_shmem_sweep();
     }
     int rc = shm_create(m, backing, why, sizeof(why));
+    if (rc != OPAL_SUCCESS && m->super.lane > 0) { /* it can be done without */
+        SHM_LOG(m, MCA_LOG_INFO, "no shared memory for lane %u (%s)", m->super.lane, why);
+        return MCA_ERR_NOT_AVAILABLE;
+    }
     if (rc != OPAL_SUCCESS && backing == OPAL_SHMEM_FILE) {
         m->services->base->report("btl-shm:file", "btl/shm on %s: no shared memory in /dev/shm (%s); using "
             "anonymous memory (btl_shm_backing=memfd) instead", job->host, why);

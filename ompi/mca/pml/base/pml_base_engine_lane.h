@@ -24,7 +24,7 @@ static OPAL_ALWAYS_INLINE void engine_let_numbers(mca_pml_peer_t *lane)
     }
 }
 
-/* The rank's peer has a lane that can be used: from now on it is. */
+/* If the rank's peer, which is READY, has a lane that can be used it is from now on. */
 static OPAL_NOINLINE mca_pml_peer_t *engine_lane_begin(mca_pml_comm_peer_t *cp)
 {
     mca_pml_peer_t *peer = cp->peer;
@@ -33,6 +33,7 @@ static OPAL_NOINLINE mca_pml_peer_t *engine_lane_begin(mca_pml_comm_peer_t *cp)
     }
     mca_pml_peer_t *lane = mca_pml_base_lane(peer, cp->comm->lane);
     if (!lane || atomic_load_explicit(&lane->state, memory_order_acquire) != MCA_PML_PEER_READY) {
+        atomic_store_explicit(&cp->laneless, true, memory_order_relaxed);
         return NULL;
     }
     mca_pml_peer_lock(peer);
@@ -45,5 +46,6 @@ static OPAL_NOINLINE mca_pml_peer_t *engine_lane_begin(mca_pml_comm_peer_t *cp)
 static inline mca_pml_peer_t *engine_lane(mca_pml_comm_peer_t *cp)
 {
     mca_pml_peer_t *lane = atomic_load_explicit(&cp->lane, memory_order_acquire);
-    return OPAL_LIKELY(lane || cp->comm->lane == 0 || !cp->peer->lanes) ? lane : engine_lane_begin(cp);
+    bool known = lane || cp->comm->lane == 0 || !cp->peer->lanes || atomic_load_explicit(&cp->laneless, memory_order_relaxed);
+    return OPAL_LIKELY(known) ? lane : engine_lane_begin(cp);
 }

@@ -567,7 +567,7 @@ static void *engine_incoming(mca_btl_module_t *module, mca_btl_name_t name)
 {
     ompi_proc_t *proc = ompi_proc_of_name(name);
     mca_pml_peer_t *peer = proc ? mca_pml_base_peer(proc) : NULL;
-    uint32_t lane = module->struct_size > offsetof(mca_btl_module_t, lane) ? module->lane : 0;
+    uint32_t lane = mca_btl_base_lane(module);
     return peer && OPAL_UNLIKELY(lane > 0) ? mca_pml_base_lane(peer, lane) : peer;
 }
 

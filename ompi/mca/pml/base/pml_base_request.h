@@ -19,6 +19,7 @@ typedef struct mca_pml_comm_peer {
     uint64_t from;               /* the same of those that come from it */
     struct mca_pml_comm *comm;
     mca_pml_peer_t *_Atomic lane; /* by which short messages may go, too; NULL: not known, or none. Set once, under the peer's lock */
+    _Atomic bool laneless;       /* there is none */
     _Atomic uint32_t send_seq;   /* of the next message; written under the peer's lock, and the lane's if there is one */
     uint32_t recv_seq;           /* expected next; under the communicator's lock */
     uint32_t heard_recv, heard_send; /* recv_seq, and send_seq, when a message from there was last known; see engine_in_stream() */
