@@ -438,8 +438,9 @@ extern MCA_EXPORT const mca_base_component_t mca_btl_shm_component;
 #define SHM_LOG(m, level, ...) (m)->services->base->log("btl", "shm", (level), __VA_ARGS__)
 
 /* ---- shm_segment.c: layout, creation, trust ---- */
-shm_layout_t mca_btl_shm_layout(uint32_t local_size);
-/* The same for one of so many lanes: rings that may take as much together as the main ones, no chunks. */
+/* Of a process that has so many lanes. */
+shm_layout_t mca_btl_shm_layout(uint32_t local_size, uint32_t lanes);
+/* The same for one of them: rings, no chunks. */
 shm_layout_t mca_btl_shm_layout_lane(uint32_t local_size, uint32_t lanes);
 int mca_btl_shm_segment_create(shm_module_t *m);
 /* Attach and check the segment of the process `name`, local rank `local_rank`. */

@@ -254,7 +254,7 @@ static int shm_make(const mca_btl_services_t *services, uint32_t lane, uint32_t 
         return MCA_ERR_OUT_OF_RESOURCE;
     }
     m->services = services;
-    m->layout = lane > 0 ? mca_btl_shm_layout_lane(job->local_size, lanes) : mca_btl_shm_layout(job->local_size);
+    m->layout = lane > 0 ? mca_btl_shm_layout_lane(job->local_size, lanes) : mca_btl_shm_layout(job->local_size, lanes);
     m->tell_lines = shm_tell_lines(m->layout.ring_lines);
     m->segment.fd = m->door = -1;
     m->look_every = services->oversubscribed ? SHM_CROWDED_INTERVAL : SHM_SLOW_INTERVAL;

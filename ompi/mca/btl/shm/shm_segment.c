@@ -14,11 +14,11 @@ static uint64_t shm_round_up(uint64_t x)
     return (x + 4095) & ~4095ull;
 }
 
-/* Of so many that a process has from each other one. */
-static uint64_t shm_ring_size(uint32_t local_size, uint32_t rings)
+/* Of so many that may take `budget` bytes together. */
+static uint64_t shm_ring_size(uint64_t budget, uint64_t rings)
 {
     const shm_params_t *p = &mca_btl_shm_params;
-    uint64_t ring = shm_floor2(p->memory / local_size / 2 / local_size / rings + 1);
+    uint64_t ring = shm_floor2(budget / rings + 1);
     ring = ring < SHM_MIN_RING ? SHM_MIN_RING : ring;
     return ring > p->ring_max ? shm_floor2(p->ring_max) : ring;
 }
@@ -33,18 +33,24 @@ static shm_layout_t shm_layout_rings(uint32_t local_size, uint64_t ring)
     return l;
 }
 
-shm_layout_t mca_btl_shm_layout_lane(uint32_t local_size, uint32_t lanes)
+/* A process's lanes, together. */
+static uint64_t shm_lanes_budget(uint32_t local_size)
 {
-    return shm_layout_rings(local_size, shm_ring_size(local_size, lanes));
+    return mca_btl_shm_params.memory / local_size / 4;
 }
 
-/* The node's budget is shared out evenly: half of a process's part for the rings of those who send
- * to it, the rest for its chunks, both up to sizes beyond which more does not help. */
-shm_layout_t mca_btl_shm_layout(uint32_t local_size)
+shm_layout_t mca_btl_shm_layout_lane(uint32_t local_size, uint32_t lanes)
+{
+    return shm_layout_rings(local_size, shm_ring_size(shm_lanes_budget(local_size), (uint64_t)local_size * lanes));
+}
+
+/* The node's budget is shared out evenly: a quarter of a process's part is for its lanes, if there are some, half of the rest for the
+ * rings of those who send to it, and what remains for its chunks, both up to sizes beyond which more does not help. */
+shm_layout_t mca_btl_shm_layout(uint32_t local_size, uint32_t lanes)
 {
     const shm_params_t *p = &mca_btl_shm_params;
-    uint64_t budget = p->memory / local_size;
-    shm_layout_t l = shm_layout_rings(local_size, shm_ring_size(local_size, 1));
+    uint64_t budget = p->memory / local_size - (lanes > 0 ? shm_lanes_budget(local_size) : 0);
+    shm_layout_t l = shm_layout_rings(local_size, shm_ring_size(budget / 2, local_size));
     uint64_t used = l.states + SHM_MAX_CHUNKS * sizeof(shm_chunk_state_t) / 8;
     uint64_t pool = budget > used ? budget - used : 0;
     pool = pool > p->pool_max ? p->pool_max : pool;

@@ -24,7 +24,7 @@ static void begin(uint32_t local_size, uint64_t pool, int64_t warm)
                                         .warm = warm, .warm_run = 8, .warm_min = 768};
     for (int i = 0; i < 2; i++) {
         side_t *s = &sides[i];
-        *s = (side_t){.module = {.services = &services, .layout = mca_btl_shm_layout(local_size)}};
+        *s = (side_t){.module = {.services = &services, .layout = mca_btl_shm_layout(local_size, 0)}};
         s->module.segment.base = calloc(1, s->module.layout.size);
         s->module.peers = calloc(local_size, sizeof(*s->module.peers));
         s->ep = aligned_alloc(SHM_LINE, sizeof(*s->ep));
