@@ -184,7 +184,7 @@ int opal_shmem_attach(const opal_shmem_id_t *id, const char *job, opal_shmem_seg
 int opal_shmem_back(const opal_shmem_segment_t *segment, size_t offset, size_t len)
 {
     int rc;
-    if (segment->id.backing == OPAL_SHMEM_MEMFD) {
+    if (segment->id.backing == OPAL_SHMEM_MEMFD || len == 0) {
         return OPAL_SUCCESS; /* limited by the node's memory alone, as malloc's is */
     }
     if (segment->fd < 0 || offset > segment->size || len > segment->size - offset) {

@@ -38,6 +38,7 @@ static void test_backing(opal_shmem_backing_t backing, const char *name)
     TAP_REQUIRE(rc == OPAL_SUCCESS, "%s: create (%s)", name, why);
     TAP_OK(segment.size == SIZE, "%s: the size is rounded up to pages", name);
     TAP_OK(opal_shmem_back(&segment, 0, SIZE) == OPAL_SUCCESS, "%s: memory behind all of it", name);
+    TAP_OK(opal_shmem_back(&segment, SIZE, 0) == OPAL_SUCCESS, "%s: behind nothing", name);
     char *bytes = segment.base;
     TAP_OK(bytes[0] == 0 && bytes[SIZE - 1] == 0, "%s: zeroed", name);
     bytes[0] = 'a';
