@@ -66,8 +66,9 @@ CONFIG = """
 """
 
 
-# Routines that MPI-3.0 removed.
-REMOVED = [f"-DMPI_Type_{old}=MPI_Type_create_{old}" for old in ("hvector", "hindexed", "struct")]
+# Routines that MPI-3.0 removed. Behind mpi.h, which declares them to say so.
+REMOVED = "#include <mpi.h>\n" + "".join(f"#define MPI_Type_{old} MPI_Type_create_{old}\n"
+                                         for old in ("hvector", "hindexed", "struct"))
 
 
 def run(command, limit, cwd=None, environment=None):
@@ -102,10 +103,12 @@ class Suite:
     def flags(self):
         inc = [os.path.join(self.source, *p) for p in
                (("include",), ("dtpools", "include"), ("util",), ("mpi_t",))]
-        return ["-O1", "-g", "-w", f"-I{self.work}", *REMOVED] + [f"-I{i}" for i in inc]
+        return ["-O1", "-g", "-w", f"-I{self.work}", "-include", "removed.h"] + [f"-I{i}" for i in inc]
 
     def prepare(self):
         os.makedirs(self.work, exist_ok=True)
+        with open(os.path.join(self.work, "removed.h"), "w", encoding="ascii") as file:
+            file.write(REMOVED)
         # The pools' sources include "../dtpoolsconf.h", from dtpools/include.
         for path in (os.path.join(self.work, "mpitestconf.h"),
                      os.path.join(self.source, "dtpools", "dtpoolsconf.h")):
@@ -130,9 +133,10 @@ class Suite:
         if key not in self.built:
             out = os.path.join(self.work, key.replace("/", "-"))
             source = os.path.join(self.source, folder, program + ".c")
-            extra = self.defines(folder, program)
+            extra = [os.path.join(self.source, folder, w) if w.endswith(".c") else w
+                     for w in self.defines(folder, program)]
             if extra:
-                source = os.path.join(self.source, folder, extra.pop(0))
+                source = extra.pop(0)
             if not os.path.exists(source):
                 self.built[key] = (None, "# SKIP no such source")
             else:
@@ -142,7 +146,7 @@ class Suite:
         return self.built[key]
 
     def defines(self, folder, program):
-        """Programs made from another one's source: [source, flags...] as Makefile.am has it."""
+        """Programs made from other sources than their own: [sources, flags...] as Makefile.am has it."""
         name = re.escape(re.sub(r"\W", "_", program))
         with open(os.path.join(self.source, folder, "Makefile.am"), encoding="utf-8") as file:
             text = file.read().replace("\\\n", " ")
