@@ -84,7 +84,7 @@ void ompi_request_completed(ompi_request_t *request, int32_t before)
 int ompi_request_wait(ompi_request_t **request, MPI_Status *status)
 {
     if (ompi_request_is_live(*request) && !ompi_request_is_complete(*request)) {
-        opal_progress_wait(&(*request)->complete);
+        ompi_request_await(*request);
     }
     return ompi_request_retire(request, status);
 }

@@ -3,12 +3,28 @@
 #ifndef OMPI_REQUEST_PRIVATE_H
 #define OMPI_REQUEST_PRIVATE_H
 
+#include "ompi/communicator/communicator.h"
 #include "ompi/request/request.h"
 
 /* Something to wait for: not null, and not a persistent request at rest. */
 static inline bool ompi_request_is_live(const ompi_request_t *request)
 {
     return request && (!request->persistent || request->active);
+}
+
+/* It is waited, or looked, for next: by which lane it comes. */
+static inline void ompi_request_hint(const ompi_request_t *request)
+{
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        opal_progress_lane = request->comm ? request->comm->lane : 0;
+    }
+}
+
+/* Wait for one that is not complete. */
+static inline void ompi_request_await(const ompi_request_t *request)
+{
+    ompi_request_hint(request);
+    opal_progress_wait(&request->complete);
 }
 
 /* A complete request has been waited for: hand out its status (with MPI_ERROR) unless NULL, free or deactivate it. Returns its error. A

@@ -70,7 +70,7 @@ static inline bool settle(ompi_request_t *request, bool waits)
 static inline void wait_for(ompi_request_t *request)
 {
     if (ompi_request_is_live(request) && !ompi_request_is_complete(request) && !settle(request, true)) {
-        opal_progress_wait(&request->complete);
+        ompi_request_await(request);
     }
 }
 
@@ -96,6 +96,7 @@ int ompi_mpi_wait(ompi_request_t **request, MPI_Status *status)
 int ompi_mpi_test(ompi_request_t **request, int *flag, MPI_Status *status)
 {
     if (ompi_request_is_live(*request) && !ompi_request_is_complete(*request)) {
+        ompi_request_hint(*request);
         opal_progress();
         if (!ompi_request_is_complete(*request) && !settle(*request, false)) {
             *flag = 0;

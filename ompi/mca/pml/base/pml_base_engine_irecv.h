@@ -151,7 +151,7 @@ static OPAL_NOINLINE void engine_recv_begin_threads(mca_pml_recv_t *recv)
         opal_alone_leave();
     }
     if (!posted) {
-        opal_progress_lane = (int) recv->super.comm->pml->lane;
+        opal_progress_lane = recv->super.comm->lane;
         engine_recv_begin_any(recv);
     }
 }
@@ -260,7 +260,7 @@ static OPAL_NOINLINE int engine_irecv_among(void *buf, size_t count, ompi_dataty
         return MPI_ERR_NO_MEM;
     }
     *request = &recv->super;
-    opal_progress_lane = (int) comm->pml->lane;
+    opal_progress_lane = comm->lane;
     engine_recv_begin_any(recv);
     return MPI_SUCCESS;
 }
