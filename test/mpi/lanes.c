@@ -95,77 +95,104 @@ static bool is_filled(const unsigned char *data, int thread, int i)
 
 /* ---- All lengths and ways to send, in order ---- */
 
-static void send_one(unsigned char *data, int thread, int i, MPI_Comm comm)
+/* Which messages a thread sends and receives; `alone`: nobody else does on that communicator. */
+typedef struct talker {
+    int thread, tag;
+    MPI_Comm comm;
+    bool alone;
+} talker_t;
+
+static void send_one(unsigned char *data, const talker_t *me, int i)
 {
     MPI_Request request;
-    int n = length_of(thread, i);
-    fill(data, thread, i);
-    switch (mixed((uint32_t) i, (uint32_t) thread) % 8) {
+    int n = length_of(me->thread, i);
+    fill(data, me->thread, i);
+    switch (mixed((uint32_t) i, (uint32_t) me->thread) % 8) {
     case 0:
-        MPI_Isend(data, n, MPI_BYTE, 1 - rank, 5, comm, &request);
+        MPI_Isend(data, n, MPI_BYTE, 1 - rank, me->tag, me->comm, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         break;
+    case 1:
+        MPI_Ssend(data, n, MPI_BYTE, 1 - rank, me->tag, me->comm);
+        break;
     case 2:
-        MPI_Send_init(data, n, MPI_BYTE, 1 - rank, 5, comm, &request);
+        MPI_Send_init(data, n, MPI_BYTE, 1 - rank, me->tag, me->comm, &request);
         MPI_Start(&request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Request_free(&request);
         break;
-    case 1:
-        MPI_Ssend(data, n, MPI_BYTE, 1 - rank, 5, comm);
-        break;
     default:
-        MPI_Send(data, n, MPI_BYTE, 1 - rank, 5, comm);
+        MPI_Send(data, n, MPI_BYTE, 1 - rank, me->tag, me->comm);
         break;
     }
 }
 
-static void receive_one(unsigned char *data, int thread, int i, MPI_Comm comm)
+static void receive_one(unsigned char *data, const talker_t *me, int i)
 {
     MPI_Status status;
     int n = -1, flag = 0;
-    switch (mixed((uint32_t) i, (uint32_t) thread) % 5) {
+    switch (mixed((uint32_t) i, (uint32_t) me->thread) % 5) {
     case 0:
-        MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status);
+        MPI_Probe(MPI_ANY_SOURCE, me->alone ? MPI_ANY_TAG : me->tag, me->comm, &status);
         MPI_Get_count(&status, MPI_BYTE, &n);
-        MPI_CHECK(n == length_of(thread, i));
-        MPI_Recv(data, n, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, comm, &status);
+        MPI_CHECK(n == length_of(me->thread, i));
+        MPI_Recv(data, n, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG, me->comm, &status);
         break;
     case 1:
         while (!flag) {
-            MPI_Iprobe(1 - rank, 5, comm, &flag, &status);
+            MPI_Iprobe(1 - rank, me->tag, me->comm, &flag, &status);
         }
-        MPI_Recv(data, LONGEST, MPI_BYTE, 1 - rank, 5, comm, &status);
+        MPI_Recv(data, LONGEST, MPI_BYTE, 1 - rank, me->tag, me->comm, &status);
         break;
     default:
-        MPI_Recv(data, LONGEST, MPI_BYTE, MPI_ANY_SOURCE, 5, comm, &status);
+        MPI_Recv(data, LONGEST, MPI_BYTE, MPI_ANY_SOURCE, me->tag, me->comm, &status);
         break;
     }
     MPI_Get_count(&status, MPI_BYTE, &n);
-    MPI_CHECK(n == length_of(thread, i) && status.MPI_SOURCE == 1 - rank && status.MPI_TAG == 5);
-    MPI_CHECK(is_filled(data, thread, i));
+    MPI_CHECK(n == length_of(me->thread, i) && status.MPI_SOURCE == 1 - rank && status.MPI_TAG == me->tag);
+    MPI_CHECK(is_filled(data, me->thread, i));
 }
 
 /* The two take turns of some messages each. */
-static void *talk(void *arg)
+static void talk(const talker_t *me)
 {
-    int thread = (int) (intptr_t) arg;
     unsigned char *data = malloc(LONGEST);
     for (int i = 0; i < MESSAGES; i++) {
-        if ((i / 7 + thread) % 2 == rank) {
-            send_one(data, thread, i, comms[thread]);
+        if ((i / 7 + me->thread) % 2 == rank) {
+            send_one(data, me, i);
         } else {
-            receive_one(data, thread, i, comms[thread]);
+            receive_one(data, me, i);
         }
     }
     free(data);
+}
+
+static void *talk_alone(void *arg)
+{
+    int thread = (int) (intptr_t) arg;
+    talk(&(talker_t) {.thread = thread, .tag = 5, .comm = comms[thread], .alone = true});
+    return NULL;
+}
+
+static void *talk_together(void *arg)
+{
+    int thread = (int) (intptr_t) arg;
+    talk(&(talker_t) {.thread = thread, .tag = 5 + thread, .comm = comms[1]});
     return NULL;
 }
 
 static void in_order(void)
 {
     start();
-    in_threads(talk);
+    in_threads(talk_alone);
+    end(true);
+}
+
+/* Threads that share a communicator: one sends by its lane what another may send by the main way at the same time. */
+static void together(void)
+{
+    start();
+    in_threads(talk_together);
     end(true);
 }
 
@@ -387,6 +414,7 @@ static void one_side(void)
 
 static const mpi_test_t tests[] = {
     {.name = "in-order", .np = 2, .fn = in_order},
+    {.name = "together", .np = 2, .fn = together},
     {.name = "overflow", .np = 2, .fn = overflow},
     {.name = "crossed", .np = 2, .fn = crossed},
     {.name = "from-any", .np = 3, .fn = from_any},
@@ -400,7 +428,7 @@ int main(int argc, char **argv)
 {
     const char *given = getenv("MPIRUN_ARGS");
     char args[1024];
-    snprintf(args, sizeof args, "--continuous %s", given ? given : "--mca btl shm,self --mca btl_shm_lanes 3");
+    snprintf(args, sizeof args, "--continuous %s", given ? given : "--bind-to none --mca btl shm,self --mca btl_shm_lanes 3");
     if (argc == 1 || getenv("MPI_TEST_JUDGE")) {
         setenv("MPIRUN_ARGS", args, 1);
         if (!given) {

@@ -7,7 +7,7 @@ combinations <<LIST
 threads --mca btl shm,self
 threads --mca btl tcp,self
 threads --mca btl shm,self --mca btl_shm_lanes 2
-LANES=1 lanes --mca btl shm,self --mca btl_shm_lanes 3
+LANES=1 lanes --bind-to none --mca btl shm,self --mca btl_shm_lanes 3
 LANES=1 lanes --mca btl shm,tcp,self --mca btl_shm_lanes 1 --mca opal_progress_thread 1
 LANES=1 lanes --mca btl shm,self --mca btl_shm_lanes 2 --mca btl_shm_backing file --mca btl_shm_ring 2k --mca pml_base_eager_window 8k
 lanes --mca btl shm,self --mca btl_shm_lanes 0
