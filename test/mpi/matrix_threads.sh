@@ -9,7 +9,7 @@ threads --mca btl tcp,self
 threads --mca btl shm,self --mca btl_shm_lanes 2
 LANES=1 lanes --bind-to none --mca btl shm,self --mca btl_shm_lanes 3
 LANES=1 lanes --mca btl shm,tcp,self --mca btl_shm_lanes 1 --mca opal_progress_thread 1
-LANES=1 lanes --mca btl shm,self --mca btl_shm_lanes 2 --mca btl_shm_backing file --mca btl_shm_ring 2k --mca pml_base_eager_window 8k
+LANES=1 lanes --bind-to none --mca btl shm,self --mca btl_shm_lanes 2 --mca btl_shm_backing file --mca btl_shm_ring 2k --mca pml_base_eager_window 8k
 lanes --mca btl shm,self --mca btl_shm_lanes 0
 lanes --mca pml dr --mca btl shm,self --mca btl_shm_lanes 3
 threads --mca btl shm,tcp,self --mca pml_base_stripe all --mca opal_progress_thread 1
