@@ -71,7 +71,7 @@ system/hosts_run.log system/hosts_slurm.log: system/pmix_client$(EXEEXT)
 system/hosts_mpi.log system/hosts_end.log: system/launch_probe$(EXEEXT)
 
 # Devices for RDMA, in a lab of their own.
-check_SCRIPTS += system/verbs.sh
+long_tests += system/verbs.sh
 EXTRA_DIST += system/verbs.sh system/verbs_inside.sh lab/verbs lab/verbs-guest
 system/verbs.log: system/launch_probe$(EXEEXT) system/links_mix$(EXEEXT)
 check_SCRIPTS += system/verbs_suite.sh
