@@ -76,9 +76,9 @@ run --host h1,h2 "$client" no-finalize
 is "leaving without finalize" "$code $(wc -l <err)" "1 1"
 run --timeout 0.7 --host h1,h2 sleep 20
 is "--timeout" "$code $(grep -c 'time limit' err)" "124 1"
-run --timeout 0.7 --report-state-on-timeout --host h1,h2,h3 sleep 20
+run --timeout 3 --report-state-on-timeout --host h1,h2,h3 sleep 20 # they have been started by then
 is "states on all hosts" "$code $(grep -c 'rank [012] (sleep, pid [0-9]* on h[123]) runs, has not called MPI_Init' err)" "124 3"
-run --timeout 0.7 --get-stack-traces --host h1,h2 sleep 20
+run --timeout 3 --get-stack-traces --host h1,h2 sleep 20
 is "stacks on all hosts" "$code $(grep -c 'stack trace of rank [01] (sleep, pid [0-9]* on h[12])' err)" "124 2"
 run --continuous --host h1,h2 sh -c 'test "$PMIX_RANK" = 1 && exit 5; sleep 0.3; echo survived'
 is "--continuous" "$code $(cat out)" "5 survived"
