@@ -14,6 +14,7 @@
 #include "ompi/runtime/runtime.h"
 #include "ompi/session/session.h"
 #include "opal/util/output.h"
+#include "opal/util/thread_text.h"
 
 ompi_errhandler_t ompi_errors_are_fatal = {.type = OMPI_ERRHANDLER_FATAL};
 ompi_errhandler_t ompi_errors_abort = {.type = OMPI_ERRHANDLER_ABORT};
@@ -25,10 +26,8 @@ _Atomic(ompi_errhandler_t *) ompi_errhandler_of_no_file = &ompi_errors_return;
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Why the routine that runs in this thread fails. */
-static _Thread_local struct {
-    int errorcode;
-    char text[512];
-} reason;
+static _Thread_local int reason_of; /* this error code */
+static opal_thread_text_t reason;
 
 /* The predefined handlers and info objects are usable before MPI is initialised. */
 __attribute__((constructor)) static void register_predefined(void)
@@ -88,9 +87,9 @@ int ompi_error(int errorcode, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(reason.text, sizeof reason.text, format, args);
+    vsnprintf(opal_thread_text(&reason), OPAL_THREAD_TEXT_SIZE, format, args);
     va_end(args);
-    reason.errorcode = errorcode;
+    reason_of = errorcode;
     return errorcode;
 }
 
@@ -113,7 +112,7 @@ __attribute__((noreturn)) static void die(const void *object, uint32_t kind, int
                                           const char *function, const ompi_errhandler_t *errhandler)
 {
     char where[256], text[MPI_MAX_ERROR_STRING];
-    const char *why = reason.errorcode == error ? reason.text : "";
+    const char *why = reason_of == error ? opal_thread_text(&reason) : "";
     describe_object(object, kind, where, sizeof where);
     ompi_error_text(error, text);
     if (!object) { /* the library could not start: no handler could have been set */
@@ -173,7 +172,7 @@ int ompi_errhandler_invoke(void *object, int errorcode, const char *routine)
     default:
         break;
     }
-    reason.errorcode = MPI_SUCCESS;
+    reason_of = MPI_SUCCESS;
     ompi_errhandler_release(errhandler);
     return errorcode;
 }

@@ -13,27 +13,28 @@
 #include "ompi/runtime/rte.h"
 #include "opal/runtime/progress.h"
 #include "opal/util/argv.h"
+#include "opal/util/thread_text.h"
 
 /* With "<namespace>.<rank>" behind it, the key under which our own launcher leaves word of why it did not
  * start something for that process (orte/pmix/server.h). */
 #define WHY_KEY "hawser.spawn.why."
 
-static _Thread_local char why[1024];
+static opal_thread_text_t last_why;
 
 const char *ompi_spawn_why(void)
 {
-    return why;
+    return opal_thread_text(&last_why);
 }
 
 /* PMIx's answer is a number; a launcher that has more to say has published it. */
 static void find_out_why(pmix_status_t status)
 {
-    char key[PMIX_MAX_KEYLEN + 1], *text;
+    char key[PMIX_MAX_KEYLEN + 1], *text, *why = opal_thread_text(&last_why);
     size_t len;
-    snprintf(why, sizeof why, "%s", PMIx_Error_string(status));
+    snprintf(why, OPAL_THREAD_TEXT_SIZE, "%s", PMIx_Error_string(status));
     snprintf(key, sizeof key, WHY_KEY "%s.%u", ompi_rte.nspace, ompi_rte.rank);
     if (ompi_names_lookup(key, OMPI_NAMES_DONT_WAIT, &text, &len) == OPAL_SUCCESS) {
-        snprintf(why, sizeof why, "%s", text);
+        snprintf(why, OPAL_THREAD_TEXT_SIZE, "%s", text);
         free(text);
         ompi_names_unpublish(key);
     }

@@ -6,7 +6,7 @@ libhawser_opal_la_SOURCES += include/opal/constants.h include/opal/declspec.h \
     util/help_envelope.c util/help_envelope.h \
     util/installdirs.c util/installdirs.h \
     util/keyval.c util/keyval.h \
-    util/lock.c util/lock.h util/sanitize.h \
+    util/lock.c util/lock.h util/sanitize.h util/thread_text.c util/thread_text.h \
     util/nearest.c util/nearest.h \
     util/le.h util/net_card.c util/net_card.h util/net_if.c util/net_if.h \
     util/net_pair.c util/net_pair.h \

@@ -8,17 +8,18 @@
 
 #include "opal/mca/base/framework.h"
 #include "opal/util/output.h"
+#include "opal/util/thread_text.h"
 
-static _Thread_local char last_reason[512];
+static opal_thread_text_t last_reason;
 
 const char *mca_base_log_reason(void)
 {
-    return last_reason;
+    return opal_thread_text(&last_reason);
 }
 
 void mca_base_log_forget_reason(void)
 {
-    last_reason[0] = '\0';
+    opal_thread_text(&last_reason)[0] = '\0';
 }
 
 static int64_t verbosity(const char *framework)
@@ -58,7 +59,7 @@ __attribute__((format(printf, 1, 0))) static void keep_reason(const char *format
 {
     va_list again;
     va_copy(again, args);
-    vsnprintf(last_reason, sizeof(last_reason), format, again);
+    vsnprintf(opal_thread_text(&last_reason), OPAL_THREAD_TEXT_SIZE, format, again);
     va_end(again);
 }
 

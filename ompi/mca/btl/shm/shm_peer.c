@@ -257,7 +257,7 @@ static void shm_take_slot(shm_module_t *m, uint32_t s)
     atomic_store_explicit(&slot->consumed, 1, memory_order_relaxed);
     atomic_store_explicit(&slot->bulk, ep->segment.base ? SHM_BULK_OK : SHM_BULK_REFUSED,
                           memory_order_release);
-    atomic_thread_fence(memory_order_seq_cst);
+    mca_btl_shm_fence();
     if (atomic_load_explicit(&slot->want_room, memory_order_relaxed)) {
         mca_btl_shm_door_ring(ep, &slot->want_room);
     }
