@@ -109,7 +109,10 @@ int ompi_event_register(const ompi_event_desc_t *desc, ompi_event_type_t **type)
     if (!list) {
         free_type(made);
     }
-    *type = known ? known : made;
+    ompi_event_type_t *one = known ? known : list ? made : NULL;
+    if (*type != one) { /* made known again while other threads look: what is right is not written */
+        *type = one;
+    }
     return known || list ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
 }
 

@@ -370,14 +370,31 @@ static int register_new(const mca_base_var_desc_t *desc, const char *full_name, 
     return evaluate(v);
 }
 
-/* A component came back: its storage is new, the parameter is the old one. */
+static bool is_stored(const mca_base_var_t *v, const void *storage)
+{
+    mca_base_var_value_t now = {0};
+    mca_base_var_value_load(v->desc->type, storage, &now);
+    switch (v->desc->type) {
+    case MCA_VAR_INT:
+    case MCA_VAR_ENUM: return now.i == v->value.i;
+    case MCA_VAR_SIZE: return now.size == v->value.size;
+    case MCA_VAR_BOOL: return now.b == v->value.b;
+    case MCA_VAR_DOUBLE: return now.d == v->value.d;
+    case MCA_VAR_STRING:
+    case MCA_VAR_LIST: return now.s == v->value.s;
+    }
+    return false;
+}
+
+/* A component came back: its storage is new, the parameter is the old one. Or all are made known again (MPI_T_init_thread), while other
+ * threads read their values: what is right is not written. */
 static int register_again(mca_base_var_t *v, const mca_base_var_desc_t *desc, void *storage)
 {
     if (v->desc->type != desc->type) {
         return OPAL_ERR_EXISTS;
     }
     v->storage = storage;
-    if (storage) {
+    if (storage && !is_stored(v, storage)) {
         mca_base_var_value_store(v->desc->type, &v->value, storage);
     }
     return OPAL_SUCCESS;

@@ -38,6 +38,16 @@ static mca_btl_endpoint_t *shm_new_endpoint(shm_module_t *m, mca_btl_name_t name
     return ep;
 }
 
+/* The peer's endpoint from now on, under the module's lock. Only now its segment counts as attached: of two threads that open the way at the
+ * same time one gives up. When all have attached it the owner takes away its name. */
+static void shm_install(shm_module_t *m, mca_btl_endpoint_t *ep)
+{
+    m->peers[ep->local_rank] = ep;
+    if (ep->segment.base) {
+        atomic_fetch_add_explicit(&shm_header_of(&ep->segment)->attached, 1, memory_order_relaxed);
+    }
+}
+
 /* The way to the peer: its segment, my ring there, its doorbell. */
 static int shm_open_way(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shmem_id_t *id, char *why,
                         size_t why_size)
@@ -101,7 +111,7 @@ static int shm_find_or_open(shm_module_t *m, mca_btl_name_t name, const shm_card
         ep = shm_new_endpoint(m, name, card->local_rank);
         rc = ep ? shm_open_way(m, ep, &card->id, m->reason, sizeof(m->reason)) : MCA_ERR_OUT_OF_RESOURCE;
         if (rc == MCA_SUCCESS) {
-            m->peers[card->local_rank] = ep;
+            shm_install(m, ep);
         } else if (ep) {
             SHM_LOG(m, MCA_LOG_INFO, "local rank %" PRIu32 " can't be reached: %s", card->local_rank,
                     m->reason);
@@ -227,7 +237,7 @@ static mca_btl_endpoint_t *shm_contacted(shm_module_t *m, uint32_t s, mca_btl_na
         shm_free_endpoint(ep);
         ep = added;
     } else {
-        m->peers[s] = ep;
+        shm_install(m, ep);
     }
     pthread_mutex_unlock(&m->lock);
     return ep;

@@ -231,6 +231,5 @@ int mca_btl_shm_segment_attach(shm_module_t *m, mca_btl_endpoint_t *ep, const op
     opal_shmem_close_fd(&ep->segment);
     ep->layout = layout;
     ep->header = h;
-    atomic_fetch_add_explicit(&h->attached, 1, memory_order_relaxed);
     return MCA_SUCCESS;
 }
