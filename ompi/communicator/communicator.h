@@ -45,7 +45,7 @@ struct ompi_communicator_t {
     struct ompi_attribute_set *attrs;
     ompi_info_t *info;
     struct mca_pml_bind *bind;     /* which links its messages may use; NULL: any */
-    int32_t lane;                  /* opal_progress_lane of who waits for its messages; the PML's */
+    int32_t lane;                  /* for its short messages among threads, and opal_progress_lane of who waits for some; 0: none. The PML's */
     /* Of an intercommunicator: its local group, for the library's own use. */
     ompi_communicator_t *local_comm;
     uint32_t idups;                /* MPI_Comm_idup's started on it */

@@ -390,7 +390,7 @@ static OPAL_NOINLINE bool engine_send_by_lane(mca_pml_comm_peer_t *cp, const voi
         atomic_load_explicit(&cp->peer->state, memory_order_relaxed) != MCA_PML_PEER_READY) {
         return false;
     }
-    opal_progress_lane = (int) cp->comm->lane;
+    opal_progress_lane = cp->comm->comm->lane;
     if (OPAL_LIKELY(engine_send_in_lane(lane, cp, buf, count, type, tag))) {
         if (OPAL_UNLIKELY(atomic_load_explicit(&lane->stuck, memory_order_relaxed))) {
             atomic_store_explicit(&lane->stuck, false, memory_order_relaxed);

@@ -122,7 +122,7 @@ static int engine_send_start(ompi_request_t *request)
         engine_send_done(send, rc);
         return rc;
     }
-    if (POLICY_STANDING && send->mode == MCA_PML_STANDARD && opal_progress_threads && !opal_alone_is_self() && send->cp->comm->lane > 0 &&
+    if (POLICY_STANDING && send->mode == MCA_PML_STANDARD && opal_progress_threads && !opal_alone_is_self() && send->cp->comm->comm->lane > 0 &&
         engine_send_by_lane(send->cp, send->buf, send->count, send->type, send->tag, false)) {
         engine_send_done(send, MPI_SUCCESS);
         return MPI_SUCCESS;
@@ -211,7 +211,7 @@ static OPAL_ALWAYS_INLINE bool engine_send_longer(const void *buf, size_t count,
     } else if (opal_alone_enter()) {
         sent = engine_send_lines(cp, buf, count, type, dst, tag, comm, &room);
         opal_alone_leave();
-    } else if (cp->comm->lane > 0) {
+    } else if (cp->comm->comm->lane > 0) {
         sent = engine_send_by_lane(cp, buf, count, type, tag, waits);
     }
     return sent || engine_try_direct(cp, buf, count, type, tag, room);

@@ -31,7 +31,7 @@ static OPAL_NOINLINE mca_pml_peer_t *engine_lane_begin(mca_pml_comm_peer_t *cp)
     if (atomic_load_explicit(&peer->state, memory_order_acquire) != MCA_PML_PEER_READY) {
         return NULL;
     }
-    mca_pml_peer_t *lane = mca_pml_base_lane(peer, cp->comm->lane);
+    mca_pml_peer_t *lane = mca_pml_base_lane(peer, (uint32_t) cp->comm->comm->lane);
     if (!lane || atomic_load_explicit(&lane->state, memory_order_acquire) != MCA_PML_PEER_READY) {
         atomic_store_explicit(&cp->laneless, true, memory_order_relaxed);
         return NULL;
@@ -46,6 +46,6 @@ static OPAL_NOINLINE mca_pml_peer_t *engine_lane_begin(mca_pml_comm_peer_t *cp)
 static inline mca_pml_peer_t *engine_lane(mca_pml_comm_peer_t *cp)
 {
     mca_pml_peer_t *lane = atomic_load_explicit(&cp->lane, memory_order_acquire);
-    bool known = lane || cp->comm->lane == 0 || !cp->peer->lanes || atomic_load_explicit(&cp->laneless, memory_order_relaxed);
+    bool known = lane || cp->comm->comm->lane == 0 || !cp->peer->lanes || atomic_load_explicit(&cp->laneless, memory_order_relaxed);
     return OPAL_LIKELY(known) ? lane : engine_lane_begin(cp);
 }

@@ -31,8 +31,7 @@ static int engine_add_comm(ompi_communicator_t *comm)
 /* It has its context now. */
 static void engine_comm_visible(ompi_communicator_t *comm)
 {
-    comm->pml->lane = POLICY_STANDING ? mca_pml_base_lane_of(comm->context) : 0;
-    comm->lane = (int32_t) comm->pml->lane;
+    comm->lane = POLICY_STANDING ? (int32_t) mca_pml_base_lane_of(comm->context) : 0;
     engine_adopt_orphans(comm);
 }
 

@@ -33,7 +33,6 @@ typedef struct mca_pml_comm {
     mca_pml_match_t match;
     bool overtaking;             /* messages of the user's need not match in order (MPI-5.0, 7.4.4) */
     uint32_t size;
-    uint32_t lane;               /* number of the lane for short messages of threads; 0: none */
     uint32_t losses_told;        /* receives from any source have been told of lost peers up to this one */
     uint64_t watched_age;        /* receives posted before this one waited when they were looked at last */
     ompi_communicator_t *comm;
