@@ -38,9 +38,7 @@ SETTINGS = {
         *(setting for link, arguments in (("dr-shm", HAWSER_SHM), ("dr-tcp", HAWSER_TCP)) for setting in (
             Setting("", link, DR + arguments), Setting("teg", link, arguments),
             Setting("unchecked", link, DR + UNCHECKED + arguments))),
-        Setting("", "crowd", HAWSER_SHM),
-        Setting("", "shm-threads", HAWSER_SHM),
-        Setting("lanes", "shm-threads", HAWSER_SHM + ("--mca", "btl_shm_lanes", "-1")),
+        *(Setting("", link, HAWSER_SHM) for link in ("crowd", "shm-threads")),
         Setting("", "job"),
     ),
     "ompi": (

@@ -23,7 +23,6 @@ static MPI_Comm comms[THREADS];
 static void start(void)
 {
     int provided;
-    MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided); /* once: it makes all parameters known, as MPI_Init does */
     MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
     MPI_CHECK(provided == MPI_THREAD_MULTIPLE);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -67,7 +66,6 @@ static void end(void)
         MPI_Comm_free(&comms[t]);
     }
     MPI_Finalize();
-    MPI_T_finalize();
 }
 
 static void pause_ms(long ms)
@@ -397,7 +395,6 @@ static void lost(void)
         printf("%d failures in 2 processes\n", mpi_test_failures + theirs);
     }
     MPI_Finalize();
-    MPI_T_finalize();
 }
 
 /* ---- A thread that is alone, then not; a process that has no lanes ---- */

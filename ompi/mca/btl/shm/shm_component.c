@@ -97,7 +97,7 @@ static const struct {
     {{.name = "spare", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes", .def.size = 8 << 20, .max = 1 << 30,
       .help = "Memory of unexpected messages kept for the next ones at most, until the process sleeps"},
      &mca_btl_shm_params.spare},
-    {{.name = "lanes", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_TUNER, .def.i = 0, .min = -1, .max = MCA_BTL_LANES_MAX,
+    {{.name = "lanes", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_TUNER, .def.i = -1, .min = -1, .max = MCA_BTL_LANES_MAX,
       .help = "With MPI_THREAD_MULTIPLE so many ways more lead to each process of the node, each for small messages of the "
               "communicators that fall to it: threads that have a communicator each do not wait for each other (-1: as many as "
               "the process's share of the processors, up to 16, if that is more than one)"},

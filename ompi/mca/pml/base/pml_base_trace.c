@@ -39,7 +39,10 @@ int mca_pml_base_trace_register_params(void)
         .min = 1, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     int rc = mca_base_var_register(&file, &pattern);
     rc = rc ? rc : mca_base_var_register(&max, &events_max);
-    mca_pml_base_trace_on = pattern && *pattern;
+    bool on = pattern && *pattern;
+    if (on != mca_pml_base_trace_on) { /* made known again (MPI_T_init_thread) while threads read it: not written */
+        mca_pml_base_trace_on = on;
+    }
     return rc;
 }
 
