@@ -26,4 +26,4 @@ libmpi_abi_la_SOURCES += mca/coll/base/coll_base.c mpi/coll/coll.c \
     mca/pml/base/pml_base_engine_place.h mca/pml/base/pml_base_engine_unasked.h mca/pml/base/pml_base_engine_arrive.h mca/pml/base/pml_base_engine_irecv.h \
     mca/pml/base/pml_base_engine_self.h mca/pml/base/pml_base_engine_cancel.h \
     mca/pml/base/pml_base_engine_fetch.h mca/pml/base/pml_base_engine_lend.h \
-    mca/pml/base/pml_base_engine_probe.h mca/pml/base/pml_base_engine_life.h mca/pml/base/pml_base_engine_lane.h
+    mca/pml/base/pml_base_engine_probe.h mca/pml/base/pml_base_engine_life.h mca/pml/base/pml_base_engine_loss.h mca/pml/base/pml_base_engine_lane.h

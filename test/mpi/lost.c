@@ -121,8 +121,7 @@ static void go_on(void)
     printf("%d failures in %d processes\n", all + mpi_test_failures, size - 1);
 }
 
-/* Of what nobody has asked of MPI_COMM_WORLD yet: else a receive from any source may be told, the next time that those are looked for which a
- * lost process can't serve. */
+/* Of a loss that nobody has heard of on MPI_COMM_WORLD yet: else the first receive from any source does. */
 static void be_told(void)
 {
     int word;
@@ -210,6 +209,84 @@ static void posted(void)
     if (rank != 0) {
         pause_ms(2500); /* who waits for any of us has been told, and is not told again by those looks */
     }
+    go_on();
+    MPI_Finalize();
+}
+
+/* ---- From any source ---- */
+
+/* Survivors send to each other; what comes from any source does as ever. */
+static void all_is_well(MPI_Comm comm)
+{
+    MPI_Status status;
+    int next = (rank + 1) % size == VICTIM ? (rank + 2) % size : (rank + 1) % size;
+    int last = (rank + size - 1) % size == VICTIM ? (rank + size - 2) % size : (rank + size - 1) % size;
+    MPI_Send(&rank, 1, MPI_INT, next, 6, comm);
+    int from = -1;
+    MPI_CHECK(MPI_Recv(&from, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status) == MPI_SUCCESS);
+    MPI_CHECK(from == last && status.MPI_SOURCE == last && status.MPI_TAG == 6);
+}
+
+/* What nobody has asked of a communicator before the loss, the first hears of that asks, at once; the others are served. */
+static void ask_any(MPI_Comm comms[5], MPI_Comm others)
+{
+    int flag = -1, word = -1;
+    MPI_Message message;
+    MPI_Request request;
+    MPI_Status status;
+    MPI_CHECK(MPI_Recv(&word, 1, MPI_INT, MPI_ANY_SOURCE, 5, comms[0], MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, comms[1], MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Iprobe(MPI_ANY_SOURCE, 5, comms[2], &flag, MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Iprobe(MPI_ANY_SOURCE, 5, comms[2], &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag == 0);
+    MPI_CHECK(MPI_Mprobe(MPI_ANY_SOURCE, 5, comms[3], &message, MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    MPI_Send(&rank, 1, MPI_INT, rank, 5, comms[4]);
+    MPI_Probe(rank, 5, comms[4], MPI_STATUS_IGNORE); /* one that is there is received */
+    MPI_CHECK(MPI_Recv(&word, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comms[4], MPI_STATUS_IGNORE) == MPI_SUCCESS && word == rank);
+    MPI_Irecv(&word, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comms[4], &request);
+    MPI_CHECK(MPI_Wait(&request, &status) == MPI_ERR_OTHER);
+    MPI_Barrier(others);
+    for (int i = 0; i < 5; i++) {
+        all_is_well(comms[i]);
+    }
+}
+
+/* Who waits when it happens hears of it, whatever the tag. */
+static void from_any(void)
+{
+    MPI_Comm comms[5], others;
+    int word;
+    start();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 5; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+    }
+    MPI_Comm_split(MPI_COMM_WORLD, rank == VICTIM, 0, &others);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == VICTIM) {
+        die();
+    }
+    MPI_CHECK(MPI_Recv(&word, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    const double from = MPI_Wtime();
+    ask_any(comms, others);
+    MPI_Sendrecv(&rank, 1, MPI_INT, 0, 0, &word, 1, MPI_INT, MPI_PROC_NULL, 0, others, MPI_STATUS_IGNORE);
+    for (int i = 0, other; rank == 0 && i < size - 1; i++) { /* nobody of these is lost */
+        MPI_CHECK(MPI_Recv(&other, 1, MPI_INT, MPI_ANY_SOURCE, 0, others, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    }
+    MPI_CHECK(MPI_Wtime() - from < 20);
+    go_on();
+    MPI_Finalize();
+}
+
+/* The same of a probe. */
+static void probe_any(void)
+{
+    start();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == VICTIM) {
+        die();
+    }
+    MPI_CHECK(MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    all_is_well(MPI_COMM_WORLD);
     go_on();
     MPI_Finalize();
 }
@@ -331,6 +408,9 @@ static const mpi_test_t tests[] = {
     {.name = "fatal", .np = 4, .exit_code = 137, .fn = fatal,
      .says = "without MPI_Finalize: messages to it and from it fail"},
     {.name = "posted", .np = 4, .exit_code = 137, .fn = posted, .says = "0 failures in 3 processes"},
+    {.name = "from-any", .np = 4, .exit_code = 137, .fn = from_any, .says = "0 failures in 3 processes"},
+    {.name = "from-any-2", .np = 2, .exit_code = 137, .fn = from_any, .says = "0 failures in 1 processes"},
+    {.name = "probe-any", .np = 2, .exit_code = 137, .fn = probe_any, .says = "0 failures in 1 processes"},
     {.name = "collective-2", .np = 2, .exit_code = 137, .fn = collective, .says = "0 failures in 1 processes"},
     {.name = "collective-4", .np = 4, .exit_code = 137, .fn = collective, .says = "0 failures in 3 processes"},
     {.name = "collective-7", .np = 7, .exit_code = 137, .fn = collective, .says = "0 failures in 6 processes"},

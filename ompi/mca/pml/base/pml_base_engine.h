@@ -374,6 +374,7 @@ static inline mca_pml_comm_peer_t *engine_comm_peer(ompi_communicator_t *comm, i
 #include "ompi/mca/pml/base/pml_base_engine_place.h"
 #include "ompi/mca/pml/base/pml_base_engine_unasked.h"
 #include "ompi/mca/pml/base/pml_base_engine_arrive.h"
+#include "ompi/mca/pml/base/pml_base_engine_loss.h"
 #include "ompi/mca/pml/base/pml_base_engine_irecv.h"
 #include "ompi/mca/pml/base/pml_base_engine_self.h"
 #include "ompi/mca/pml/base/pml_base_engine_probe.h"

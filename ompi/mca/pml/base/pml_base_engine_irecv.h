@@ -44,60 +44,6 @@ static inline void engine_recv_init(mca_pml_recv_t *recv, void *buf, size_t coun
     engine_recv_target(recv);
 }
 
-/* Will a message from there never come? */
-static bool engine_source_failed(const ompi_communicator_t *comm, int src)
-{
-    ompi_proc_t *proc = src >= 0 ? ompi_comm_peer(comm, src) : NULL;
-    mca_pml_peer_t *peer = proc ? atomic_load_explicit(&proc->pml, memory_order_acquire) : NULL;
-    return peer && atomic_load_explicit(&peer->state, memory_order_acquire) == MCA_PML_PEER_FAILED;
-}
-
-/* Take a receive out of matching; false: it is not there any more. */
-static bool engine_withdraw(mca_pml_recv_t *recv)
-{
-    mca_pml_comm_t *pc = recv->super.comm->pml;
-    mca_pml_comm_lock(pc);
-    bool posted = recv->is_posted;
-    if (posted) {
-        mca_pml_match_unpost(&pc->match, &recv->posted, mca_pml_match_is_wild(recv->src, recv->tag));
-        recv->is_posted = false;
-    }
-    mca_pml_comm_unlock(pc);
-    return posted;
-}
-
-/* A receive that nobody will serve has ended. */
-static void engine_recv_unserved(mca_pml_recv_t *recv)
-{
-    ompi_status_set(&recv->super.status, recv->src == MCA_PML_ANY ? MPI_ANY_SOURCE : recv->src,
-                    recv->tag == MCA_PML_ANY ? MPI_ANY_TAG : recv->tag, 0);
-    recv->super.status.MPI_ERROR = MPI_ERR_OTHER;
-    engine_recv_done(recv);
-}
-
-/* The communicator's user learns of a loss from a receive that names the peer: those from any source need not tell of it any more. That
- * says so of all losses before it, too, so it is not noted before they are told of. Under the communicator's lock. */
-static inline void engine_loss_told(mca_pml_comm_t *pc, const mca_pml_peer_t *peer)
-{
-    pc->losses_told += peer->loss == pc->losses_told + 1;
-}
-
-/* Peers have failed before the receive was posted: its own? Who fails later looks for it among those posted. */
-static OPAL_COLD void engine_recv_refuse(mca_pml_recv_t *recv)
-{
-    if (engine_source_failed(recv->super.comm, recv->src) && engine_withdraw(recv)) {
-        mca_pml_comm_t *pc = recv->super.comm->pml;
-        mca_pml_peer_t *peer = atomic_load(&ompi_comm_peer(recv->super.comm, recv->src)->pml);
-        mca_pml_comm_lock(pc);
-        if (pc->match.wild_posted == 0) { /* else another thread's may be about to be told */
-            engine_loss_told(pc, peer);
-        }
-        mca_pml_comm_unlock(pc);
-        mca_pml_base_report_unreachable(peer);
-        engine_recv_unserved(recv);
-    }
-}
-
 /* Take the oldest message for the receive, or post it. */
 static OPAL_NOINLINE void engine_recv_begin_any(mca_pml_recv_t *recv)
 {

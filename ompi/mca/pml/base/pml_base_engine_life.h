@@ -122,45 +122,6 @@ static void engine_del_comm(ompi_communicator_t *comm)
 
 /* ---- Links ---- */
 
-static bool engine_comm_has(const ompi_communicator_t *comm, const ompi_proc_t *proc)
-{
-    for (uint32_t r = 0; r < comm->pml->size; r++) {
-        if (ompi_comm_peer(comm, (int32_t) r) == proc) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Take the posted receives that need the peer out of matching: those that name it, and of those from any source the
- * ones that are there when the communicator is first told of the loss. Later ones may be served by the others. */
-static void engine_unpost_from(ompi_communicator_t *comm, const mca_pml_peer_t *peer, opal_list_t *failed)
-{
-    mca_pml_comm_t *pc = comm->pml;
-    mca_pml_comm_lock(pc);
-    bool any = pc->match.wild_posted > 0 && peer->loss > pc->losses_told && engine_comm_has(comm, peer->proc);
-    for (uint32_t b = 0; b <= pc->match.bucket_mask; b++) {
-        for (mca_pml_key_t *key = pc->match.buckets[b]; key; key = key->next) {
-            bool concerned = key->src == MCA_PML_ANY ? any && key->tag >= 0
-                             : key->src >= 0 && !opal_list_is_empty(&key->posted) &&
-                                   atomic_load(&ompi_comm_peer(comm, key->src)->pml) == peer;
-            opal_list_item_t *i;
-            while (concerned && (i = opal_list_first(&key->posted))) {
-                if (key->src == MCA_PML_ANY) {
-                    pc->losses_told = peer->loss;
-                } else {
-                    engine_loss_told(pc, peer);
-                }
-                mca_pml_posted_t *posted = OPAL_CONTAINER_OF(i, mca_pml_posted_t, item);
-                OPAL_CONTAINER_OF(posted, mca_pml_recv_t, posted)->is_posted = false;
-                mca_pml_match_unpost(&pc->match, posted, mca_pml_match_is_wild(key->src, key->tag));
-                opal_list_append(failed, i);
-            }
-        }
-    }
-    mca_pml_comm_unlock(pc);
-}
-
 static void engine_fail_recvs(mca_pml_peer_t *peer)
 {
     opal_list_t failed = OPAL_LIST_INIT(failed);
@@ -304,12 +265,15 @@ static void engine_path_timeout(void *context)
     bool lost = peer->latency_count == 0 || peer->gone || peer->severed ||
                 atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_FAILED;
     if (lost) {
-        static uint32_t losses;
-        if (peer->loss == 0) {
-            peer->loss = ++losses;
+        bool first = peer->loss == 0;
+        if (first) {
+            peer->loss = atomic_load_explicit(&engine_losses, memory_order_relaxed) + 1;
             mca_pml_base_event_of_link(MCA_PML_EVENT_PEER_LOST, peer, NULL);
         }
         mca_pml_peer_set_state(peer, MCA_PML_PEER_FAILED);
+        if (first) {
+            atomic_store_explicit(&engine_losses, peer->loss, memory_order_release);
+        }
         mca_pml_base_path_watch(peer, ENGINE_FAILED_US, engine_path_timeout);
     }
     mca_pml_peer_unlock(peer);

@@ -42,13 +42,13 @@ static mca_pml_message_t *engine_probe_find(ompi_communicator_t *comm, int src, 
     return message;
 }
 
-/* What a probe that found nothing returns. */
-static int engine_probe_nothing(const ompi_communicator_t *comm, int src)
+/* What a probe that found nothing returns. `lost`: see engine_source_lost(). */
+static int engine_probe_nothing(mca_pml_peer_t *lost)
 {
-    if (!engine_source_failed(comm, src)) {
+    if (!lost) {
         return MPI_SUCCESS;
     }
-    mca_pml_base_report_unreachable(atomic_load(&ompi_comm_peer(comm, src)->pml));
+    mca_pml_base_report_unreachable(lost);
     return MPI_ERR_OTHER;
 }
 
@@ -64,7 +64,7 @@ static int engine_iprobe(int src, int tag, ompi_communicator_t *comm, bool *foun
         opal_progress();
         *found = engine_probe_find(comm, src, tag, false, status) != NULL;
     }
-    return *found ? MPI_SUCCESS : engine_probe_nothing(comm, src);
+    return *found ? MPI_SUCCESS : engine_probe_nothing(engine_source_lost(comm, src));
 }
 
 typedef struct engine_probe_wait {
@@ -73,6 +73,7 @@ typedef struct engine_probe_wait {
     bool take;
     MPI_Status *status;
     mca_pml_message_t *message;
+    mca_pml_peer_t *lost;
 } engine_probe_wait_t;
 
 static bool engine_probe_check(void *context)
@@ -81,18 +82,21 @@ static bool engine_probe_check(void *context)
     if (!w->message) { /* a taken message is taken once */
         w->message = engine_probe_find(w->comm, w->src, w->tag, w->take, w->status);
     }
-    return w->message != NULL || engine_source_failed(w->comm, w->src);
+    if (!w->message && !w->lost) {
+        w->lost = engine_source_lost(w->comm, w->src);
+    }
+    return w->message || w->lost;
 }
 
 static int engine_probe(int src, int tag, ompi_communicator_t *comm, MPI_Status *status)
 {
-    engine_probe_wait_t w = {comm, src, tag, false, status, NULL};
+    engine_probe_wait_t w = {comm, src, tag, false, status, NULL, NULL};
     if (src == MPI_PROC_NULL) {
         engine_probe_proc_null(status);
         return MPI_SUCCESS;
     }
     opal_progress_wait_until(engine_probe_check, &w);
-    return w.message ? MPI_SUCCESS : engine_probe_nothing(comm, src);
+    return w.message ? MPI_SUCCESS : engine_probe_nothing(w.lost);
 }
 
 static ompi_message_t *engine_message_new(ompi_communicator_t *comm, mca_pml_message_t *arrival)
@@ -124,12 +128,12 @@ static int engine_improbe(int src, int tag, ompi_communicator_t *comm, bool *fou
     }
     *found = arrival != NULL;
     *message = arrival ? engine_message_new(comm, arrival) : NULL;
-    return arrival ? MPI_SUCCESS : engine_probe_nothing(comm, src);
+    return arrival ? MPI_SUCCESS : engine_probe_nothing(engine_source_lost(comm, src));
 }
 
 static int engine_mprobe(int src, int tag, ompi_communicator_t *comm, ompi_message_t **message, MPI_Status *status)
 {
-    engine_probe_wait_t w = {comm, src, tag, true, status, NULL};
+    engine_probe_wait_t w = {comm, src, tag, true, status, NULL, NULL};
     if (src == MPI_PROC_NULL) {
         engine_probe_proc_null(status);
         *message = &ompi_message_no_proc;
@@ -137,7 +141,7 @@ static int engine_mprobe(int src, int tag, ompi_communicator_t *comm, ompi_messa
     }
     opal_progress_wait_until(engine_probe_check, &w);
     if (!w.message) {
-        return engine_probe_nothing(comm, src);
+        return engine_probe_nothing(w.lost);
     }
     *message = engine_message_new(comm, w.message);
     return MPI_SUCCESS;

@@ -129,7 +129,7 @@ typedef struct mca_pml_peer {
     bool flooded;                 /* FAILED: it sent more than may be kept */
     _Atomic bool stuck;           /* of a lane: it is full, and waiting has not helped */
     bool severed;                 /* a lane has failed, and what was in it is lost */
-    uint32_t loss;                /* FAILED after it was READY: the how-manieth of our peers; 0: not so */
+    _Atomic uint32_t loss;        /* FAILED after it was READY: the how-manieth of our peers; 0: not so */
     opal_event_t *path_timer;     /* runs while no link is up, and on when the peer has failed */
     opal_event_t *bulk_timer;     /* runs while several links carry long messages */
     void *policy;                 /* the policy's; NULL at first */
