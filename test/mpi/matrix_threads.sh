@@ -23,6 +23,8 @@ p2p:threads --mca pml chaos --mca btl shm,tcp,self --mca pml_base_stripe all --m
 p2p:storm --mca btl shm,self --mca opal_progress_thread 1
 p2p:threads --mca btl shm,self --mca btl_shm_lanes 3
 p2p:cancelling --mca btl shm,self --mca opal_progress_thread 1
+lost:from-any --mca btl shm,tcp,self --mca opal_progress_thread 1
+lost:probe-any --mca btl shm,self --mca opal_progress_thread 1
 init:threads-talk --mca btl shm,self
 init:threads-talk --mca btl tcp,self
 comm:threads --mca btl shm,self

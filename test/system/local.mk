@@ -70,8 +70,10 @@ EXTRA_DIST += $(hosts_tests) system/hosts_lib.sh
 system/hosts_run.log system/hosts_slurm.log: system/pmix_client$(EXEEXT)
 system/hosts_mpi.log system/hosts_end.log: system/launch_probe$(EXEEXT)
 
-# Devices for RDMA, in a lab of their own.
+# Devices for RDMA, in a lab of their own. What the first needs is built before all tests: make begins one whose programs are being built when
+# it has begun all others.
 long_tests += system/verbs.sh
+check_DATA += system/launch_probe$(EXEEXT) system/links_mix$(EXEEXT)
 EXTRA_DIST += system/verbs.sh system/verbs_inside.sh lab/verbs lab/verbs-guest
 system/verbs.log: system/launch_probe$(EXEEXT) system/links_mix$(EXEEXT)
 check_SCRIPTS += system/verbs_suite.sh
