@@ -104,28 +104,36 @@ static inline bool engine_is_users(int32_t tag)
     return tag >= 0 || tag == MCA_PML_ANY;
 }
 
-/* Peers have failed before the receive was posted: is it to end? Who fails later looks for it among those posted. */
-static OPAL_COLD void engine_recv_refuse(mca_pml_recv_t *recv)
+/* The receive names its source: the peer, if that has failed, and the receive is not posted any more; else NULL. */
+static OPAL_COLD mca_pml_peer_t *engine_tell_named(const ompi_communicator_t *comm, mca_pml_recv_t *recv)
 {
-    ompi_communicator_t *comm = recv->super.comm;
     mca_pml_comm_t *pc = comm->pml;
-    mca_pml_peer_t *peer = NULL;
-    if (recv->src != MCA_PML_ANY) {
-        peer = engine_peer_of(comm, recv->src);
-        peer = engine_peer_failed(peer) && engine_withdraw(recv) ? peer : NULL;
-    } else if (engine_is_users(recv->tag)) {
-        peer = engine_tell_any(comm, recv);
-    }
-    if (!peer) {
-        return;
+    mca_pml_peer_t *peer = engine_peer_of(comm, recv->src);
+    if (!engine_peer_failed(peer) || !engine_withdraw(recv)) {
+        return NULL;
     }
     mca_pml_comm_lock(pc);
     if (pc->match.wild_posted == 0) { /* else another thread's may be about to be told */
         engine_loss_told(pc, peer);
     }
     mca_pml_comm_unlock(pc);
-    mca_pml_base_report_unreachable(peer);
-    engine_recv_unserved(recv);
+    return peer;
+}
+
+/* Peers have failed before the receive was posted: is it to end? Who fails later looks for it among those posted. */
+static OPAL_COLD void engine_recv_refuse(mca_pml_recv_t *recv)
+{
+    ompi_communicator_t *comm = recv->super.comm;
+    mca_pml_peer_t *peer = NULL;
+    if (recv->src != MCA_PML_ANY) {
+        peer = engine_tell_named(comm, recv);
+    } else if (engine_is_users(recv->tag)) {
+        peer = engine_tell_any(comm, recv);
+    }
+    if (peer) {
+        mca_pml_base_report_unreachable(peer);
+        engine_recv_unserved(recv);
+    }
 }
 
 static bool engine_comm_has(const ompi_communicator_t *comm, const ompi_proc_t *proc)
