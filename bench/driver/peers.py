@@ -144,7 +144,9 @@ class Intel(Library):
         return {**super().environment(), "I_MPI_ROOT": self.prefix, "I_MPI_HYDRA_IFACE": "lo"}
 
     def command(self, ranks, cores, setting, program):
-        pin = ["-genv", "I_MPI_PIN_DOMAIN", "1"] if ranks <= cores else ["-genv", "I_MPI_PIN", "0"]
+        # by number: domains of one processor are ignored where there are more processors than ranks
+        processors = ",".join(map(str, sorted(os.sched_getaffinity(0))[:ranks]))
+        pin = ["-genv", "I_MPI_PIN_PROCESSOR_LIST", processors] if ranks <= cores else ["-genv", "I_MPI_PIN", "0"]
         alone = ["taskset", "-c", str(min(os.sched_getaffinity(0)))] if ranks == 1 and cores else []
         return [*alone, self.binary("mpiexec.hydra"), *pin, "-n", str(ranks), *setting.arguments,
                 *program]
