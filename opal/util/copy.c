@@ -2,7 +2,7 @@
 /* Which copies the processor is quick at, and those that the C library does not have. */
 #include "opal/util/copy.h"
 
-bool opal_copy_has_rep;
+bool opal_copy_has_rep, opal_cache_has_demote;
 opal_copy_fn_t opal_copy_vectors, opal_copy_onward, opal_copy_past;
 
 #if defined(__x86_64__)
@@ -122,12 +122,14 @@ void opal_copy_special(void *to, const void *from, size_t len, opal_copy_how_t h
     }
 }
 
-/* Fast short REP MOVSB: CPUID leaf 7, EDX bit 4 (Intel SDM; AMD APM volume 3). */
+/* Fast short REP MOVSB: CPUID leaf 7, EDX bit 4; CLDEMOTE: ECX bit 25 (Intel SDM; AMD APM volume 3). */
 void opal_copy_init(void)
 {
 #if defined(__x86_64__)
     unsigned a, b, c, d;
-    opal_copy_has_rep = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & 1u << 4) != 0;
+    bool told = __get_cpuid_count(7, 0, &a, &b, &c, &d);
+    opal_copy_has_rep = told && (d & 1u << 4) != 0;
+    opal_cache_has_demote = told && (c & 1u << 25) != 0;
     opal_copy_vectors = __builtin_cpu_supports("avx512f") ? vectors_avx512 : __builtin_cpu_supports("avx2") ? vectors_avx2 : NULL;
     opal_copy_onward = __builtin_cpu_supports("avx512f") ? onward_avx512 : __builtin_cpu_supports("avx2") ? onward_avx2 : NULL;
     opal_copy_past = past_sse2;

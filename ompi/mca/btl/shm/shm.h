@@ -77,6 +77,7 @@ enum {
     SHM_PREFETCH_LINES = 8,
     SHM_AHEAD_LINES = 4,      /* of a chunk, while the one before is copied, if that has */
     SHM_AHEAD_MIN = 16 << 10, /* so many bytes */
+    SHM_DEMOTE_MAX = 2048 + MCA_BTL_HEADER_MAX, /* bytes of a message whose lines are moved to the common cache at most: see shm_demote() */
     SHM_CLEAR_AHEAD = 288,     /* lines whose words are cleared ahead of time, at most */
     SHM_CLEAR_MESSAGES = 5,   /* messages of several lines, for which that is done at once */
     SHM_NEAR_LINES = 1024,
@@ -291,6 +292,7 @@ struct mca_btl_endpoint {
     uint32_t warm_run;                  /* messages, as far as they are counted */
     uint32_t warm_stream;               /* `turns` of which that is known to be a stream; UINT32_MAX: of none */
     uint32_t warm_calm;                 /* turns until chunks are kept again, unless `even`; 0: they are */
+    uint32_t demote_turns;              /* `turns` when last sent to in several lines, of the ring or of a chunk */
     shm_even_t even;                    /* not with threads */
     shm_ways_t *ways;                   /* under the pool's lock; NULL until a fragment is long enough */
     uint64_t filling;                   /* since when (ns) the measured fragment for which there is room is being written */
