@@ -51,7 +51,7 @@ static const struct {
      &mca_btl_shm_params.eager_limit},
     {{.name = "behind_eager_limit", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_TUNER, .unit = "bytes",
       .help = "Longest message, header included, sent before its receiver is known to a process that still has messages of this one "
-              "to take (btl_shm_chunk at most)",
+              "to take, unless to copy it once is found to be faster (btl_shm_chunk at most)",
       .def.size = (64 << 10) + MCA_BTL_HEADER_MAX, .min = 0, .max = 8 << 20},
      &mca_btl_shm_params.behind_eager_limit},
     {{.name = "behind_chunk_min", .type = MCA_VAR_SIZE, .level = MCA_VAR_LEVEL_DEVELOPER, .unit = "bytes",

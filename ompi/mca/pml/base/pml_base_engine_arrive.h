@@ -154,6 +154,19 @@ static inline void engine_take_whole(mca_pml_peer_t *peer, mca_pml_comm_peer_t *
     ompi_request_tell(&recv->super, engine_end_awaiting(recv, hdr, payload, false));
 }
 
+/* The payload of a message that came whole, though its sender could have announced it: the time is noted, now and then. */
+static OPAL_NOINLINE void engine_copy_longer(mca_pml_peer_t *peer, void *to, const void *from, size_t len, opal_copy_how_t how)
+{
+    mca_pml_link_t *link = engine_times(peer, len);
+    uint64_t start = link ? opal_now_ns() : 0;
+    opal_copy_out(to, from, len, how);
+    if (link) {
+        mca_pml_peer_lock(peer);
+        mca_pml_pace_note_parts(link->pace, len, opal_now_ns() - start);
+        mca_pml_peer_unlock(peer);
+    }
+}
+
 /* The receive that such a message has completed; NULL: look closer. *before: whom to tell, see ompi_request_finish_if(). `more`: the
  * payload has any length, not OPAL_COPY_SHORT at most, and is read as `how` says. */
 static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_take_brief(mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr, size_t len,
@@ -182,7 +195,9 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_take_brief(mca_pml_peer_t *peer
     if (!recv) {
         return NULL;
     }
-    if (more) {
+    if (more && OPAL_UNLIKELY(len > peer->eager_max)) {
+        engine_copy_longer(peer, recv->ptr, hdr + 1, payload, how);
+    } else if (more) {
         opal_copy_out(recv->ptr, hdr + 1, payload, how);
     } else {
         opal_copy_short(recv->ptr, hdr + 1, payload);

@@ -207,6 +207,31 @@ static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator
     return link;
 }
 
+/* Does the link get what can be relied on here? */
+static inline bool engine_gets(const mca_pml_link_t *link)
+{
+    uint32_t caps = link->module->limits.caps;
+    return (caps & MCA_BTL_CAP_GET) && (!(caps & MCA_BTL_CAP_GET_UNSURE) || policy_checks());
+}
+
+/* Is a message that could go without asking better announced, for the receiver to fetch it? See pml_base_pace.h. */
+static inline bool engine_rather_fetched(const mca_pml_peer_t *peer, size_t bytes)
+{
+    if (POLICY_KEEPS || !POLICY_FETCH || peer->bandwidth_count != 1 || sizeof(mca_pml_hdr_match_t) + bytes <= peer->eager_max) {
+        return false;
+    }
+    const mca_btl_limits_t *limits = &peer->bandwidth[0]->module->limits;
+    return engine_gets(peer->bandwidth[0]) &&
+           (bytes >= limits->get_min || (bytes >= limits->get_try && mca_pml_ways_fetch(&peer->ways, bytes)));
+}
+
+/* Does a message of this length, header included, go whole to a peer that is behind, though it is too long for others? */
+static inline bool engine_whole_behind(const mca_pml_peer_t *peer, size_t len)
+{
+    return POLICY_STANDING && len <= peer->behind.eager_limit && engine_is_behind(peer) &&
+           !engine_rather_fetched(peer, len - sizeof(mca_pml_hdr_match_t));
+}
+
 /* Is a message better copied, while its receiver is at work, than confirmed before its send is over? Not in a stream, where both have enough
  * to do. */
 static OPAL_NOINLINE bool engine_is_alone(const mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, size_t len)
@@ -225,8 +250,8 @@ static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pm
     if (OPAL_UNLIKELY(!link || !opal_datatype_is_contiguous(&type->opal, count) || !engine_has_credit(peer, cost))) {
         return false;
     }
-    if (OPAL_UNLIKELY(len + POLICY_ROOM > peer->eager_max) && !engine_is_alone(peer, cp, len) &&
-        (!POLICY_STANDING || len > peer->behind.eager_limit || !engine_is_behind(peer))) {
+    bool longer = len + POLICY_ROOM > peer->eager_max;
+    if (OPAL_UNLIKELY(longer) && !engine_is_alone(peer, cp, len) && !engine_whole_behind(peer, len)) {
         return false;
     }
     if (OPAL_LIKELY(!opal_progress_threads)) { /* the link may change it for reasons of its own */
@@ -243,6 +268,9 @@ static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pm
     }
     engine_next_seq(cp);
     engine_count(link, len);
+    if (OPAL_UNLIKELY(longer)) {
+        mca_pml_ways_sent(&peer->ways, bytes, false);
+    }
     return true;
 }
 
@@ -254,6 +282,12 @@ static inline bool engine_in_parts(const mca_pml_peer_t *peer, size_t len)
            ((POLICY_STANDING && len > peer->behind.eager_limit) || !engine_is_behind(peer));
 }
 
+/* Has the sender the choice to announce it, for it could go in parts or whole? */
+static inline bool engine_has_choice(const mca_pml_peer_t *peer, size_t len)
+{
+    return engine_in_parts(peer, len) || (POLICY_STANDING && len <= peer->behind.eager_limit && engine_is_behind(peer));
+}
+
 /* ... and to this rank? To who is sent a stream it had better come as one, if it fits; what a policy would keep copies of goes there from
  * where it lies, and not with threads, when nobody knows whether it is a stream. */
 static inline bool engine_parts_suit(const mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, size_t len)
@@ -262,24 +296,6 @@ static inline bool engine_parts_suit(const mca_pml_peer_t *peer, mca_pml_comm_pe
         return !opal_progress_threads && !engine_streams(cp);
     }
     return opal_progress_threads || len > peer->eager_max || !engine_in_stream(cp);
-}
-
-/* Does the link get what can be relied on here? */
-static inline bool engine_gets(const mca_pml_link_t *link)
-{
-    uint32_t caps = link->module->limits.caps;
-    return (caps & MCA_BTL_CAP_GET) && (!(caps & MCA_BTL_CAP_GET_UNSURE) || policy_checks());
-}
-
-/* Is a message that may go in parts better announced, for the receiver to fetch it? See pml_base_pace.h. */
-static inline bool engine_rather_fetched(const mca_pml_peer_t *peer, size_t bytes)
-{
-    if (POLICY_KEEPS || !POLICY_FETCH || peer->bandwidth_count != 1 || sizeof(mca_pml_hdr_match_t) + bytes <= peer->eager_max) {
-        return false;
-    }
-    const mca_btl_limits_t *limits = &peer->bandwidth[0]->module->limits;
-    return engine_gets(peer->bandwidth[0]) &&
-           (bytes >= limits->get_min || (bytes >= limits->get_try && mca_pml_ways_fetch(&peer->ways, bytes)));
 }
 
 /* A message in pieces that are fragments of their own, if all of it is within the window; see pml_base_engine_unasked.h. It is charged. */

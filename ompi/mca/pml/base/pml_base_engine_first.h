@@ -71,7 +71,7 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
     engine_fill_first(peer, &hdr.rndv.match, fetch ? MCA_PML_HDR_RGET : MCA_PML_HDR_RNDV, send);
     hdr.rndv.length = htole64(send->bytes);
     hdr.rndv.sreq = htole64(send->id);
-    bool chosen = fetch && engine_in_parts(peer, sizeof(mca_pml_hdr_match_t) + send->bytes) && engine_rather_fetched(peer, send->bytes);
+    bool chosen = fetch && engine_has_choice(peer, sizeof(mca_pml_hdr_match_t) + send->bytes) && engine_rather_fetched(peer, send->bytes);
     hdr.rndv.match.common.flags |= chosen ? MCA_PML_FLAG_FETCH : 0;
     uint32_t charge = len > 0 ? engine_cost(len) : 0;
     mca_btl_room_t lent = {.how = MCA_BTL_COPY_ANY};
@@ -211,15 +211,17 @@ static int engine_first_parts(mca_pml_peer_t *peer, mca_pml_link_t *link, const 
 static int engine_send_first_over(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, bool *eager)
 {
     size_t len = sizeof(mca_pml_hdr_match_t) + send->bytes + POLICY_ROOM;
-    bool fits = len <= engine_eager_max(peer, send->cp, link) ||
-                (POLICY_STANDING && len <= peer->behind.eager_limit && !send->cp->bind && engine_is_behind(peer));
-    *eager = send->mode != MCA_PML_SYNCHRONOUS && !send->whole && fits &&
+    bool fits = len <= engine_eager_max(peer, send->cp, link), whole = !fits && !send->cp->bind && engine_whole_behind(peer, len);
+    *eager = send->mode != MCA_PML_SYNCHRONOUS && !send->whole && (fits || whole) &&
              engine_has_credit(peer, engine_cost(send->bytes));
     int rc = engine_first_parts(peer, link, send);
     if (rc != MCA_ERR_NOT_AVAILABLE) {
         *eager = rc == MCA_SUCCESS;
     } else if (*eager) {
         rc = engine_first_match(peer, link, send);
+        if (whole && rc == MCA_SUCCESS) {
+            mca_pml_ways_sent(&peer->ways, send->bytes, false);
+        }
     } else if (engine_goes_whole(peer, send)) {
         rc = engine_first_whole(peer, link, send, eager);
     } else {

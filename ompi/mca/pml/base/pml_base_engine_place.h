@@ -159,18 +159,25 @@ static mca_pml_recv_t *engine_match_header(mca_pml_peer_t *peer, const mca_pml_h
     return recv;
 }
 
-/* A whole message begins, of which the parts may take their time: note it, where it could have been fetched. */
-static void engine_time_parts(mca_pml_recv_t *recv, mca_pml_peer_t *peer, size_t payload)
+/* A whole message comes unasked. The link over which it could have been fetched, if its time is to be noted for that choice; else NULL. */
+static mca_pml_link_t *engine_times(mca_pml_peer_t *peer, size_t payload)
 {
     mca_pml_peer_lock(peer);
     mca_pml_link_t *link = peer->bandwidth_count == 1 ? peer->bandwidth[0] : NULL;
-    if (link && sizeof(mca_pml_hdr_match_t) + payload > peer->eager_max && payload >= link->module->limits.get_try && engine_gets(link) &&
-        mca_pml_base_link_pace(link) && mca_pml_pace_wants_parts(link->pace, payload)) {
-        recv->timed = link;
+    bool times = link && sizeof(mca_pml_hdr_match_t) + payload > peer->eager_max && payload >= link->module->limits.get_try &&
+                 engine_gets(link) && mca_pml_base_link_pace(link) && mca_pml_pace_wants_parts(link->pace, payload);
+    mca_pml_peer_unlock(peer);
+    return times ? link : NULL;
+}
+
+/* One begins, of which the parts may take their time. */
+static void engine_time_parts(mca_pml_recv_t *recv, mca_pml_peer_t *peer, size_t payload)
+{
+    recv->timed = engine_times(peer, payload);
+    if (recv->timed) {
         recv->in_parts = true;
         recv->started = engine_pace_now(peer);
     }
-    mca_pml_peer_unlock(peer);
 }
 
 /* The payload of a first fragment is about to be read. A message that is matched by its header is a long one of which the

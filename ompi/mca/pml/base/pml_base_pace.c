@@ -115,10 +115,12 @@ void mca_pml_pace_failed(mca_pml_pace_t *pace, size_t bytes)
  * When the way that is not known to be the better one is tried, in messages of a class, and with how many. The receiver notes the time of
  * the first PARTS_NOTED messages in parts, and of each PARTS_EVERYth; it has something to say after PARTS_KNOWN of them and PACE_TRIALS_FETCHED
  * fetches. What it notes of parts lacks the sender's copy of the first one, a tenth or so: by that much fetching, which has the sender wait for
- * the receive, must be better.
+ * the receive, must be better. Within a stream the first fetches compete with what else the sender writes, and with one window of them little is
+ * seen of what a stream of fetches would do: so that they are no better is believed after PACE_LEAST of them, if they are not far worse.
  */
-enum { PARTS_NOTED = 24, PARTS_EVERY = 16, PARTS_KNOWN = 8, WAYS_FIRST = 32, WAYS_FETCHES = 8, WAYS_NEXT = 256, WAYS_RETRY = 4096,
+enum { PARTS_NOTED = 24, PARTS_EVERY = 16, PARTS_KNOWN = 8, WAYS_FIRST = 32, WAYS_FETCHES = 40, WAYS_NEXT = 256, WAYS_RETRY = 4096,
        WAYS_BACK = 512, WAYS_PARTS = 8 };
+static const float PARTS_FAR = 1.5f;
 
 bool mca_pml_pace_wants_parts(mca_pml_pace_t *pace, size_t bytes)
 {
@@ -137,7 +139,9 @@ int mca_pml_pace_advice(mca_pml_pace_t *pace, size_t bytes)
     if (class->count[MCA_PML_PACE_PARTS] < PARTS_KNOWN || class->count[MCA_PML_PACE_FETCH] < PACE_TRIALS_FETCHED) {
         return MCA_PML_PACE_FRAGS;
     }
-    return class->ns[MCA_PML_PACE_FETCH] < class->ns[MCA_PML_PACE_PARTS] ? MCA_PML_PACE_FETCH : MCA_PML_PACE_PARTS;
+    float ratio = class->ns[MCA_PML_PACE_FETCH] / class->ns[MCA_PML_PACE_PARTS];
+    bool tried = class->count[MCA_PML_PACE_FETCH] >= PACE_LEAST || ratio >= PARTS_FAR;
+    return ratio < 1 ? MCA_PML_PACE_FETCH : tried ? MCA_PML_PACE_PARTS : MCA_PML_PACE_FRAGS;
 }
 
 bool mca_pml_ways_fetch(const mca_pml_ways_t *ways, size_t bytes)
@@ -167,8 +171,9 @@ void mca_pml_ways_sent(mca_pml_ways_t *ways, size_t bytes, bool fetch)
 void mca_pml_ways_learn(mca_pml_ways_t *ways, size_t bytes, bool fetch)
 {
     int class = pace_index(bytes);
-    if ((ways->fetch >> class & 1) != fetch) {
-        ways->fetch ^= (uint16_t) (1u << class);
+    bool other = (ways->fetch >> class & 1) != fetch;
+    ways->fetch ^= (uint16_t) ((unsigned) other << class);
+    if (other || !fetch) { /* what was on trial has won, or has been seen to be no better */
         ways->trial[class] = 0;
     }
 }

@@ -8,8 +8,9 @@
  * ones by its rate: the fragments of one message are filled in while those of another are emptied, which a fetch is not. What came
  * whole over the link meanwhile, without being announced, had its part of that time.
  *
- * A message that need not be announced goes in parts at once, if the link has a way for that, or is announced to be fetched. That the
- * sender chooses, by what the receiver says with the end of each fetch: it has measured both, parts from the first one to the last.
+ * A message that need not be announced goes in parts at once, if the link has a way for that, or whole to a receiver that is behind, or is
+ * announced to be fetched. That the sender chooses, by what the receiver says with the end of each fetch: it has measured both, parts from the
+ * first one to the last, of what comes whole the copy.
  *
  * An object is one link's, of one peer; the caller serialises its use (the peer's lock).
  */

@@ -252,7 +252,9 @@ static void parts_or_fetched(void)
     TAP_OK(fetched_ways(BYTES, 2000, 1000, 9000, false) < 1100, "parts are tried again, and taken when they have become better");
     TAP_OK(fetched_ways(BYTES, 1000, 1000, 9000, false) < 8, "for good");
     begin();
-    TAP_OK(fetched_ways(BYTES, 10000, 1000, 1100, false) < 20, "in parts where a fetch takes more time, but for a few trials");
+    TAP_OK(fetched_ways(BYTES, 10000, 1000, 1100, false) < 60, "in parts where a fetch takes a little more time, but for a few trials");
+    begin();
+    TAP_OK(fetched_ways(BYTES, 10000, 1000, 2000, false) < 12, "... for fewer where it takes much more");
     TAP_OK(fetched_ways(BYTES, 20000, 9000, 1000, false) > 10000, "of which one finds that this has changed");
     begin();
     TAP_OK(fetched_ways(BYTES, 10000, 9000, 1000, true) < 20, "in parts where a fetch fails");
