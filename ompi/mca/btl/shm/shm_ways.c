@@ -100,6 +100,13 @@ static shm_ways_choice_t choose_trial(shm_ways_class_t *c)
     return (shm_ways_choice_t){(shm_way_t)c->trial, c->trial_left < COUNTED || (sent > 0 && sent < SHM_WAYS_TRIAL)};
 }
 
+/* Fragments from one measurement to the next: a measurement costs both sides some hundred nanoseconds, and where little changes, changes can be
+ * noticed later. */
+static inline uint16_t interval_of(const shm_ways_class_t *c)
+{
+    return c->gap < SHM_WAYS_GAP_RARE ? c->every : (uint16_t)(c->every * SHM_WAYS_RARELY);
+}
+
 /* One is to be measured, or a trial begins. */
 static OPAL_NOINLINE shm_ways_choice_t choose_measured(shm_ways_t *ways, shm_ways_class_t *c)
 {
@@ -107,9 +114,9 @@ static OPAL_NOINLINE shm_ways_choice_t choose_measured(shm_ways_t *ways, shm_way
         begin_class(ways, c);
         return choose_trial(c);
     }
-    c->until = c->every;
-    if (c->until_trial > c->every || c->cost[c->way] == 0) { /* there must be something to compare with */
-        c->until_trial -= c->until_trial > c->every ? c->every : 0;
+    c->until = interval_of(c);
+    if (c->until_trial > c->until || c->cost[c->way] == 0) { /* there must be something to compare with */
+        c->until_trial -= c->until_trial > c->until ? c->until : 0;
         return (shm_ways_choice_t){(shm_way_t)c->way, true};
     }
     begin_trial(ways, c);

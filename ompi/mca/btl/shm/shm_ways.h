@@ -36,7 +36,8 @@ enum {
     SHM_WAYS_FIRST = 64,     /* fragments before the first trial; of long ones fewer */
     SHM_WAYS_GAP_MIN = 64,   /* fragments from one trial to the next at least; four times its own length after a long one */
     SHM_WAYS_GAP_MAX = 4096, /* ... at most; 32 times its own length */
-    SHM_WAYS_GAP_RARE = SHM_WAYS_GAP_MAX / 4, /* from which on hopeless ways are tried as well */
+    SHM_WAYS_GAP_RARE = SHM_WAYS_GAP_MAX / 4, /* from which on hopeless ways are tried as well, and it is measured */
+    SHM_WAYS_RARELY = 4,     /* times as rarely */
 };
 
 /* A class. Costs are picoseconds for a byte, of writer and reader together, the least of a few measurements in a row: what others do to
@@ -46,7 +47,7 @@ typedef struct shm_ways_class {
     uint32_t least;         /* of the measurements under way of the way in use */
     uint32_t trial_least;   /* ... of the trial */
     uint16_t until;         /* fragments until the next measurement */
-    uint16_t every;         /* from one to the next; 0: no fragment yet */
+    uint16_t every;         /* from one to the next, while trials are not rare; 0: no fragment yet */
     uint16_t gap;           /* fragments between trials, doubled by each that is lost */
     uint16_t until_trial;   /* fragments until the next; as of the last measurement */
     uint16_t trial_left;    /* fragments of the trial that have not been sent */

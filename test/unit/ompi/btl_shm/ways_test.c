@@ -133,8 +133,8 @@ static void moves(void)
     world_t w = new_world(same_cache, 3);
     run(&w, 65536, 20000, SHM_WAY_WIDE);
     w.cost = apart;
-    run(&w, 65536, 64, SHM_WAY_PAST);
-    TAP_OK(run(&w, 65536, 100, SHM_WAY_PAST) > 80, "what has become worse is noticed within 64 fragments");
+    run(&w, 65536, 256, SHM_WAY_PAST);
+    TAP_OK(run(&w, 65536, 100, SHM_WAY_PAST) > 80, "what has become worse is noticed within 256 fragments");
     run(&w, 65536, 20000, SHM_WAY_PAST);
     w.cost = same_core;
     run(&w, 65536, 2 * SHM_WAYS_GAP_MAX, SHM_WAY_NEAR);
