@@ -1,5 +1,5 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Long messages for pieces.sh, which looks at a trace of their pieces: one at a time, to and fro, and then some at once to rank 1; or many
+/* Long messages for pieces.sh, which looks at a trace of their pieces: one at a time, to and fro, and then some at once to rank 1; some shorter ones; or many
  * to and fro, crossing each other, or before their receives. Streams both ways of which one side computes; the first of many that are
  * there; and what is copied for a link that keeps it. */
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 #include "support/mpi_test.h"
 
-enum { BYTES = 1 << 20, TAG = 3, ROUNDS = 4, AT_ONCE = 8, MANY = 48, SHORT = 8 << 10, ROW = 24, ROWS = 20, FEW = 16 };
+enum { BYTES = 1 << 20, TAG = 3, ROUNDS = 4, AT_ONCE = 8, MANY = 48, SHORT = 8 << 10, BEHIND = 48 << 10, ROW = 24, ROWS = 20, FEW = 16 };
 
 static char in[2 * BYTES], out[2 * BYTES];
 
@@ -62,6 +62,16 @@ static void middle(void)
 {
     MPI_Init(NULL, NULL);
     at_once(my_rank(), BYTES / 4);
+    MPI_Finalize();
+}
+
+/* Longer than what goes to anybody without asking, but not than what goes so to a receiver that is behind. */
+static void behind(void)
+{
+    MPI_Init(NULL, NULL);
+    int rank = my_rank(), other;
+    MPI_Sendrecv(&rank, 1, MPI_INT, 1 - rank, TAG, &other, 1, MPI_INT, 1 - rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* they know each other */
+    at_once(rank, BEHIND);
     MPI_Finalize();
 }
 
@@ -263,6 +273,7 @@ static void sent(void)
 
 static const mpi_test_t tests[] = {{.name = "pieces", .np = 2, .fn = pieces},
                                    {.name = "middle", .np = 2, .fn = middle},
+                                   {.name = "behind", .np = 2, .fn = behind},
                                    {.name = "turns", .np = 2, .fn = turns},
                                    {.name = "crossing", .np = 2, .fn = crossing},
                                    {.name = "early", .np = 2, .fn = early},

@@ -50,12 +50,14 @@ tap_ok "... in 64 KiB and what is left" few
 export MPIRUN_ARGS="$args"
 tap_ok "48 messages of two MiB arrive by turns" "$top_builddir/test/mpi/pieces" turns
 tap_ok "... nearly all in parts" in_pieces 0 8
-# fetched LEAST MOST: so many messages have come so to rank 0.
-fetched() { count=$(grep -o '"name": "fetched",' "$tap_dir/trace-0.json" | wc -l); echo "# fetched: $count"; [ "$count" -ge "$1" ] && [ "$count" -le "$2" ]; }
-reads() { MPIRUN_ARGS="$1 --mca pml_base_trace_links $tap_dir/trace-%r.json" "$top_builddir/test/mpi/pieces" turns && fetched "$2" "$3"; }
-if reads "--mca btl shm,self --mca btl_shm_single_copy always --mca btl_shm_parts_max 0" 1 48 >/dev/null 2>&1; then
-    tap_ok "where single copies are always wanted all are fetched" reads "--mca btl shm,self --mca btl_shm_single_copy always" 48 48
-    tap_ok "where they are measured, at least those that begin the first trial" reads "--mca btl shm,self" 4 16
+# fetched RANK LEAST MOST: so many messages have come so to a rank.
+fetched() { count=$(grep -o '"name": "fetched",' "$tap_dir/trace-$1.json" | wc -l); echo "# fetched: $count"; [ "$count" -ge "$2" ] && [ "$count" -le "$3" ]; }
+# reads TEST RANK ARGUMENTS LEAST MOST
+reads() { MPIRUN_ARGS="$3 --mca pml_base_trace_links $tap_dir/trace-%r.json" "$top_builddir/test/mpi/pieces" "$1" && fetched "$2" "$4" "$5"; }
+if reads turns 0 "--mca btl shm,self --mca btl_shm_single_copy always --mca btl_shm_parts_max 0" 1 48 >/dev/null 2>&1; then
+    tap_ok "where single copies are always wanted all are fetched" reads turns 0 "--mca btl shm,self --mca btl_shm_single_copy always" 48 48
+    tap_ok "... also what would go whole to a receiver that is behind" reads behind 1 "--mca btl shm,self --mca btl_shm_single_copy always" 8 8
+    tap_ok "where they are measured, at least those that begin the first trial" reads turns 0 "--mca btl shm,self" 4 16
 else
     tap_skip "fetching instead of parts" "a process may not read another's memory here"
 fi
