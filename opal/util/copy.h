@@ -78,9 +78,9 @@ typedef enum opal_copy_how {
 
 typedef void (*opal_copy_fn_t)(void *to, const void *from, size_t len);
 
-/* Has the processor a quick instruction for copies of hundreds of bytes? One that moves a line to the common cache? Set by opal_copy_init(), as
- * are functions for copies that do without the first: by loads and stores of vectors; by these, asking as well for what is behind the end of what is read; and by stores past the caches,
- * which are over when it returns. Any length; NULL: there is none. */
+/* Has the processor a quick instruction for copies of hundreds of bytes? One that moves a line to the common cache? Set by opal_copy_init(),
+ * as are functions for copies that do without the first: by loads and stores of vectors; by these, asking as well for what is behind the end
+ * of what is read; and by stores past the caches, which are over when it returns. Any length; NULL: there is none. */
 OPAL_DECLSPEC extern bool opal_copy_has_rep, opal_cache_has_demote;
 OPAL_DECLSPEC extern opal_copy_fn_t opal_copy_vectors, opal_copy_onward, opal_copy_past;
 OPAL_DECLSPEC void opal_copy_init(void);
@@ -183,10 +183,10 @@ static OPAL_ALWAYS_INLINE void opal_cache_demote(const void *line)
 #endif
 }
 
-/* The same of all lines of what was written for another core. */
+/* The same of all its lines: no operation either, but not for nothing. */
 static inline void opal_cache_demote_lines(const void *lines, size_t len)
 {
-    for (size_t at = 0; opal_cache_has_demote && at < len; at += OPAL_COPY_LINE) {
+    for (size_t at = 0; at < len; at += OPAL_COPY_LINE) {
         opal_cache_demote((const char *) lines + at);
     }
 }

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
-/* Long messages for pieces.sh, which looks at a trace of their pieces: one at a time, to and fro, and then some at once to rank 1; some shorter ones; or many
- * to and fro, crossing each other, or before their receives. Streams both ways of which one side computes; the first of many that are
- * there; and what is copied for a link that keeps it. */
+/* Long messages for pieces.sh, which looks at a trace of their pieces: one at a time, to and fro, and then some at once to rank 1; some that
+ * are less long at once; or many to and fro, crossing each other, or before their receives. Streams both ways of which one side computes; the
+ * first of many that are there; and what is copied for a link that keeps it. */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -71,7 +71,9 @@ static void behind(void)
     MPI_Init(NULL, NULL);
     int rank = my_rank(), other;
     MPI_Sendrecv(&rank, 1, MPI_INT, 1 - rank, TAG, &other, 1, MPI_INT, 1 - rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* they know each other */
-    at_once(rank, BEHIND);
+    for (int i = 0; i < FEW; i++) {
+        at_once(rank, BEHIND);
+    }
     MPI_Finalize();
 }
 

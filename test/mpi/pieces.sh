@@ -56,8 +56,9 @@ fetched() { count=$(grep -o '"name": "fetched",' "$tap_dir/trace-$1.json" | wc -
 reads() { MPIRUN_ARGS="$3 --mca pml_base_trace_links $tap_dir/trace-%r.json" "$top_builddir/test/mpi/pieces" "$1" && fetched "$2" "$4" "$5"; }
 if reads turns 0 "--mca btl shm,self --mca btl_shm_single_copy always --mca btl_shm_parts_max 0" 1 48 >/dev/null 2>&1; then
     tap_ok "where single copies are always wanted all are fetched" reads turns 0 "--mca btl shm,self --mca btl_shm_single_copy always" 48 48
-    tap_ok "... also what would go whole to a receiver that is behind" reads behind 1 "--mca btl shm,self --mca btl_shm_single_copy always" 8 8
+    tap_ok "... also what would go whole to a receiver that is behind" reads behind 1 "--mca btl shm,self --mca btl_shm_single_copy always" 128 128
     tap_ok "where they are measured, at least those that begin the first trial" reads turns 0 "--mca btl shm,self" 4 16
+    tap_ok "... of these as well" reads behind 1 "--mca btl shm,self --mca btl_shm_parts_max 0" 20 96
 else
     tap_skip "fetching instead of parts" "a process may not read another's memory here"
 fi

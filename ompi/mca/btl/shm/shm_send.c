@@ -183,8 +183,11 @@ void mca_btl_shm_ahead(mca_btl_endpoint_t *ep, size_t messages, size_t bytes)
  */
 static OPAL_ALWAYS_INLINE void shm_demote(mca_btl_endpoint_t *ep, const void *lines, size_t len)
 {
+    if (!opal_cache_has_demote || len > SHM_DEMOTE_MAX) {
+        return;
+    }
     uint32_t turns = atomic_load_explicit(&ep->turns, memory_order_relaxed);
-    if (len <= SHM_DEMOTE_MAX && turns != ep->demote_turns) {
+    if (turns != ep->demote_turns) {
         ep->demote_turns = turns;
         opal_cache_demote_lines(lines, len);
     }

@@ -225,11 +225,16 @@ static inline bool engine_rather_fetched(const mca_pml_peer_t *peer, size_t byte
            (bytes >= limits->get_min || (bytes >= limits->get_try && mca_pml_ways_fetch(&peer->ways, bytes)));
 }
 
-/* Does a message of this length, header included, go whole to a peer that is behind, though it is too long for others? */
+/* May a message of this length, header included, go whole as the peer is behind, though it is too long for others? */
+static inline bool engine_may_whole(const mca_pml_peer_t *peer, size_t len)
+{
+    return POLICY_STANDING && len <= peer->behind.eager_limit && engine_is_behind(peer);
+}
+
+/* ... and had it better? */
 static inline bool engine_whole_behind(const mca_pml_peer_t *peer, size_t len)
 {
-    return POLICY_STANDING && len <= peer->behind.eager_limit && engine_is_behind(peer) &&
-           !engine_rather_fetched(peer, len - sizeof(mca_pml_hdr_match_t));
+    return engine_may_whole(peer, len) && !engine_rather_fetched(peer, len - sizeof(mca_pml_hdr_match_t));
 }
 
 /* Is a message better copied, while its receiver is at work, than confirmed before its send is over? Not in a stream, where both have enough
@@ -268,7 +273,7 @@ static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pm
     }
     engine_next_seq(cp);
     engine_count(link, len);
-    if (OPAL_UNLIKELY(longer)) {
+    if (POLICY_STANDING && OPAL_UNLIKELY(longer)) {
         mca_pml_ways_sent(&peer->ways, bytes, false);
     }
     return true;
@@ -280,12 +285,6 @@ static inline bool engine_in_parts(const mca_pml_peer_t *peer, size_t len)
 {
     return (POLICY_STANDING || POLICY_KEEPS) && len >= peer->parts.min && len <= peer->parts.max &&
            ((POLICY_STANDING && len > peer->behind.eager_limit) || !engine_is_behind(peer));
-}
-
-/* Has the sender the choice to announce it, for it could go in parts or whole? */
-static inline bool engine_has_choice(const mca_pml_peer_t *peer, size_t len)
-{
-    return engine_in_parts(peer, len) || (POLICY_STANDING && len <= peer->behind.eager_limit && engine_is_behind(peer));
 }
 
 /* ... and to this rank? To who is sent a stream it had better come as one, if it fits; what a policy would keep copies of goes there from

@@ -132,6 +132,9 @@ static void moves(void)
 {
     world_t w = new_world(same_cache, 3);
     run(&w, 65536, 20000, SHM_WAY_WIDE);
+    unsigned before = w.measured;
+    run(&w, 65536, 6400, SHM_WAY_WIDE);
+    TAP_OK(w.measured - before < 6400 / 16, "where little changes few fragments are measured (%u of 6400)", w.measured - before);
     w.cost = apart;
     run(&w, 65536, 256, SHM_WAY_PAST);
     TAP_OK(run(&w, 65536, 100, SHM_WAY_PAST) > 80, "what has become worse is noticed within 256 fragments");
