@@ -237,6 +237,7 @@ static inline int engine_put_bytes(mca_pml_peer_t *peer, mca_pml_link_t *link, c
 }
 
 static void engine_flush(mca_pml_peer_t *peer);
+static void engine_bulk_begin(mca_pml_peer_t *peer, mca_pml_send_t *send, uint64_t rreq, size_t from, size_t to);
 static void engine_fail_peer(mca_pml_peer_t *peer);
 
 /* Keep a copy to be sent later. The caller holds the peer's lock. */

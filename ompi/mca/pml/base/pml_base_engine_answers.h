@@ -59,7 +59,7 @@ static void engine_frag_event(mca_btl_descriptor_t *desc, mca_btl_event_t event,
     if (done) {
         opal_list_remove(&send->item);
     }
-    bool more = !opal_list_is_empty(&peer->bulk) || !opal_list_is_empty(&peer->again);
+    bool more = peer->bulk_unsent > 0 || !opal_list_is_empty(&peer->again);
     mca_pml_peer_unlock(peer);
     if (done) {
         engine_send_done(send, MPI_SUCCESS);
@@ -88,18 +88,11 @@ static void engine_on_ack(mca_pml_peer_t *peer, const mca_pml_hdr_ack_t *hdr)
     mca_pml_peer_lock(peer);
     uint64_t from = le64toh(hdr->from), to = le64toh(hdr->to);
     if (send->state == MCA_PML_SEND_WAITING && from <= to && to <= send->bytes) {
-        send->state = MCA_PML_SEND_BULK;
-        send->rreq = le64toh(hdr->rreq);
-        send->offset = from;
-        send->end = to;
         if (send->chosen) { /* it is not fetched, whatever was said once */
             mca_pml_ways_learn(&peer->ways, send->bytes, false);
         }
-        memset(send->part, 0, sizeof(send->part));
-        uint64_t now = engine_flow_now(peer);
-        engine_divide(peer, send, now);
-        opal_list_append(&peer->bulk, &send->item);
-        engine_flush_bulk(peer, &done, now);
+        engine_bulk_begin(peer, send, le64toh(hdr->rreq), from, to);
+        engine_flush_bulk(peer, &done, engine_flow_now(peer));
     } /* else a repeat, or nonsense */
     mca_pml_peer_unlock(peer);
     engine_complete_sends(&done, MPI_SUCCESS);

@@ -217,7 +217,7 @@ static inline bool engine_gets(const mca_pml_link_t *link)
 /* Is a message that could go without asking better announced, for the receiver to fetch it? See pml_base_pace.h. */
 static inline bool engine_rather_fetched(const mca_pml_peer_t *peer, size_t bytes)
 {
-    if (POLICY_KEEPS || !POLICY_FETCH || peer->bandwidth_count != 1 || sizeof(mca_pml_hdr_match_t) + bytes <= peer->eager_max) {
+    if (!POLICY_FETCH || peer->bandwidth_count != 1 || sizeof(mca_pml_hdr_match_t) + bytes <= peer->eager_max) {
         return false;
     }
     const mca_btl_limits_t *limits = &peer->bandwidth[0]->module->limits;
@@ -297,6 +297,13 @@ static inline bool engine_parts_suit(const mca_pml_peer_t *peer, mca_pml_comm_pe
     return opal_progress_threads || len > peer->eager_max || !engine_in_stream(cp);
 }
 
+/* Does the policy have pieces that go unasked taken from the user's memory, straight into room of the link's, rather than from copies that it
+ * keeps? Then the message is a request, which ends when they have arrived. */
+static inline bool engine_follows(const mca_pml_link_t *link)
+{
+    return POLICY_KEEPS && link->module->limits.send_min == SIZE_MAX;
+}
+
 /* A message in pieces that are fragments of their own, if all of it is within the window; see pml_base_engine_unasked.h. It is charged. */
 static int engine_send_pieces(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_hdr_match_t *hdr, const void *ptr, size_t bytes)
 {
@@ -338,7 +345,7 @@ static OPAL_NOINLINE bool engine_direct_parts(mca_pml_peer_t *peer, mca_pml_comm
 {
     mca_pml_hdr_match_t hdr;
     size_t bytes = type->opal.size * count;
-    if (!peer->direct || !opal_datatype_is_contiguous(&type->opal, count)) {
+    if (!peer->direct || engine_follows(peer->direct) || !opal_datatype_is_contiguous(&type->opal, count)) {
         return false;
     }
     if (!engine_parts_suit(peer, cp, sizeof(hdr) + bytes)) {

@@ -199,13 +199,43 @@ static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
 static int engine_first_parts(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_send_t *send)
 {
     mca_pml_hdr_match_t hdr;
-    if (!engine_in_parts(peer, sizeof(hdr) + send->bytes) || engine_rather_fetched(peer, send->bytes) ||
+    if (engine_follows(link) || !engine_in_parts(peer, sizeof(hdr) + send->bytes) || engine_rather_fetched(peer, send->bytes) ||
         send->mode == MCA_PML_SYNCHRONOUS || send->whole || !send->ptr || send->cp->bind ||
         (POLICY_KEEPS && !engine_parts_suit(peer, send->cp, sizeof(hdr) + send->bytes))) {
         return MCA_ERR_NOT_AVAILABLE;
     }
     engine_fill_first(peer, &hdr, MCA_PML_HDR_MATCH, send);
     return engine_send_parts(peer, link, &hdr, send->ptr, send->bytes);
+}
+
+/* May the pieces of a message follow its announcement without an answer? */
+static bool engine_may_follow(const mca_pml_peer_t *peer, const mca_pml_link_t *link, const mca_pml_send_t *send)
+{
+    const size_t len = sizeof(mca_pml_hdr_match_t) + send->bytes;
+    return engine_follows(link) && engine_in_parts(peer, len) && engine_parts_suit(peer, send->cp, len) && send->ptr &&
+           send->mode != MCA_PML_SYNCHRONOUS && !send->whole && !send->cp->bind && !send->cancel &&
+           !engine_rather_fetched(peer, send->bytes) && engine_has_credit(peer, engine_cost(send->bytes));
+}
+
+/* They go with the peer's next flush; see pml_base_engine_unasked.h. The request has an id only to be found if the peer is lost. */
+static int engine_first_followed(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send)
+{
+    mca_pml_hdr_rndv_t hdr = {.length = htole64(send->bytes), .sreq = htole64(peer->unasked_last + 1)};
+    const uint32_t cost = engine_cost(send->bytes);
+    engine_fill_first(peer, &hdr.match, MCA_PML_HDR_RNDV, send);
+    hdr.match.common.flags |= MCA_PML_FLAG_UNASKED;
+    engine_charge(peer, cost);
+    int rc = policy_short(peer, link, &hdr, sizeof(hdr), NULL, 0);
+    if (rc != MCA_SUCCESS) {
+        engine_charge(peer, -cost);
+        return rc;
+    }
+    engine_count(link, sizeof(hdr));
+    opal_refs_add(&peer->announced, send->announced ? 0 : 1);
+    send->announced = send->unasked = true;
+    engine_bulk_begin(peer, send, ++peer->unasked_last, 0, send->bytes);
+    mca_pml_ways_sent(&peer->ways, send->bytes, false);
+    return rc;
 }
 
 /* Try to get a request's first fragment out over this link. *eager: it was the whole message, and is done with. */
@@ -230,9 +260,13 @@ static int engine_send_first_over(mca_pml_peer_t *peer, mca_pml_link_t *link, mc
             return MCA_ERR_OUT_OF_RESOURCE;
         }
         send->state = MCA_PML_SEND_WAITING; /* the answer may come as soon as it is out */
-        mca_pml_link_t *fetch = engine_fetch_link(peer, send);
-        link = fetch ? fetch : link;
-        rc = engine_first_rndv(peer, link, send);
+        if (engine_may_follow(peer, link, send)) {
+            rc = engine_first_followed(peer, link, send);
+        } else {
+            mca_pml_link_t *fetch = engine_fetch_link(peer, send);
+            link = fetch ? fetch : link;
+            rc = engine_first_rndv(peer, link, send);
+        }
         if (rc == MCA_SUCCESS && OPAL_UNLIKELY(send->cancel)) {
             engine_send_recall(peer, send);
         }
@@ -263,7 +297,7 @@ static int engine_send_first(mca_pml_peer_t *peer, mca_pml_send_t *send, bool *e
 static void engine_send_begin(mca_pml_send_t *send)
 {
     mca_pml_peer_t *peer = send->cp->peer;
-    bool eager = false, done = false, failed = false;
+    bool eager = false, done = false, failed = false, more = false;
     mca_pml_peer_lock(peer);
     int state = atomic_load_explicit(&peer->state, memory_order_acquire);
     if (state == MCA_PML_PEER_FAILED) {
@@ -276,6 +310,7 @@ static void engine_send_begin(mca_pml_send_t *send)
         if (state == MCA_PML_PEER_READY && !peer->pending_any &&
             engine_send_first(peer, send, &eager) == MCA_SUCCESS) {
             done = eager;
+            more = send->unasked;
         } else {
             opal_list_append(&peer->pending, &send->item);
             mca_pml_peer_set_pending(peer, true);
@@ -287,5 +322,7 @@ static void engine_send_begin(mca_pml_send_t *send)
         engine_send_done(send, MPI_ERR_OTHER);
     } else if (done) {
         engine_send_done(send, MPI_SUCCESS);
+    } else if (more) {
+        engine_flush(peer);
     }
 }

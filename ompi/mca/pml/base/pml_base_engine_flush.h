@@ -149,6 +149,19 @@ static bool engine_has_room(const mca_pml_peer_t *peer)
 
 static void engine_bulk_watch(mca_pml_peer_t *peer);
 
+/* [from, to) of a message is to go in pieces, to the receive with that id. The caller holds the peer's lock, and flushes. */
+static void engine_bulk_begin(mca_pml_peer_t *peer, mca_pml_send_t *send, uint64_t rreq, size_t from, size_t to)
+{
+    send->state = MCA_PML_SEND_BULK;
+    send->rreq = rreq;
+    send->offset = from;
+    send->end = to;
+    memset(send->part, 0, sizeof(send->part));
+    engine_divide(peer, send, engine_flow_now(peer));
+    opal_list_append(&peer->bulk, &send->item);
+    peer->bulk_unsent += from < to;
+}
+
 /* Pieces are about to be sent, or have been (0 bytes): tell the links what is ahead of them. It is taken that messages of which no pieces
  * are wanted yet are like the first one of which they are. */
 static void engine_tell_ahead(mca_pml_peer_t *peer, size_t bytes)
@@ -173,6 +186,7 @@ static void engine_flush_bulk(mca_pml_peer_t *peer, opal_list_t *done, uint64_t 
         mca_pml_send_t *send = OPAL_CONTAINER_OF(i, mca_pml_send_t, item);
         if (send->offset < send->end) {
             engine_schedule(peer, send, now);
+            peer->bulk_unsent -= send->offset == send->end;
         }
         if (engine_bulk_is_done(send)) {
             opal_list_remove(i);

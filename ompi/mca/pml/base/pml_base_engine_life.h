@@ -140,7 +140,7 @@ static void engine_fail_recvs(mca_pml_peer_t *peer)
 }
 
 /* A long message under way, either direction: a send goes to `failed`, a receive is returned. */
-static mca_pml_recv_t *engine_fail_request(ompi_request_t *request, opal_list_t *failed)
+static mca_pml_recv_t *engine_fail_request(mca_pml_peer_t *peer, ompi_request_t *request, opal_list_t *failed)
 {
     if (request->type == OMPI_REQUEST_RECV) {
         mca_pml_recv_t *recv = (mca_pml_recv_t *) request;
@@ -151,6 +151,7 @@ static mca_pml_recv_t *engine_fail_request(ompi_request_t *request, opal_list_t 
     }
     mca_pml_send_t *send = (mca_pml_send_t *) request;
     if (send->state == MCA_PML_SEND_WAITING || (send->state == MCA_PML_SEND_BULK && send->unconfirmed == 0)) {
+        peer->bulk_unsent -= send->state == MCA_PML_SEND_BULK && send->offset < send->end;
         opal_list_remove(&send->item);
         opal_list_append(failed, &send->item);
     }
@@ -164,7 +165,7 @@ static void engine_fail_matched(mca_pml_peer_t *peer, opal_list_t *failed)
     do {
         mca_pml_peer_lock(peer); /* ids of the peer's receives end under it */
         ompi_request_t *request = mca_pml_base_id_next(peer, &at);
-        mca_pml_recv_t *recv = request ? engine_fail_request(request, failed) : NULL;
+        mca_pml_recv_t *recv = request ? engine_fail_request(peer, request, failed) : NULL;
         mca_pml_peer_unlock(peer);
         more = request != NULL;
         if (recv) {

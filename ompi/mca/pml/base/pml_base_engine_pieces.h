@@ -39,6 +39,7 @@ static ssize_t engine_piece_in_place(mca_pml_peer_t *peer, mca_pml_link_t *link,
         len = opal_convertor_raw_at(&send->conv, offset, frag->desc.iov, &pieces, len);
     }
     engine_fill_common(peer, &frag->hdr.common, MCA_PML_HDR_FRAG);
+    frag->hdr.common.flags = send->unasked ? MCA_PML_FLAG_UNASKED : 0;
     frag->hdr.rreq = htole64(send->rreq);
     frag->hdr.offset = htole64(offset);
     frag->desc.header = &frag->hdr;
@@ -86,6 +87,7 @@ static ssize_t engine_piece_copied(mca_pml_peer_t *peer, mca_pml_link_t *link, m
     }
     len = len < room.len - sizeof(hdr) ? len : room.len - sizeof(hdr);
     engine_fill_common(peer, &hdr.common, MCA_PML_HDR_FRAG);
+    hdr.common.flags = send->unasked ? MCA_PML_FLAG_UNASKED : 0;
     hdr.rreq = htole64(send->rreq);
     hdr.offset = htole64(offset);
     memcpy(room.ptr, &hdr, sizeof(hdr));

@@ -61,6 +61,7 @@ typedef struct mca_pml_send {
     bool lent;                   /* ... has, and the policy has not copied it */
     bool announced;              /* its RNDV or RGET is out; counts in peer->announced */
     bool chosen;                 /* ... to be fetched, though it could go in parts */
+    bool unasked;                /* ... and its pieces follow without an answer; `rreq` is none of a receive's */
     bool cancel;                 /* the user wants it back */
     bool cancelled;              /* the receiver has forgotten it */
     uint32_t first;              /* bytes of payload that its RNDV had */

@@ -91,7 +91,7 @@ int dr_send_bare(dr_peer_t *d, const mca_btl_module_t *module, mca_btl_endpoint_
     return module->ops->send_short(endpoint, &bytes.prefix, sizeof(bytes.prefix), bytes.header, len);
 }
 
-static void send_ack(dr_peer_t *d)
+void dr_ack_now(dr_peer_t *d)
 {
     mca_pml_link_t *link = choose_link(d, sizeof(dr_prefix_t) + sizeof(dr_wire_ack_t), -1);
     if (!link) {
@@ -121,6 +121,6 @@ void dr_service(dr_peer_t *d, dr_out_t *out)
     while ((r = dr_stream_first_lost(&d->stream)) && resend(d, OPAL_CONTAINER_OF(r, dr_frag_t, record), out)) {
     }
     if (d->stream.need == DR_ACK_URGENT) {
-        send_ack(d);
+        dr_ack_now(d);
     }
 }

@@ -2,7 +2,8 @@
 /*
  * A whole message in pieces, each a fragment that is kept: while one is on its way, its sender copies and sums the next, and its receiver
  * reads and sums the one before. In one fragment all that comes one after the other, and what does not fit one waits for an answer first.
- * Compiled into pml_dr.c.
+ * Over a link that always lends room this process would copy each piece a second time for that, and what is hidden is less: there the pieces
+ * come from the user's memory, and the message ends when they have arrived; see engine_follows(). Compiled into pml_dr.c.
  */
 #ifndef MCA_PML_DR_PIECES_H
 #define MCA_PML_DR_PIECES_H
@@ -19,16 +20,12 @@ static size_t piece_most(size_t eager_max)
     return (eager_max - sizeof(mca_pml_hdr_rndv_t) - POLICY_ROOM) / OPAL_COPY_LINE * OPAL_COPY_LINE;
 }
 
-/*
- * What does not fit one fragment, over a link that takes long fragments from where they are. One that always lends room is left out: there this
- * process would copy each piece a second time, and what is hidden is less than that. See mca_pml_base_own_parts.
- */
+/* What does not fit one fragment. See mca_pml_base_own_parts. */
 static mca_btl_parts_t dr_parts_of(const mca_btl_limits_t *limits)
 {
     const size_t hdr = sizeof(mca_pml_hdr_match_t);
     uint64_t most = dr_params.pieces_max < dr_params.stream.window / 2 ? dr_params.pieces_max : dr_params.stream.window / 2;
-    return limits->send_min < SIZE_MAX && most > 0 ? (mca_btl_parts_t){.min = limits->eager_limit - POLICY_ROOM + 1, .max = most + hdr}
-                                                   : mca_pml_base_no_parts;
+    return most > 0 ? (mca_btl_parts_t){.min = limits->eager_limit - POLICY_ROOM + 1, .max = most + hdr} : mca_pml_base_no_parts;
 }
 
 /* Bytes of a piece; 0: there would be too many. */

@@ -6,17 +6,26 @@
 #ifndef MCA_PML_DR_RECEIVE_H
 #define MCA_PML_DR_RECEIVE_H
 
+#include "ompi/mca/pml/dr/pml_dr_again.h"
 #include "ompi/mca/pml/dr/pml_dr_control.h"
 #include "ompi/mca/pml/dr/pml_dr_done.h"
 #include "ompi/mca/pml/dr/pml_dr_due.h"
 
-/* Verified: note it. False: it must not be handed up. */
-static inline bool note_delivered(dr_peer_t *d, const dr_prefix_t *prefix, uint64_t seq, uint32_t span)
+/*
+ * Verified: note it. False: it must not be handed up. The sender may wait for its acknowledgment before it posts the receive for what this
+ * process sends next, so that goes first where it costs no system call, as links that always lend room take it.
+ */
+static inline bool note_delivered(dr_peer_t *d, const mca_btl_module_t *module, const dr_prefix_t *prefix, uint64_t seq, uint32_t span)
 {
+    bool ack_now = prefix->flags & DR_FLAG_ACK_NOW, at_once = ack_now && module->limits.send_min == SIZE_MAX;
     mca_pml_peer_lock(d->peer);
-    bool noted = dr_stream_deliver(&d->stream, seq, span, prefix->flags & DR_FLAG_ACK_NOW);
+    bool noted = dr_stream_deliver(&d->stream, seq, span, ack_now);
     bool is_urgent = d->stream.need == DR_ACK_URGENT;
     dr_active(d);
+    if (is_urgent && at_once) {
+        dr_ack_now(d);
+        is_urgent = d->stream.need == DR_ACK_URGENT;
+    }
     mca_pml_peer_unlock(d->peer);
     if (OPAL_UNLIKELY(is_urgent)) {
         dr_urgent(d);
@@ -121,6 +130,7 @@ static OPAL_ALWAYS_INLINE bool arrive_next(dr_peer_t *d, const mca_btl_arrival_t
 
 static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
 {
+
     const dr_prefix_t *prefix = arrival->data;
     if (OPAL_UNLIKELY(!peer->policy)) {
         mca_pml_peer_lock(peer);
@@ -168,7 +178,7 @@ static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *ar
         dr_on_damaged_payload(d, arrival, seq, span);
         return false;
     }
-    return note_delivered(d, prefix, seq, span);
+    return note_delivered(d, arrival->module, prefix, seq, span);
 }
 
 /*

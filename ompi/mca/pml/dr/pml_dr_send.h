@@ -298,6 +298,13 @@ static int send_lent(dr_peer_t *d, mca_pml_link_t *link, mca_btl_descriptor_t *d
     return 0;
 }
 
+/* Of a message whose pieces follow its announcement. */
+static inline bool is_first_unasked(const mca_btl_descriptor_t *desc)
+{
+    const mca_pml_hdr_frag_t *hdr = desc->header;
+    return (hdr->common.flags & MCA_PML_FLAG_UNASKED) && hdr->offset == 0;
+}
+
 static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc)
 {
     dr_peer_t *d = dr_of(peer);
@@ -337,6 +344,8 @@ static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descr
     dr_active(d);
     if (whole) {
         dr_count_lent(&dr_lending.lent);
+    } else if (is_first_unasked(desc)) {
+        dr_count_lent(&dr_lending.pieces);
     }
     return 0;
 }
