@@ -3,7 +3,7 @@
  * Processes that do not answer, under pml/dr (dr.sh): one that is stopped for a while is waited for, one that computes is
  * not flooded, one that stays silent is given up after pml_dr_path_timeout while the others go on; a receive that is
  * posted after that time is none the worse; and nobody leaves MPI_Finalize while another needs an acknowledgment. And
- * messages that may overtake each other, and fragments that do.
+ * messages that may overtake each other, and fragments that do; and nobody waits for one that has received and left MPI.
  * DR_STOP_S: how long a process is stopped (3).
  */
 #include "support/mpi_pvar.h"
@@ -357,6 +357,34 @@ static void spread(void)
     MPI_Finalize();
 }
 
+/* Who has received a long message is not in MPI until its sender has heard of that. */
+static void outside(void)
+{
+    enum { LEAST = 32 << 10, MOST = 4 << 20 };
+    static unsigned char buffer[MOST];
+    const struct timespec patience = {20, 0};
+    long mine = getpid(), other = 0;
+    sigset_t heard;
+    sigemptyset(&heard);
+    sigaddset(&heard, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &heard, NULL);
+    start();
+    MPI_Sendrecv(&mine, 1, MPI_LONG, 1 - rank, TAG, &other, 1, MPI_LONG, 1 - rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int len = LEAST; len <= MOST; len *= 2) {
+        if (rank == 0) {
+            MPI_Send(buffer, len, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
+            MPI_CHECK(kill((pid_t) other, SIGUSR1) == 0);
+        } else {
+            MPI_Recv(buffer, len, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            if (!MPI_CHECK(sigtimedwait(&heard, NULL, &patience) == SIGUSR1)) {
+                fprintf(stderr, "its sender has not heard of %d bytes\n", len);
+            }
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
     {.name = "stopped", .np = 2, .fn = stopped, .seconds = 150},
     {.name = "computing", .np = 2, .fn = computing},
@@ -365,6 +393,7 @@ static const mpi_test_t tests[] = {
     {.name = "leaving", .np = 4, .fn = leaving},
     {.name = "overtaking", .np = 2, .fn = overtaking},
     {.name = "spread", .np = 2, .fn = spread},
+    {.name = "outside", .np = 2, .fn = outside},
 };
 
 int main(int argc, char **argv)

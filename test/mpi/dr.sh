@@ -22,6 +22,12 @@ dr:late --mca pml dr --mca btl udp,self --mca pml_dr_path_timeout 3
 dr:late --mca pml dr --mca btl tcp,self --mca pml_dr_path_timeout 3
 dr:leaving --mca pml dr --mca btl udp,self
 $(leaving)
+dr:outside --mca pml dr --mca btl shm,self
+dr:outside --mca pml dr --mca btl shm,self --mca btl_shm_single_copy never
+dr:outside --mca pml dr --mca btl tcp,self
+dr:outside --mca pml dr --mca btl udp,self
+dr:outside --mca pml dr --mca btl shm,tcp,self --mca btl_shm_exclusivity 100 --mca btl_tcp_exclusivity 100
+dr:outside --mca pml teg --mca btl tcp,self
 lent:stream --mca pml dr --mca btl shm,self
 lent:stream --mca pml dr --mca btl shm,self --mca pml_dr_checksum none
 lent:few --mca pml dr --mca btl shm,self --mca pml_dr_window 128k

@@ -16,6 +16,7 @@
  *   size_t policy_lends_from(void)                            length from which on messages are lent, if POLICY_KEEPS
  *   int  policy_recall(peer, link, desc)                      as recall of one that policy_send took
  *   bool policy_arrive(peer, arrival)                         look at what arrived; false: it is not for the engine (yet)
+ *   void policy_received(peer)                                a long message is here whole, its receive is about to end; under the lock
  *   bool policy_is_idle(void)                                 it holds nothing back
  *   bool policy_returned(peer, data, len)                     a link gave a fragment back; true: the policy sees to it
  *   void policy_link(peer, link, up)                          a link says that it went down, or came back; under the lock

@@ -72,7 +72,8 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
     hdr.rndv.length = htole64(send->bytes);
     hdr.rndv.sreq = htole64(send->id);
     size_t whole = sizeof(mca_pml_hdr_match_t) + send->bytes; /* it could go unasked */
-    bool chosen = fetch && (engine_in_parts(peer, whole) || engine_may_whole(peer, whole)) && engine_rather_fetched(peer, send->bytes);
+    bool unasked = engine_may_whole(peer, whole) || (engine_in_parts(peer, whole) && engine_parts_suit(peer, send->cp, whole));
+    bool chosen = fetch && unasked && engine_rather_fetched(peer, send->bytes);
     hdr.rndv.match.common.flags |= chosen ? MCA_PML_FLAG_FETCH : 0;
     uint32_t charge = len > 0 ? engine_cost(len) : 0;
     mca_btl_room_t lent = {.how = MCA_BTL_COPY_ANY};

@@ -104,6 +104,9 @@ static void engine_recv_leave(mca_pml_recv_t *recv, uint64_t offset, size_t len)
     if (done && recv->timed) {
         engine_note_frags(recv);
     }
+    if (done) {
+        policy_received(peer);
+    }
     if (done && recv->id) {
         if (OPAL_UNLIKELY(recv->unasked)) {
             opal_list_remove(&recv->unasked_item);

@@ -1,9 +1,10 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Receiving: long messages whose pieces come unasked. Their sender has sent a first fragment (RNDV) and, without waiting for an answer, the
- * rest in pieces (FRAG), from copies that the policy keeps (policy_pieces()) or from the user's memory (engine_first_followed()); all of it is charged to its window as an eager message is, and counts as consumed when its receive is there. Pieces
- * name the message by an id of the sender's. Those that come before their receive, or before the first fragment, wait as strays with the peer.
- * The policy sees to it that each comes once: a receive is over when all have come, also those of which the user has no room for.
+ * rest in pieces (FRAG), from copies that the policy keeps (policy_pieces()) or from the user's memory (engine_first_followed()). All of it is
+ * charged to its window as an eager message is, and counts as consumed when its receive is there. Pieces name the message by an id of the
+ * sender's. Those that come before their receive, or before the first fragment, wait as strays with the peer. The policy sees to it that each
+ * comes once: a receive is over when all have come, also those of which the user has no room for.
  *
  * Part of pml_base_engine.h.
  */
@@ -28,7 +29,9 @@ static void engine_deliver_unasked(mca_pml_recv_t *recv, mca_pml_peer_t *peer, c
     recv->expected = le64toh(hdr->length);
     recv->received = len;
     engine_recv_name(recv, peer, len);
-    engine_time_parts(recv, peer, recv->expected);
+    if (!late) { /* else pieces are here already */
+        engine_time_parts(recv, peer, recv->expected);
+    }
     mca_pml_peer_lock(peer);
     recv->unasked = true;
     recv->sreq = hdr->sreq;

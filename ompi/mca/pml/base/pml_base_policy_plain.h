@@ -31,6 +31,11 @@ static inline int policy_pieces(mca_pml_peer_t *peer, mca_pml_link_t *link, cons
     return MCA_ERR_NOT_AVAILABLE;
 }
 
+static inline void policy_received(mca_pml_peer_t *peer)
+{
+    (void) peer;
+}
+
 static inline bool policy_place(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,
                                 mca_pml_placing_t *placing)
 {

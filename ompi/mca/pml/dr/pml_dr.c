@@ -43,6 +43,7 @@ static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arriva
 static bool policy_place(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,
                          mca_pml_placing_t *placing);
 static void policy_unplace(mca_pml_peer_t *peer, const mca_pml_placing_t *placing);
+static void policy_received(mca_pml_peer_t *peer);
 static bool policy_is_idle(void);
 static inline bool policy_checks(void);
 static uint32_t policy_sum(const mca_pml_peer_t *peer, bool incoming, const void *data, size_t len);

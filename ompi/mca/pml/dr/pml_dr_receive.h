@@ -6,26 +6,17 @@
 #ifndef MCA_PML_DR_RECEIVE_H
 #define MCA_PML_DR_RECEIVE_H
 
-#include "ompi/mca/pml/dr/pml_dr_again.h"
 #include "ompi/mca/pml/dr/pml_dr_control.h"
 #include "ompi/mca/pml/dr/pml_dr_done.h"
 #include "ompi/mca/pml/dr/pml_dr_due.h"
 
-/*
- * Verified: note it. False: it must not be handed up. The sender may wait for its acknowledgment before it posts the receive for what this
- * process sends next, so that goes first where it costs no system call, as links that always lend room take it.
- */
-static inline bool note_delivered(dr_peer_t *d, const mca_btl_module_t *module, const dr_prefix_t *prefix, uint64_t seq, uint32_t span)
+/* Verified: note it. False: it must not be handed up. */
+static inline bool note_delivered(dr_peer_t *d, const dr_prefix_t *prefix, uint64_t seq, uint32_t span)
 {
-    bool ack_now = prefix->flags & DR_FLAG_ACK_NOW, at_once = ack_now && module->limits.send_min == SIZE_MAX;
     mca_pml_peer_lock(d->peer);
-    bool noted = dr_stream_deliver(&d->stream, seq, span, ack_now);
+    bool noted = dr_stream_deliver(&d->stream, seq, span, prefix->flags & DR_FLAG_ACK_NOW);
     bool is_urgent = d->stream.need == DR_ACK_URGENT;
     dr_active(d);
-    if (is_urgent && at_once) {
-        dr_ack_now(d);
-        is_urgent = d->stream.need == DR_ACK_URGENT;
-    }
     mca_pml_peer_unlock(d->peer);
     if (OPAL_UNLIKELY(is_urgent)) {
         dr_urgent(d);
@@ -178,7 +169,7 @@ static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *ar
         dr_on_damaged_payload(d, arrival, seq, span);
         return false;
     }
-    return note_delivered(d, arrival->module, prefix, seq, span);
+    return note_delivered(d, prefix, seq, span);
 }
 
 /*
@@ -253,6 +244,15 @@ static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arriva
     }
     bool may_be_whole = arrival->len >= DR_FUSE_MIN && !arrival->place_token && !opal_progress_threads;
     return !(may_be_whole && take_brief(peer, arrival->data, arrival->len, engine_reading(arrival))) && arrive_any(peer, arrival);
+}
+
+/* Who sent it may wait for its acknowledgment, and this process may not be in MPI for long after its receive. */
+static void policy_received(mca_pml_peer_t *peer)
+{
+    dr_peer_t *d = peer->policy;
+    if (d && d->stream.need == DR_ACK_URGENT) {
+        dr_ack_now(d);
+    }
 }
 
 /* ---- What links write into receives before it is verified ---- */
