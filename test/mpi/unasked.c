@@ -6,6 +6,7 @@
 #include "support/mpi_pvar.h"
 #include "support/mpi_test.h"
 
+#include <signal.h>
 #include <stdint.h>
 
 enum { TAG = 7, FIRST = 1, MANY = 6, SHORTEST = 66 << 10, LONGEST = 127 << 10, ROUNDS = 24, TURNS = 16 };
@@ -272,11 +273,35 @@ static void others(void)
     MPI_Finalize();
 }
 
+/* From the user's memory, to a process that does not answer any more: the send ends with an error. */
+static void abandoned(void)
+{
+    MPI_Request request;
+    long mine = getpid(), other = 0;
+    start();
+    if (rank == 0) { /* the first may look like one of a stream: of those that were sent to meet */
+        send(0, TAG, MPI_COMM_WORLD);
+    } else {
+        receive(0, TAG);
+    }
+    MPI_Sendrecv(&mine, 1, MPI_LONG, 1 - rank, FIRST, &other, 1, MPI_LONG, 1 - rank, FIRST, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == 1) {
+        raise(SIGSTOP);
+    } else {
+        MPI_CHECK(MPI_Isend(out, LONGEST, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &request) == MPI_SUCCESS);
+        MPI_CHECK(mpi_pvar_sum("pml_dr_pieces", MPI_T_PVAR_CLASS_COUNTER) > 0);
+        MPI_CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+        kill((pid_t) other, SIGCONT);
+    }
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
     {.name = "posted", .np = 2, .fn = posted},       {.name = "answered", .np = 2, .fn = answered},
     {.name = "early", .np = 2, .fn = early},         {.name = "probed", .np = 2, .fn = probed},
     {.name = "strided", .np = 2, .fn = strided},     {.name = "others", .np = 2, .fn = others},
     {.name = "forgotten", .np = 2, .fn = forgotten},
+    {.name = "abandoned", .np = 2, .fn = abandoned, .says = "no answer for longer than pml_dr_path_timeout"},
 };
 
 int main(int argc, char **argv)

@@ -27,6 +27,7 @@ UNASKED=1 unasked:answered --mca pml dr --mca btl shm,self --mca btl_shm_single_
 UNASKED=1 unasked:forgotten --mca pml dr --mca btl udp,self
 UNASKED=1 unasked:forgotten --mca pml dr --mca btl tcp,self
 UNASKED=1 unasked:forgotten --mca pml dr --mca btl shm,self --mca btl_shm_single_copy never
+unasked:abandoned --mca pml dr --mca btl shm,self --mca btl_shm_single_copy never --mca pml_dr_path_timeout 2
 unasked:others --mca pml dr --mca btl udp,self
 unasked:others --mca pml dr --mca btl tcp,self
 unasked:others --mca pml dr --mca btl shm,self --mca btl_shm_single_copy never
