@@ -196,13 +196,19 @@ static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
     return MCA_SUCCESS;
 }
 
+/* Had all of a request's message better go before its receiver has answered? */
+static bool engine_better_unasked(const mca_pml_peer_t *peer, const mca_pml_send_t *send)
+{
+    const size_t len = sizeof(mca_pml_hdr_match_t) + send->bytes;
+    return engine_in_parts(peer, len) && !engine_rather_fetched(peer, send->bytes) && send->mode != MCA_PML_SYNCHRONOUS && !send->whole &&
+           send->ptr && !send->cp->bind && (!POLICY_KEEPS || engine_parts_suit(peer, send->cp, len));
+}
+
 /* A request's message in parts; MCA_ERR_NOT_AVAILABLE as above. */
 static int engine_first_parts(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_send_t *send)
 {
     mca_pml_hdr_match_t hdr;
-    if (engine_follows(link) || !engine_in_parts(peer, sizeof(hdr) + send->bytes) || engine_rather_fetched(peer, send->bytes) ||
-        send->mode == MCA_PML_SYNCHRONOUS || send->whole || !send->ptr || send->cp->bind ||
-        (POLICY_KEEPS && !engine_parts_suit(peer, send->cp, sizeof(hdr) + send->bytes))) {
+    if (engine_follows(link) || !engine_better_unasked(peer, send)) {
         return MCA_ERR_NOT_AVAILABLE;
     }
     engine_fill_first(peer, &hdr, MCA_PML_HDR_MATCH, send);
@@ -212,10 +218,7 @@ static int engine_first_parts(mca_pml_peer_t *peer, mca_pml_link_t *link, const 
 /* May the pieces of a message follow its announcement without an answer? */
 static bool engine_may_follow(const mca_pml_peer_t *peer, const mca_pml_link_t *link, const mca_pml_send_t *send)
 {
-    const size_t len = sizeof(mca_pml_hdr_match_t) + send->bytes;
-    return engine_follows(link) && engine_in_parts(peer, len) && engine_parts_suit(peer, send->cp, len) && send->ptr &&
-           send->mode != MCA_PML_SYNCHRONOUS && !send->whole && !send->cp->bind && !send->cancel &&
-           !engine_rather_fetched(peer, send->bytes) && engine_has_credit(peer, engine_cost(send->bytes));
+    return engine_follows(link) && engine_better_unasked(peer, send) && !send->cancel && engine_has_credit(peer, engine_cost(send->bytes));
 }
 
 /* They go with the peer's next flush; see pml_base_engine_unasked.h. The request has an id only to be found if the peer is lost. */

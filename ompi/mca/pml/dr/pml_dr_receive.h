@@ -121,7 +121,6 @@ static OPAL_ALWAYS_INLINE bool arrive_next(dr_peer_t *d, const mca_btl_arrival_t
 
 static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
 {
-
     const dr_prefix_t *prefix = arrival->data;
     if (OPAL_UNLIKELY(!peer->policy)) {
         mca_pml_peer_lock(peer);
