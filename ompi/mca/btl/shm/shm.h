@@ -300,6 +300,7 @@ struct mca_btl_endpoint {
     uint32_t wants_lines;               /* of the refused send */
     uint32_t wants_number, wants_capacity; /* of the endpoint then */
     uint32_t keep_quota;                /* of the peer's chunks */
+    uint32_t behind_long;               /* number of the message behind the last one that was long: in a chunk */
     mca_btl_endpoint_t *next_waiting;   /* under the module's lock */
     mca_btl_endpoint_t *next_ready;     /* the poller's: waits no more, is about to be told */
     opal_lock_t lock;                   /* see shm_lock() */

@@ -145,9 +145,29 @@ static bool shm_arrive_chunk(shm_module_t *m, const shm_rx_t *rx)
     return true;
 }
 
+static inline void shm_count_turns(mca_btl_endpoint_t *ep, uint32_t more)
+{
+    atomic_store_explicit(&ep->turns, atomic_load_explicit(&ep->turns, memory_order_relaxed) + more, memory_order_relaxed);
+}
+
+/* A long message, or a part of one, in a chunk; as shm_arrive_other(). A look that has found `count` others ends before it if the last one was
+ * small: somebody may have waited for that, and what is long is better copied to its place, which may be known soon, than kept. */
+static uint32_t shm_arrive_long(shm_module_t *m, const shm_rx_t *rx, uint64_t word, int count)
+{
+    mca_btl_endpoint_t *ep = rx->endpoint;
+    if (count > 0 && rx->number != ep->behind_long) {
+        shm_count_turns(ep, UINT32_MAX); /* the one that this look is going to count is that of the last one for what has come */
+        return 0;
+    }
+    ep->behind_long = rx->number + 1;
+    bool good = word >> 56 == SHM_KIND_CHUNK ? shm_arrive_chunk(m, rx)
+                                             : mca_btl_shm_part_arrive(m, ep, rx->line + SHM_WORD, (uint32_t)(word >> 32) & 0xffffff);
+    return good ? 1 : UINT32_MAX;
+}
+
 /* A message other than data in the ring. Its lines, 0 if there is none (yet), UINT32_MAX if it is
  * damaged. */
-static uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t word, bool *again)
+static uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t word, int count, bool *again)
 {
     const unsigned char *line = rx->line;
     uint32_t len = (uint32_t)(word >> 32) & 0xffffff, rest = rx->left;
@@ -158,9 +178,8 @@ static uint32_t shm_arrive_other(shm_module_t *m, const shm_rx_t *rx, uint64_t w
         *again = true;
         return len > 0 && len <= rest ? len : UINT32_MAX;
     case SHM_KIND_CHUNK:
-        return shm_arrive_chunk(m, rx) ? 1 : UINT32_MAX;
     case SHM_KIND_PART:
-        return mca_btl_shm_part_arrive(m, rx->endpoint, line + SHM_WORD, len) ? 1 : UINT32_MAX;
+        return shm_arrive_long(m, rx, word, count);
     case SHM_KIND_HELP: {
         uint32_t what[2];
         memcpy(what, line + SHM_WORD, sizeof(what));
@@ -214,12 +233,12 @@ static uint32_t shm_arrive_lines(shm_module_t *m, const shm_rx_t *rx, uint32_t l
     return lines;
 }
 
-/* Whatever is not data in one line, whose first word is `word`; false: nothing more is to be taken now. */
-static OPAL_NOINLINE bool shm_take_other(shm_module_t *m, shm_rx_t *rx, uint64_t word)
+/* Whatever is not data in one line, whose first word is `word`, behind `count` others; false: nothing more is to be taken now. */
+static OPAL_NOINLINE bool shm_take_other(shm_module_t *m, shm_rx_t *rx, uint64_t word, int count)
 {
     bool restart = false;
     uint32_t lines = word >> 56 == SHM_KIND_DATA ? shm_arrive_lines(m, rx, (uint32_t)(word >> 32) & 0xffffff)
-                                                 : shm_arrive_other(m, rx, word, &restart);
+                                                 : shm_arrive_other(m, rx, word, count, &restart);
     if (lines == UINT32_MAX) {
         shm_damaged(m, rx);
         return false;
@@ -276,11 +295,6 @@ static bool shm_rx_ready(const shm_rx_t *rx)
     return (uint32_t)shm_load_word(rx->line) == rx->number;
 }
 
-static inline void shm_count_turns(mca_btl_endpoint_t *ep, uint32_t more)
-{
-    atomic_store_explicit(&ep->turns, atomic_load_explicit(&ep->turns, memory_order_relaxed) + more, memory_order_relaxed);
-}
-
 /* Who waits for the first of many long messages should not wait for the others' copies as well. */
 static bool shm_is_enough(shm_module_t *m, const shm_rx_t *rx)
 {
@@ -289,7 +303,7 @@ static bool shm_is_enough(shm_module_t *m, const shm_rx_t *rx)
     }
     m->drained = 0;
     if (shm_rx_ready(rx)) {
-        shm_count_turns(rx->endpoint, UINT32_MAX); /* the one that this look is going to count is that of the last one for what has come */
+        shm_count_turns(rx->endpoint, UINT32_MAX); /* as in shm_arrive_long() */
     }
     return true;
 }
@@ -309,7 +323,7 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
                 shm_arrive_line(m, rx);
             }
             shm_advance(m, rx, 1, false);
-        } else if (!shm_take_other(m, rx, word)) {
+        } else if (!shm_take_other(m, rx, word, count)) {
             break;
         } else if (shm_is_enough(m, rx)) {
             count++;
@@ -430,7 +444,20 @@ static int shm_call_waiting(shm_module_t *m)
     return count;
 }
 
-static OPAL_COLD int shm_look_around(shm_module_t *m)
+static OPAL_ALWAYS_INLINE int shm_drain_all(shm_module_t *m)
+{
+    int count = 0;
+    for (uint32_t i = 0; i < m->rx_active; i++) {
+        if (shm_rx_ready(&m->rx[i])) {
+            m->polling = true;
+            count += shm_drain(m, &m->rx[i]);
+        }
+    }
+    return count;
+}
+
+/* What is to be done now and then. The number of messages that rings had which were quiet, if `quiet`: none have come in this round. */
+static OPAL_COLD int shm_look_around(shm_module_t *m, bool quiet)
 {
     m->polls = m->look_every;
     mca_btl_shm_know_upcalls(m);
@@ -443,27 +470,15 @@ static OPAL_COLD int shm_look_around(shm_module_t *m)
     if (OPAL_UNLIKELY(atomic_load_explicit(&m->watch_wanted, memory_order_relaxed))) {
         mca_btl_shm_watch(m);
     }
-    int count = 0;
-    for (uint32_t i = 0; i < m->rx_active; i++) {
-        if (shm_rx_ready(&m->rx[i])) {
-            count += shm_drain(m, &m->rx[i]);
-        }
-    }
-    return count;
+    return quiet ? shm_drain_all(m) : 0;
 }
 
 int mca_btl_shm_poll(void *context)
 {
     shm_module_t *m = context;
-    int count = 0;
-    for (uint32_t i = 0; i < m->rx_active; i++) {
-        if (shm_rx_ready(&m->rx[i])) {
-            m->polling = true;
-            count += shm_drain(m, &m->rx[i]);
-        }
-    }
+    int count = shm_drain_all(m);
     if (OPAL_UNLIKELY(--m->polls == 0 || atomic_load_explicit(&m->armed, memory_order_relaxed))) {
-        count += shm_look_around(m);
+        count += shm_look_around(m, count == 0);
     }
     if (OPAL_UNLIKELY(atomic_load_explicit(&m->waiting_count, memory_order_relaxed))) {
         m->polling = true;
