@@ -6,6 +6,7 @@
 tap_start 120
 . "$top_srcdir/test/system/links_lib.sh"
 build mix test/system/links_mix.c
+build pairs test/system/links_pairs.c
 lab_up 2 2
 
 job() {
@@ -31,6 +32,16 @@ tap_ok "a wire that leads nowhere" says 'h1 to h2, tcp:eth1x: '
 # Which of the two the kernel answers for is its choice; what is not used has its reason.
 tap_ok "two devices in one subnet: both used, or said why" \
     awk '($1 == "h1" && $3 == "tcp:eth1b" && $4 > 0) || /h1 to h2, tcp:eth1b: / { n++ } END { exit !n }' "$tap_dir/err"
+
+# What two processes of a host have not used, others of it may have.
+lab down
+lab_up 2 2 --rate 200mbit,200mbit
+lab exec h1 "$mpirun" --host h1:2,h2:2 -n 4 --mca btl tcp,shm,self --report-links "$tap_dir/pairs" >"$tap_dir/out" 2>"$tap_dir/err" </dev/null
+tap_ok "both links have carried a message" \
+    awk '$1 == "h1" && $2 == "h2" && $3 ~ /^tcp:eth[12]$/ && $4 > 1000000 { n++ } END { exit n != 2 }' "$tap_dir/err"
+doubtful() { ! grep 'h1 to h2, tcp:eth[12]: ' "$tap_dir/err"; }
+tap_ok "... and none is said to have carried nothing, as between two others of their hosts" doubtful
+tap_ok "what stands by between processes of a host is said to" says 'h1 to h1, tcp:lo: in reserve; '
 
 # A firewall on h2 that lets mpirun's daemon call home, and nothing in: h2 reaches h1 instead.
 lab down

@@ -12,7 +12,7 @@
 
 #define REPORT_KEY "hawser.links"
 
-enum { ROWS_MAX = 65536 };
+enum { ROWS_MAX = 65536, REMARK_MAX = 224 };
 
 static char *report; /* the parameter: NULL, "text", or "json:FILE" */
 
@@ -101,7 +101,8 @@ typedef struct row {
     uint64_t bytes, messages, retries, resumes, failures, recoveries;
     double weight; /* sum over `peers` */
     uint64_t peers;
-    char why[160]; /* it went down, or was never used; empty: neither */
+    uint64_t unused, unconnected; /* of these: nothing was sent, though the link is not the only one; and it has no connection */
+    char why[160]; /* it failed; empty: it did not */
 } row_t;
 
 typedef struct table {
@@ -124,6 +125,8 @@ static void add_row(table_t *table, const row_t *row)
             r->recoveries += row->recoveries;
             r->weight += row->weight;
             r->peers += row->peers;
+            r->unused += row->unused;
+            r->unconnected += row->unconnected;
             if (!r->why[0]) {
                 memcpy(r->why, row->why, sizeof(r->why));
             }
@@ -147,10 +150,10 @@ static void add_link(table_t *table, const mca_pml_peer_t *peer, int i, double t
     snprintf(row.from, sizeof(row.from), "%s", ompi_rte.host ? ompi_rte.host : "unknown");
     snprintf(row.to, sizeof(row.to), "%s", ompi_proc_host(peer->proc));
     snprintf(row.link, sizeof(row.link), "%s", link->module->name);
+    row.unused = link->bytes == 0 && peer->link_count > 1;
+    row.unconnected = row.unused && link->blocked;
     if (link->why) {
         snprintf(row.why, sizeof(row.why), "%s", link->why);
-    } else if (link->bytes == 0 && peer->link_count > 1) {
-        snprintf(row.why, sizeof(row.why), "%s", link->blocked ? "not connected so far" : "nothing was sent over it");
     }
     for (char *c = row.why; *c; c++) {
         *c = (unsigned char) *c < ' ' ? ' ' : *c; /* rows travel as lines */
@@ -185,8 +188,8 @@ static char *write_rows(const table_t *table)
     for (size_t i = 0; i < table->count && text; i++) {
         const row_t *r = &table->rows[i];
         snprintf(line, sizeof(line), "%s\t%s\t%s\t%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-                 " %" PRIu64 " %" PRIu64 " %.6f %" PRIu64 "\t%s\n", r->from, r->to, r->link, r->bytes, r->messages,
-                 r->retries, r->resumes, r->failures, r->recoveries, r->weight, r->peers, r->why);
+                 " %" PRIu64 " %" PRIu64 " %.6f %" PRIu64 " %" PRIu64 " %" PRIu64 "\t%s\n", r->from, r->to, r->link, r->bytes,
+                 r->messages, r->retries, r->resumes, r->failures, r->recoveries, r->weight, r->peers, r->unused, r->unconnected, r->why);
         add_text(&text, "", line);
     }
     return text;
@@ -203,8 +206,8 @@ static void read_rows(int status, const void *data, size_t len, void *context)
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         row_t r = {.why = ""};
         if (sscanf(line, "%63[^\t]\t%63[^\t]\t%31[^\t]\t%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
-                   " %" SCNu64 " %" SCNu64 " %lf %" SCNu64 "\t%159[^\n]", r.from, r.to, r.link, &r.bytes, &r.messages,
-                   &r.retries, &r.resumes, &r.failures, &r.recoveries, &r.weight, &r.peers, r.why) >= 11) {
+                   " %" SCNu64 " %" SCNu64 " %lf %" SCNu64 " %" SCNu64 " %" SCNu64 "\t%159[^\n]", r.from, r.to, r.link, &r.bytes, &r.messages,
+                   &r.retries, &r.resumes, &r.failures, &r.recoveries, &r.weight, &r.peers, &r.unused, &r.unconnected, r.why) >= 13) {
             add_row(table, &r);
         }
     }
@@ -236,6 +239,20 @@ static double share_of(const table_t *table, const row_t *row)
     return sum > 0 ? 100 * (double) row->bytes / (double) sum : 0;
 }
 
+/* What is to be said of a link besides its numbers; empty: nothing. Of the processes of two hosts some may have used it, and others not. */
+static void remark(const row_t *row, char *text, size_t len)
+{
+    if (row->why[0]) {
+        const bool back = row->failures > 0 && row->recoveries >= row->failures;
+        snprintf(text, len, "%s%s", row->why, back ? "; the link has come back" : "");
+    } else if (row->bytes == 0 && row->unused > 0) {
+        snprintf(text, len, "%s%s", row->weight > 0 ? "" : "in reserve; ",
+                 row->unconnected > 0 ? "not connected so far" : "nothing was sent over it");
+    } else {
+        text[0] = '\0';
+    }
+}
+
 static void print_table(FILE *file, const table_t *table)
 {
     fprintf(file, "hawser: what travelled over which link\n%-16s %-16s %-14s %14s %6s %10s %8s %8s %8s "
@@ -250,8 +267,10 @@ static void print_table(FILE *file, const table_t *table)
     }
     for (size_t i = 0; i < table->count; i++) {
         const row_t *r = &table->rows[i];
-        if (r->why[0]) {
-            fprintf(file, "hawser: %s to %s, %s: %s\n", r->from, r->to, r->link, r->why);
+        char text[REMARK_MAX];
+        remark(r, text, sizeof(text));
+        if (text[0]) {
+            fprintf(file, "hawser: %s to %s, %s: %s\n", r->from, r->to, r->link, text);
         }
     }
 }
@@ -274,6 +293,8 @@ static void print_json(FILE *file, const table_t *table)
     fprintf(file, "{\"links\": [");
     for (size_t i = 0; i < table->count; i++) {
         const row_t *r = &table->rows[i];
+        char text[REMARK_MAX];
+        remark(r, text, sizeof(text));
         fprintf(file, "%s\n  {\"from\": ", i ? "," : "");
         print_string(file, r->from);
         fprintf(file, ", \"to\": ");
@@ -284,7 +305,7 @@ static void print_json(FILE *file, const table_t *table)
                 ", \"retries\": %" PRIu64 ", \"resumes\": %" PRIu64 ", \"failures\": %" PRIu64 ", \"recoveries\": %" PRIu64
                 ", \"weight\": %.3f, \"why\": ", r->bytes, share_of(table, r), r->messages, r->retries,
                 r->resumes, r->failures, r->recoveries, r->peers ? 100 * r->weight / (double) r->peers : 0);
-        print_string(file, r->why);
+        print_string(file, text);
         putc('}', file);
     }
     fprintf(file, "\n], \"rejected\": [");
