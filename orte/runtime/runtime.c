@@ -101,6 +101,7 @@ void orte_runtime_destroy(orte_runtime_t *rt)
     free(rt->nodes);
     free(rt->allocation);
     free(rt->opt.prefix);
+    free(rt->opt.launch_agent);
     free(rt->hostname);
     free(rt);
 }

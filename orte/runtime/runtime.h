@@ -31,6 +31,7 @@ typedef struct {
     bool report_state;   /* or in which state it is */
     char *prefix;        /* --prefix: where the installation lies on other hosts; NULL: not said */
     bool no_prefix;      /* --noprefix: daemons are found by PATH there */
+    char *launch_agent;  /* --launch-agent: the daemon's program on other hosts; NULL: not said */
     char **env_set;      /* NAME=value, for every program */
     char **env_unset;    /* names (with trailing '*': prefixes) not to be passed on */
     bool env_none;       /* pass on only what is asked for */

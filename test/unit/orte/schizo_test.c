@@ -143,6 +143,7 @@ static void add_options(const orte_options_t *o)
     add_flag("noprefix", o->no_prefix);
     add_flag("noenv", o->env_none);
     add_text("prefix", o->prefix);
+    add_text("launch_agent", o->launch_agent);
     if (o->timeout > 0) {
         add(" timeout=%g", o->timeout);
     }
@@ -200,7 +201,8 @@ static const struct {
     {"--prefix /opt/h a", " prefix=/opt/h | a"},
     {"--noprefix a", " noprefix | a"},
     {"--no-prefix a", " noprefix | a"},
-    {"--launch-agent rsh a", " mca=plm_rsh_agent=rsh | a"},
+    {"--launch-agent /opt/h/bin/orted a", " launch_agent=/opt/h/bin/orted | a"},
+    {"--rsh-agent rsh a", " mca=plm_rsh_agent=rsh | a"},
     {"-launcher-exec /bin/ssh a", " mca=plm_rsh_agent=/bin/ssh | a"},
     {"-bootstrap-exec /bin/ssh a", " mca=plm_rsh_agent=/bin/ssh | a"},
     {"-launcher ssh a", " mca=plm=rsh;plm_rsh_agent=ssh | a"},
@@ -415,7 +417,7 @@ static const char *const bad[] = {
     "--timeout 0 a", "--timeout nan a", "--timeout inf a", "--stdin -1 a", "--display junk a",
     "--output junk a", "--output-filename :nocopy a", "--hostfile /nonexistent a",
     "--app /nonexistent", "-configfile /nonexistent", "--tune /nonexistent a", "-am /nonexistent a",
-    "--help nonsense", "--prefix opt a",
+    "--help nonsense", "--prefix opt a", "--launch-agent --version a",
     "--with-ft junk a", "--report-links=junk a", "-launcher junk a", "--byslot=1 a",
     "--map-by=core:FILE= a",
     /* Known elsewhere. */

@@ -127,8 +127,9 @@ static int put_orted(orte_plm_orders_t *orders, const orte_runtime_t *rt)
 {
     const char *folder = rt->opt.prefix == NULL ? opal_installdirs()->bindir : rt->opt.prefix;
     const char *below = rt->opt.prefix == NULL ? "" : "/bin";
-    int length = rt->opt.no_prefix ? asprintf(&orders->orted, "orted")
-                                   : asprintf(&orders->orted, "%s%s/orted", folder, below);
+    int length = rt->opt.launch_agent != NULL ? asprintf(&orders->orted, "%s", rt->opt.launch_agent)
+                 : rt->opt.no_prefix          ? asprintf(&orders->orted, "orted")
+                                              : asprintf(&orders->orted, "%s%s/orted", folder, below);
 
     if (length < 0) {
         orders->orted = NULL;

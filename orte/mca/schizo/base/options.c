@@ -167,6 +167,17 @@ static int set_prefix(orte_cli_t *cli, const opt_t *option, char **args)
     return replace(&cli->rt->opt.prefix, args[0]);
 }
 
+static int launch_agent(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    if (args[0][0] == '\0' || args[0][0] == '-' || strpbrk(args[0], " \t\n") != NULL) {
+        orte_report("--launch-agent \"%s\": expected the daemon's program, by its path or to be found by PATH on other hosts, "
+                    "without arguments; a script can add some", args[0]);
+        return OPAL_ERR_BAD_PARAM;
+    }
+    return replace(&cli->rt->opt.launch_agent, args[0]);
+}
+
 /* Spellings that ask for something that we do not have: the help text says what to do instead. */
 static int refuse(orte_cli_t *cli, const opt_t *option, char **args)
 {
@@ -687,7 +698,9 @@ const orte_cli_option_t orte_cli_options[] = {
     {"prefix", "DIR", ORTE_CLI_HOSTS, "where this installation lies on other hosts", set_prefix, 1},
     {"noprefix no-prefix", NULL, ORTE_CLI_HOSTS, "find the daemon on other hosts by their PATH",
      set_prefix, 0},
-    {"launch-agent ~rsh-agent .launcher-exec .bootstrap-exec", "COMMAND", ORTE_CLI_HOSTS,
+    {"launch-agent", "PROGRAM", ORTE_CLI_HOSTS,
+     "the daemon's program on other hosts, in place of orted of this installation or of --prefix", launch_agent, 0},
+    {"rsh-agent .launcher-exec .bootstrap-exec", "COMMAND", ORTE_CLI_HOSTS,
      "remote shell that starts daemons (parameter plm_rsh_agent)", param_option, P_RSH_AGENT},
     {"launcher .bootstrap", "NAME", ORTE_CLI_HOSTS, "what starts daemons: ssh, rsh, slurm, fork",
      launcher, 0},
