@@ -28,6 +28,7 @@ dr:outside --mca pml dr --mca btl tcp,self
 dr:outside --mca pml dr --mca btl udp,self
 dr:outside --mca pml dr --mca btl shm,tcp,self --mca btl_shm_exclusivity 100 --mca btl_tcp_exclusivity 100
 dr:outside --mca pml teg --mca btl tcp,self
+dr:parting --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap udp --mca btl_chaos_loss 200000 --mca btl_chaos_seed 21
 lent:stream --mca pml dr --mca btl shm,self
 lent:stream --mca pml dr --mca btl shm,self --mca pml_dr_checksum none
 lent:few --mca pml dr --mca btl shm,self --mca pml_dr_window 128k

@@ -20,7 +20,7 @@ static unsigned fitness(const dr_peer_t *d, const mca_pml_link_t *link, size_t l
     return 1u + (good ? 4 : 0) + (dr_is_full(d, link) ? 0 : 2) + (path != bad);
 }
 
-static mca_pml_link_t *choose_link(dr_peer_t *d, size_t len, int bad)
+static mca_pml_link_t *choose_link(const dr_peer_t *d, size_t len, int bad)
 {
     mca_pml_link_t *best = NULL;
     unsigned most = 0;
@@ -91,12 +91,8 @@ int dr_send_bare(dr_peer_t *d, const mca_btl_module_t *module, mca_btl_endpoint_
     return module->ops->send_short(endpoint, &bytes.prefix, sizeof(bytes.prefix), bytes.header, len);
 }
 
-void dr_ack_now(dr_peer_t *d)
+static void ack_over(dr_peer_t *d, mca_pml_link_t *link)
 {
-    mca_pml_link_t *link = choose_link(d, sizeof(dr_prefix_t) + sizeof(dr_wire_ack_t), -1);
-    if (!link) {
-        return;
-    }
     dr_ack_t ack;
     dr_wire_ack_t wire;
     dr_stream_fill_ack(&d->stream, &ack);
@@ -106,6 +102,31 @@ void dr_ack_now(dr_peer_t *d)
         dr_engine_count(link, sizeof(dr_prefix_t));
     } else {
         dr_note_full(d, link, rc);
+    }
+}
+
+static mca_pml_link_t *link_for_ack(const dr_peer_t *d)
+{
+    return choose_link(d, sizeof(dr_prefix_t) + sizeof(dr_wire_ack_t), -1);
+}
+
+void dr_ack_now(dr_peer_t *d)
+{
+    mca_pml_link_t *link = link_for_ack(d);
+    if (link) {
+        ack_over(d, link);
+    }
+}
+
+void dr_ack_last(dr_peer_t *d)
+{
+    mca_pml_link_t *link = link_for_ack(d);
+    if (!link) {
+        return;
+    }
+    ack_over(d, link);
+    if (OPAL_UNLIKELY(d->stream.careful > 0) && !(link->module->limits.caps & MCA_BTL_CAP_RELIABLE)) {
+        ack_over(d, link);
     }
 }
 

@@ -13,6 +13,8 @@ int dr_send_bare(dr_peer_t *d, const mca_btl_module_t *module, mca_btl_endpoint_
                  uint64_t token, const void *header, size_t len);
 /* Acknowledge what has come; if no link takes that now, it stays urgent. */
 void dr_ack_now(dr_peer_t *d);
+/* The same where nothing may follow for long. If it is lost its receiver waits for so long: twice, where something was lost lately. */
+void dr_ack_last(dr_peer_t *d);
 /* Send what is lost, and an acknowledgment if one is urgent. */
 void dr_service(dr_peer_t *d, dr_out_t *out);
 

@@ -250,7 +250,7 @@ static void policy_received(mca_pml_peer_t *peer)
 {
     dr_peer_t *d = peer->policy;
     if (d && d->stream.need == DR_ACK_URGENT) {
-        dr_ack_now(d);
+        dr_ack_last(d);
     }
 }
 

@@ -654,6 +654,8 @@ void dr_stream_fill_ack(const dr_stream_t *s, dr_ack_t *ack)
 
 void dr_stream_ack_sent(dr_stream_t *s)
 {
+    const bool told = s->rx.count > 0 || s->nack_count > 0 || s->repeat != 0;
+    s->careful = told ? DR_CAREFUL : s->careful > 0 ? s->careful - 1 : 0;
     s->need = DR_ACK_NONE;
     s->unacked_bytes = 0;
     s->nack_count = 0;

@@ -65,6 +65,7 @@ enum {
     DR_GAPS_MAX = 1024,     /* in what a receiver has; 16 bytes each */
     DR_HELD_MAX = DR_PATHS_MAX,
     DR_PASSED_BY = 3,       /* later transmissions on its path arrived: it is lost, unless the path is spread */
+    DR_CAREFUL = 256,       /* acknowledgments after one that told of a loss for which the next loss counts as likely */
     DR_DOUBTS = 4,          /* times that a window is made smaller for losses, before it can no longer be had back for the first */
 };
 
@@ -152,6 +153,7 @@ typedef struct dr_stream {
     uint32_t rtt_was;           /* ns: the longest of the paths that dr_stream_rest() gave up; 0: not known */
     uint64_t heard_at;          /* ns; 0: nothing was expected at the last tick */
     uint32_t repeat;            /* dr_repeat_of() a fragment that came again since the last acknowledgment; 0: none did */
+    uint16_t careful;           /* acknowledgments until losses are no longer likely */
     dr_range_t *held;           /* DR_HELD_MAX of them, then DR_ACK_NACKS that came damaged; NULL until needed */
     dr_path_t *paths;           /* path_count of them; NULL until something is to be sent, and at rest */
 } dr_stream_t;
