@@ -357,23 +357,30 @@ static void spread(void)
     MPI_Finalize();
 }
 
+/* Who receives hears of SIGUSR1 by sigtimedwait() alone. The other process's number. */
+static pid_t begin_signals(sigset_t *heard)
+{
+    long mine = getpid(), other = 0;
+    sigemptyset(heard);
+    sigaddset(heard, SIGUSR1);
+    sigprocmask(SIG_BLOCK, heard, NULL);
+    start();
+    MPI_Sendrecv(&mine, 1, MPI_LONG, 1 - rank, TAG, &other, 1, MPI_LONG, 1 - rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return (pid_t) other;
+}
+
 /* Who has received a long message is not in MPI until its sender has heard of that. */
 static void outside(void)
 {
     enum { LEAST = 32 << 10, MOST = 4 << 20 };
     static unsigned char buffer[MOST];
     const struct timespec patience = {20, 0};
-    long mine = getpid(), other = 0;
     sigset_t heard;
-    sigemptyset(&heard);
-    sigaddset(&heard, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &heard, NULL);
-    start();
-    MPI_Sendrecv(&mine, 1, MPI_LONG, 1 - rank, TAG, &other, 1, MPI_LONG, 1 - rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    const pid_t other = begin_signals(&heard);
     for (int len = LEAST; len <= MOST; len *= 2) {
         if (rank == 0) {
             MPI_Send(buffer, len, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
-            MPI_CHECK(kill((pid_t) other, SIGUSR1) == 0);
+            MPI_CHECK(kill(other, SIGUSR1) == 0);
         } else {
             MPI_Recv(buffer, len, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             if (!MPI_CHECK(sigtimedwait(&heard, NULL, &patience) == SIGUSR1)) {
@@ -391,19 +398,14 @@ static void parting(void)
     enum { ROUNDS = 200, LEN = 400000, MANY = 26 };
     static unsigned char buffer[LEN];
     const struct timespec patience = {0, 100000000}, long_patience = {20, 0};
-    long mine = getpid(), other = 0;
     int waited = 0;
     sigset_t heard;
-    sigemptyset(&heard);
-    sigaddset(&heard, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &heard, NULL);
-    start();
-    MPI_Sendrecv(&mine, 1, MPI_LONG, 1 - rank, TAG, &other, 1, MPI_LONG, 1 - rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    const pid_t other = begin_signals(&heard);
     for (int i = 0; i < ROUNDS; i++) {
         bool late = false;
         if (rank == 0) {
             MPI_Send(buffer, LEN, MPI_BYTE, 1, TAG, MPI_COMM_WORLD);
-            MPI_CHECK(kill((pid_t) other, SIGUSR1) == 0);
+            MPI_CHECK(kill(other, SIGUSR1) == 0);
         } else {
             MPI_Recv(buffer, LEN, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             late = sigtimedwait(&heard, NULL, &patience) != SIGUSR1;

@@ -107,8 +107,8 @@ printf '#!/bin/sh\necho "orted: this is Hawser 9.9, but mpirun is of Hawser 0" >
 chmod +x other/bin/orted
 run --prefix "$work/other" --host h1,h2 true
 wrong "another version" 1 "host h2: .*Hawser 9.9"
-run --launch-agent "$work/other/bin/orted" --host h1,h2 true
-wrong "another program as the daemon" 1 "host h2: .*Hawser 9.9"
+run --prefix /nowhere --launch-agent "$(dirname "$real_mpirun")/orted" --host h1,h2 sh -c 'echo started'
+is "--launch-agent names the daemon" "$code $(grep -c started out)" "0 2"
 printf 'hawser-orted 9.9\n' | lab exec h1 "$(dirname "$real_mpirun")/orted" --orders - 2>err
 code=$?
 wrong "orted refuses an mpirun of another version" 3 "mpirun is of Hawser 9.9: install the same version"

