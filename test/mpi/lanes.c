@@ -424,10 +424,12 @@ static void alone_at_first(void)
     end();
 }
 
-static void *ask(void *arg)
+/* In a thread of its own: the one that has begun is alone no more. */
+static void *look(void *arg)
 {
     int flag;
-    MPI_Initialized(&flag);
+    MPI_Iprobe(MPI_ANY_SOURCE, END_TAG + 1, comms[0], &flag, MPI_STATUS_IGNORE);
+    MPI_CHECK(!flag);
     return arg;
 }
 
@@ -439,7 +441,7 @@ static void one_side(void)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[0]);
     pthread_t thread;
-    MPI_CHECK(pthread_create(&thread, NULL, ask, NULL) == 0);
+    MPI_CHECK(pthread_create(&thread, NULL, look, NULL) == 0);
     pthread_join(thread, NULL);
     for (int i = 0; i < 200; i++) {
         MPI_Sendrecv(&i, 1, MPI_INT, 1 - rank, i, &value, 1, MPI_INT, 1 - rank, i, comms[0], MPI_STATUS_IGNORE);
@@ -447,6 +449,88 @@ static void one_side(void)
     }
     MPI_Comm_free(&comms[0]);
     MPI_Finalize();
+}
+
+/* ---- Credit that was used up before there was a link to give it back by ---- */
+
+enum { STOPPED = 100 }; /* more messages than the lane's window allows, fewer than both windows do */
+
+/* mpirun, which is to say where rank 1 is, does so once rank 2 has all that rank 1 could send. */
+static void receive_while_stopped(const sigset_t *usr1)
+{
+    int value, sig;
+    sigwait(usr1, &sig);
+    do {
+        MPI_Recv(&value, 1, MPI_INT, 1, 5, comms[1], MPI_STATUS_IGNORE);
+    } while (value != STOPPED - 1);
+    kill(getppid(), SIGCONT);
+}
+
+static void send_while_stopped(pid_t receiver)
+{
+    long long before = sent_by_lanes();
+    int value = -1, flag;
+    while (sent_by_lanes() == before) { /* until this process knows where rank 2 is */
+        MPI_Send(&value, 1, MPI_INT, 2, 5, comms[1]);
+        for (int i = 0; i < 1000; i++) {
+            MPI_Iprobe(2, 6, comms[1], &flag, MPI_STATUS_IGNORE);
+        }
+    }
+    kill(getppid(), SIGSTOP);
+    kill(receiver, SIGUSR1);
+    for (value = 0; value < STOPPED; value++) {
+        MPI_Send(&value, 1, MPI_INT, 2, 5, comms[1]);
+    }
+}
+
+/* Around the ring until rank 1 has sent by its lane to rank 2 again, which sends it nothing that credit could come with. */
+static void around_until_by_lane(void)
+{
+    long long before = sent_by_lanes();
+    int by_lane = 0;
+    do {
+        if (rank == 1) {
+            by_lane = sent_by_lanes() > before;
+            MPI_Send(&by_lane, 1, MPI_INT, 2, 7, comms[1]);
+        }
+        MPI_Recv(&by_lane, 1, MPI_INT, (rank + size - 1) % size, 7, comms[1], MPI_STATUS_IGNORE);
+        if (rank != 1) {
+            MPI_Send(&by_lane, 1, MPI_INT, (rank + 1) % size, 7, comms[1]);
+        }
+    } while (!by_lane);
+}
+
+/* Ranks 1 and 2 talk to rank 0 alone until then: rank 2 asks for rank 1's address when its first message is there. */
+static void early_credit(void)
+{
+    sigset_t usr1;
+    pthread_t thread;
+    int pid = getpid();
+    setenv("OMPI_MCA_pml_base_eager_window", "8k", 1);
+    setenv("OMPI_MCA_btl_shm_backing", "file", 1); /* whose segments are found without their owner's help */
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &usr1, NULL);
+    start();
+    MPI_CHECK(pthread_create(&thread, NULL, look, NULL) == 0);
+    pthread_join(thread, NULL);
+    if (rank == 2) {
+        MPI_Send(&pid, 1, MPI_INT, 0, 4, MPI_COMM_WORLD);
+    } else if (rank == 0) {
+        MPI_Recv(&pid, 1, MPI_INT, 2, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&pid, 1, MPI_INT, 1, 4, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(&pid, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    if (getenv("LANES")) {
+        if (rank == 1) {
+            send_while_stopped(pid);
+        } else if (rank == 2) {
+            receive_while_stopped(&usr1);
+        }
+        around_until_by_lane();
+    }
+    end();
 }
 
 static const mpi_test_t tests[] = {
@@ -458,6 +542,7 @@ static const mpi_test_t tests[] = {
     {.name = "freed", .np = 2, .fn = freed},
     {.name = "alone-at-first", .np = 2, .fn = alone_at_first},
     {.name = "one-side", .np = 2, .fn = one_side},
+    {.name = "early-credit", .np = 3, .fn = early_credit},
     {.name = "lost", .np = 3, .exit_code = 137, .says = "0 failures in 2 processes", .fn = lost},
 };
 

@@ -418,6 +418,18 @@ static void engine_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_sta
     }
 }
 
+/* What arrived while there was no link to answer by may have used up the peer's credit, here and in the lanes: nothing else may come by
+ * them that would have it told. */
+static void engine_return_early_credit(mca_pml_peer_t *peer)
+{
+    uint32_t at = 0;
+    mca_pml_peer_t *lane;
+    engine_return_credit(peer);
+    while ((lane = mca_pml_base_lane_next(peer, &at))) {
+        engine_return_credit(lane);
+    }
+}
+
 /* The peer left LOOKUP. What its links told before they were there comes first. */
 static void engine_peer_ready(mca_pml_peer_t *peer)
 {
@@ -430,6 +442,7 @@ static void engine_peer_ready(mca_pml_peer_t *peer)
         engine_fail_peer(peer);
     } else {
         engine_flush(peer);
+        engine_return_early_credit(peer);
     }
 }
 
