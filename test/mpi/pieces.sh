@@ -81,5 +81,7 @@ for pml in teg dr; do
         tap_ok "$pml over tcp alone: to send 200 KiB does not wait for the receiver's program" "$top_builddir/test/mpi/pieces" sent
     MPIRUN_ARGS="--mca pml $pml --mca btl shm,self --mca btl_shm_single_copy never --mca btl_shm_parts_max 0 --mca pml_base_past_min 1" \
         tap_ok "$pml: all arrive that are written past the caches" "$top_builddir/test/mpi/pieces" turns
+    MPIRUN_ARGS="--mca pml $pml --mca btl shm,self --mca btl_shm_single_copy never --mca btl_shm_parts_max 0 --mca pml_base_past_measured_min 1" \
+        tap_ok "$pml: ... where that is measured" "$top_builddir/test/mpi/pieces" turns
 done
 tap_end

@@ -73,8 +73,11 @@ static bool engine_on_frag(mca_pml_peer_t *peer, const mca_pml_hdr_frag_t *hdr, 
         while (POLICY_VERIFIES && (other = engine_placing_at(peer, recv, le64toh(hdr->offset), len))) {
             engine_take_place(peer, other);
         }
-        engine_recv_copy_in(recv, le64toh(hdr->offset), payload, len, engine_copying(recv->expected, how));
-        engine_recv_leave(recv, le64toh(hdr->offset), len);
+        size_t offset = le64toh(hdr->offset);
+        mca_pml_past_copy_t copy = engine_copying_piece(recv, offset, len, how);
+        engine_recv_copy_in(recv, offset, payload, len, copy.how);
+        engine_copied(&copy, len);
+        engine_recv_leave(recv, offset, len);
     }
     return recv != NULL;
 }

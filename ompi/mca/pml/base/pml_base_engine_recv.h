@@ -162,10 +162,25 @@ static OPAL_ALWAYS_INLINE opal_copy_how_t engine_reading(const mca_btl_arrival_t
     return module->struct_size > offsetof(mca_btl_module_t, reading) ? (opal_copy_how_t) module->reading : OPAL_COPY_ANY;
 }
 
-/* ... as part of a message of so many bytes: past the caches, if they would not hold all of it. */
+/* ... as a message of so many bytes that is copied at once: past the caches, if they would not hold all of it. */
 static OPAL_ALWAYS_INLINE opal_copy_how_t engine_copying(size_t message, opal_copy_how_t how)
 {
     return OPAL_UNLIKELY(message >= mca_pml_base_past_least) && mca_pml_base_is_past(message) ? OPAL_COPY_AWAY : how;
+}
+
+/* ... as a piece of a longer message: past the caches as well if that is quicker. engine_copied() follows. */
+static OPAL_ALWAYS_INLINE mca_pml_past_copy_t engine_copying_piece(const mca_pml_recv_t *recv, size_t offset, size_t len, opal_copy_how_t how)
+{
+    return OPAL_UNLIKELY(recv->expected >= mca_pml_base_past_least) && recv->ptr
+               ? mca_pml_base_past_begin(recv->expected, recv->ptr + offset, len, how)
+               : (mca_pml_past_copy_t){.how = how};
+}
+
+static OPAL_ALWAYS_INLINE void engine_copied(const mca_pml_past_copy_t *copy, size_t len)
+{
+    if (OPAL_UNLIKELY(copy->timed != NULL)) {
+        mca_pml_base_past_end(copy, len);
+    }
 }
 
 static inline void engine_recv_copy_in(mca_pml_recv_t *recv, size_t offset, const void *data, size_t len, opal_copy_how_t how)

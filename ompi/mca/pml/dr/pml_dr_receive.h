@@ -36,9 +36,11 @@ static bool fuse(dr_peer_t *d, mca_btl_arrival_t *arrival, uint32_t *sum)
     }
     size_t len = arrival->len - place.header_len;
     const mca_pml_placing_t *placing = place.token;
-    *sum = opal_checksum_finish(d->in.kind, opal_checksum_copy_out(d->in.kind, dr_wire_begin(&d->in), place.iov[0].iov_base,
-                                                                   (const char *) arrival->data + place.header_len, len,
-                                                                   engine_copying(placing->recv->expected, engine_reading(arrival))));
+    const void *payload = (const char *) arrival->data + place.header_len;
+    void *to = place.iov[0].iov_base;
+    mca_pml_past_copy_t copy = engine_copying_piece(placing->recv, placing->offset, len, engine_reading(arrival));
+    *sum = opal_checksum_finish(d->in.kind, opal_checksum_copy_out(d->in.kind, dr_wire_begin(&d->in), to, payload, len, copy.how));
+    engine_copied(&copy, len);
     arrival->len = place.header_len;
     arrival->placed_len = len;
     arrival->place_token = place.token;
