@@ -76,8 +76,8 @@ extern "C" {
 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
  * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
  * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts;
- * 14: how what passes through memory is copied; 15: behind.reserve_from; 16: ahead; 17: lanes */
-#define MCA_BTL_CONTRACT_MINOR 17
+ * 14: how what passes through memory is copied; 15: behind.reserve_from; 16: ahead; 17: lanes; 18: send_filled, take */
+#define MCA_BTL_CONTRACT_MINOR 18
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -221,6 +221,10 @@ typedef struct mca_btl_upcalls {
     size_t usual_header;
     /* Since 1.14; NULL: not wanted. As arrive_brief(), of a fragment that is best read as `how` says. */
     bool (*arrive_brief_how)(void *peer, const void *data, size_t len, mca_btl_copy_t how);
+    /* Since 1.18; NULL: not wanted. Payload that stands somewhere goes where place() said: `len` bytes for offset `at`, best read as
+     * `how` says. Each byte once, in order, before arrive(). True: the callee has read it, e.g. summed it on the way. False, for all of a
+     * fragment: the link copies it. A link that moves data otherwise does not ask. */
+    bool (*take)(void *peer, void *token, size_t at, const void *from, size_t len, mca_btl_copy_t how);
 } mca_btl_upcalls_t;
 
 /* ---- Services ---- */
@@ -316,6 +320,9 @@ typedef struct mca_btl_behind {
     size_t reserve_min;        /* fragments that send_short() would take, from this length on, are better reserved for */
     const size_t *reserve_from; /* since 1.15, NULL before the call: the same for a peer that is not behind; it changes, by atomic stores */
 } mca_btl_behind_t;
+
+/* See mca_btl_module_ops_t.send_filled: bytes [at, at + len) of the payload, to be written to `to` as `how` says. */
+typedef void (*mca_btl_fill_fn_t)(void *context, size_t at, void *to, size_t len, mca_btl_copy_t how);
 
 /* See mca_btl_module_ops_t.send_parts. */
 typedef struct mca_btl_parts {
@@ -430,6 +437,10 @@ typedef struct mca_btl_module_ops {
      * other; 0 messages, before the caller does anything else: that was all for now. Between the two the link may show the peer later what
      * it has been given. */
     void (*ahead)(mca_btl_endpoint_t *endpoint, size_t messages, size_t bytes);
+
+    /* Since 1.18; NULL, or there with send_parts(). As that, of payload that fill() writes into the link's memory, part by part, in order
+     * and during the call, where it is read at once. Also for other fragments than first ones, as long as parts() says at most. */
+    int (*send_filled)(mca_btl_endpoint_t *endpoint, const void *header, size_t header_len, size_t len, mca_btl_fill_fn_t fill, void *context);
 } mca_btl_module_ops_t;
 
 /* The public head of a module; a BTL puts its own fields behind it. */

@@ -125,7 +125,9 @@ void test_place(void)
 
 /* ---- send_parts ---- */
 
-static uint64_t parts_taken, parts_kept, parts_cancelled;
+static uint64_t parts_taken, parts_kept, parts_cancelled, parts_filled, parts_took;
+static size_t parts_at;     /* bytes of the present fragment that take() has seen */
+static bool parts_declines; /* ... and does not want */
 
 static void parts_arrive(void *cookie, mca_btl_arrival_t *arrival)
 {
@@ -147,6 +149,57 @@ static void parts_cancel(void *cookie, void *token)
     parts_cancelled++;
 }
 
+/* Of every other fragment the payload is taken, the rest left to the link. */
+static bool parts_take(void *cookie, void *token, size_t at, const void *from, size_t len, mca_btl_copy_t how)
+{
+    (void)cookie;
+    (void)how;
+    if (at == 0) {
+        parts_at = 0;
+        parts_declines = conform_random(2);
+    }
+    REQUIRE(token == place_to && at == parts_at && len > 0, "take: wrong token, or %zu bytes from %zu on behind %zu", len, at, parts_at);
+    parts_at += len;
+    if (parts_declines) {
+        return false;
+    }
+    memcpy(place_to + at, from, len);
+    parts_took++;
+    return true;
+}
+
+/* fill(): part by part, in order. */
+typedef struct parts_filling {
+    const unsigned char *bytes;
+    size_t at;
+} parts_filling_t;
+
+static void parts_fill(void *context, size_t at, void *to, size_t len, mca_btl_copy_t how)
+{
+    parts_filling_t *f = context;
+    (void)how;
+    REQUIRE(at == f->at && len > 0, "fill: %zu bytes from %zu on behind %zu", len, at, f->at);
+    memcpy(to, f->bytes + at, len);
+    f->at += len;
+}
+
+static bool parts_can_fill(void)
+{
+    return conform_module->component->contract_minor >= 18 && conform_module->ops->send_filled;
+}
+
+static int parts_hand_over(mca_btl_endpoint_t *endpoint, const conform_header_t *h, const unsigned char *bytes, size_t len)
+{
+    if (!parts_can_fill() || conform_random(2)) {
+        return conform_module->ops->send_parts(endpoint, h, sizeof(*h), bytes, len);
+    }
+    parts_filling_t filling = {.bytes = bytes};
+    int rc = conform_module->ops->send_filled(endpoint, h, sizeof(*h), len, parts_fill, &filling);
+    REQUIRE(filling.at == (rc == MCA_SUCCESS ? len : 0), "send_filled: %d, but %zu bytes of %zu are filled", rc, filling.at, len);
+    parts_filled += rc == MCA_SUCCESS;
+    return rc;
+}
+
 /* The peer, whose payload goes to places; the lengths that the link takes in parts. */
 static conform_peer_t *parts_start(mca_btl_parts_t *limits)
 {
@@ -161,6 +214,7 @@ static conform_peer_t *parts_start(mca_btl_parts_t *limits)
     upcalls.place = place_here;
     upcalls.arrive = parts_arrive;
     upcalls.place_cancel = parts_cancel;
+    upcalls.take = parts_take;
     conform_module->upcalls = &upcalls;
     conform_peer_t *peer = conform_add(test_other());
     ops->parts(peer->endpoint[conform_module_index], limits);
@@ -182,7 +236,7 @@ static void parts_send(conform_peer_t *peer, const mca_btl_parts_t *limits)
     unsigned char *bytes = malloc(len);
     REQUIRE(bytes, "out of memory");
     conform_fill(bytes, len, h.seed);
-    int rc = conform_module->ops->send_parts(peer->endpoint[conform_module_index], &h, sizeof(h), bytes, len);
+    int rc = parts_hand_over(peer->endpoint[conform_module_index], &h, bytes, len);
     memset(bytes, 0x5a, len);
     free(bytes);
     REQUIRE(rc == MCA_SUCCESS || rc == MCA_ERR_NOT_AVAILABLE, "send_parts: %d", rc);
@@ -208,8 +262,11 @@ void test_parts(void)
             conform_progress();
         }
     }
+    bool fills = parts_can_fill();
     test_finish(peer, COUNT);
     REQUIRE(parts_taken > 0, "not one was sent in parts");
+    REQUIRE(!fills || (parts_filled > 0 && parts_took > 0), "%llu were filled, %llu parts taken", (unsigned long long)parts_filled,
+            (unsigned long long)parts_took);
     REQUIRE(place_done == place_asked && place_done > 0 && parts_kept > 0 && parts_cancelled == 0, "%llu placed of %llu, %llu kept",
             (unsigned long long)place_done, (unsigned long long)place_asked, (unsigned long long)parts_kept);
     free(place_to);

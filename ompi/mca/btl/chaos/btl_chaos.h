@@ -196,6 +196,9 @@ int mca_btl_chaos_send_short(mca_btl_endpoint_t *ep, const void *header, size_t 
 int mca_btl_chaos_reserve(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room);
 void mca_btl_chaos_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len);
 int mca_btl_chaos_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc);
+void mca_btl_chaos_parts(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits);
+int mca_btl_chaos_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload, size_t len);
+int mca_btl_chaos_send_filled(mca_btl_endpoint_t *ep, const void *header, size_t header_len, size_t len, mca_btl_fill_fn_t fill, void *context);
 int mca_btl_chaos_put(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key);
 int mca_btl_chaos_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t remote, const void *key);
 

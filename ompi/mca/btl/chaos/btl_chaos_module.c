@@ -210,6 +210,9 @@ static const mca_btl_module_ops_t ops_let_go = {
     .reserve = mca_btl_chaos_reserve,
     .commit = mca_btl_chaos_commit,
     .send = mca_btl_chaos_send,
+    .parts = mca_btl_chaos_parts,
+    .send_parts = mca_btl_chaos_send_parts,
+    .send_filled = mca_btl_chaos_send_filled,
     .put = mca_btl_chaos_put,
     .get = mca_btl_chaos_get,
     .register_mem = register_mem,
@@ -250,6 +253,13 @@ static bool place(void *peer, const void *head, size_t head_len, size_t len, mca
 {
     mca_btl_endpoint_t *ep = peer;
     return ep->module->super.upcalls->place(ep->cookie, head, head_len, len, where);
+}
+
+static bool take(void *peer, void *token, size_t at, const void *from, size_t len, mca_btl_copy_t how)
+{
+    const mca_btl_endpoint_t *ep = peer;
+    const mca_btl_upcalls_t *up = ep->module->super.upcalls;
+    return up->struct_size > offsetof(mca_btl_upcalls_t, take) && up->take && up->take(ep->cookie, token, at, from, len, how);
 }
 
 static void place_cancel(void *peer, void *token)
@@ -313,6 +323,7 @@ static const mca_btl_upcalls_t upcalls = {
     .arrive_brief = arrive_brief,
     .place = place,
     .place_cancel = place_cancel,
+    .take = take,
     .writable = writable,
     .returned = returned,
     .state = state,

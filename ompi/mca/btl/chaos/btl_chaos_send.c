@@ -169,6 +169,107 @@ int mca_btl_chaos_send(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
     return rc;
 }
 
+/* ---- In parts ---- */
+
+static const mca_btl_module_ops_t *filled_below(const mca_btl_endpoint_t *ep)
+{
+    const mca_btl_module_t *below = ep->module->below;
+    return below->component->contract_minor >= 18 && below->ops->send_filled ? below->ops : NULL;
+}
+
+void mca_btl_chaos_parts(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits)
+{
+    const mca_btl_module_ops_t *ops = filled_below(ep);
+    *limits = (mca_btl_parts_t){.min = SIZE_MAX, .max = 0};
+    if (ops) {
+        ops->parts(chaos_endpoint(ep), limits);
+    }
+}
+
+/* Between the user's fill() and the module below. */
+typedef struct filling {
+    mca_btl_fill_fn_t fill;
+    void *context;
+    uint64_t bit; /* of the payload that is turned, + 1; 0: none */
+} filling_t;
+
+static void fill_damaged(void *context, size_t at, void *to, size_t len, mca_btl_copy_t how)
+{
+    const filling_t *f = context;
+    struct iovec iov = {to, len};
+    f->fill(f->context, at, to, len, how);
+    if (f->bit > 8 * (uint64_t) at) {
+        mca_btl_chaos_turn(&iov, 1, f->bit - 1 - 8 * (uint64_t) at);
+    }
+}
+
+static int filled_damaged(mca_btl_endpoint_t *ep, const void *header, size_t header_len, size_t len, mca_btl_fill_fn_t fill, void *context)
+{
+    unsigned char head[MCA_BTL_HEADER_MAX];
+    struct iovec iov = {head, header_len};
+    uint64_t bit = mca_btl_chaos_bit(ep, header_len + len), first = 8 * (uint64_t) header_len;
+    filling_t filling = {.fill = fill, .context = context, .bit = bit >= first ? bit - first + 1 : 0};
+    memcpy(head, header, header_len);
+    mca_btl_chaos_turn(&iov, 1, bit);
+    int rc = chaos_below(ep)->send_filled(chaos_endpoint(ep), head, header_len, len, fill_damaged, &filling);
+    if (rc == MCA_SUCCESS) {
+        mca_btl_chaos_count(CHAOS_DAMAGE);
+    }
+    return rc;
+}
+
+/* For the user it is on its way, so fill() has written it. */
+static int filled_lost(size_t len, mca_btl_fill_fn_t fill, void *context)
+{
+    void *nowhere = malloc(len);
+    if (!nowhere) {
+        return MCA_ERR_NOT_AVAILABLE;
+    }
+    fill(context, 0, nowhere, len, MCA_BTL_COPY_ANY);
+    free(nowhere);
+    mca_btl_chaos_count(CHAOS_LOSS);
+    return MCA_SUCCESS;
+}
+
+/* What is to be held back, or sent twice, goes by the other ways, to the same fate. */
+int mca_btl_chaos_send_filled(mca_btl_endpoint_t *ep, const void *header, size_t header_len, size_t len, mca_btl_fill_fn_t fill, void *context)
+{
+    chaos_lock(ep);
+    int rc = may_take(ep);
+    if (rc == MCA_SUCCESS) {
+        uint64_t before = ep->random;
+        chaos_fault_t fault = mca_btl_chaos_fate(ep);
+        if (mca_btl_chaos_must_wait(ep) || !filled_below(ep) || header_len > MCA_BTL_HEADER_MAX) {
+            rc = MCA_ERR_NOT_AVAILABLE;
+        } else if (fault == CHAOS_DAMAGE) {
+            rc = filled_damaged(ep, header, header_len, len, fill, context);
+        } else if (fault == CHAOS_LOSS) {
+            rc = filled_lost(len, fill, context);
+        } else if (fault == CHAOS_NONE) {
+            rc = chaos_below(ep)->send_filled(chaos_endpoint(ep), header, header_len, len, fill, context);
+        } else {
+            rc = MCA_ERR_NOT_AVAILABLE;
+        }
+        rc = went(ep, rc, header_len + len);
+        ep->random = rc < 0 ? before : ep->random;
+    } else if (rc == MCA_ERR_AGAIN) {
+        rc = MCA_ERR_NOT_AVAILABLE;
+    }
+    chaos_unlock(ep);
+    return rc;
+}
+
+static void fill_copy(void *context, size_t at, void *to, size_t len, mca_btl_copy_t how)
+{
+    (void) how;
+    memcpy(to, (const char *) context + at, len);
+}
+
+int mca_btl_chaos_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload, size_t len)
+{
+    return mca_btl_chaos_send_filled(ep, header, header_len, len, fill_copy, (void *) (uintptr_t) payload);
+}
+
 /* ---- Put and get ---- */
 
 /* One that is damaged: its descriptor stands for the user's. */

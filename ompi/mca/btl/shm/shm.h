@@ -496,6 +496,7 @@ bool mca_btl_shm_ring_make_room(mca_btl_endpoint_t *ep, uint32_t lines);
 /* ---- shm_parts.c: fragments that are read while they are written ---- */
 void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits);
 int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload, size_t len);
+int mca_btl_shm_send_filled(mca_btl_endpoint_t *ep, const void *header, size_t header_len, size_t len, mca_btl_fill_fn_t fill, void *context);
 /* The part that a message in the ring names; false: it names none. */
 bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *message, uint32_t len);
 /* Does the next message in this peer's ring, if it is there, take so many bytes there at least? With threads, for the poller only. */

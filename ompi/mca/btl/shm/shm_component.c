@@ -190,6 +190,7 @@ static const mca_btl_module_ops_t shm_ops = {
     .ahead = mca_btl_shm_ahead,
     .parts = mca_btl_shm_parts_limits,
     .send_parts = mca_btl_shm_send_parts,
+    .send_filled = mca_btl_shm_send_filled,
 };
 
 static mca_btl_limits_t shm_limits(const shm_layout_t *l, bool lane)

@@ -19,7 +19,9 @@ enum {
     SHM_PARTS_LONG = 512 << 10, /* bytes of payload; longer ones: see shm_trust.h */
     SHM_PARTS_OF_LONG = 16, /* where a part of btl_shm_part bytes is less than that of a fragment, it has more, but no more than: */
     SHM_PARTS_LONGEST = 64 << 10,
-    SHM_PARTS_HEADER = SHM_LINE - SHM_WORD - sizeof(shm_part_t),
+    SHM_PARTS_FILLED = 2,  /* times as long, where the user writes them: it does more than to copy */
+    SHM_PARTS_CRUMB = SHM_LINE, /* so few bytes, as a sum behind the payload, do not take another chunk: there is room behind its payload */
+    SHM_PARTS_HEADER = 2 * SHM_LINE - SHM_WORD - sizeof(shm_part_t), /* of a policy's and of the engine's */
 };
 
 void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits)
@@ -39,18 +41,25 @@ void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits)
 
 /* What is being sent: its payload, its chunks as this process names them, and how far it is. */
 typedef struct shm_writing {
-    const unsigned char *payload;
+    mca_btl_fill_fn_t fill;           /* writes the payload */
+    void *context;
     size_t total, at;
     uint32_t part, first;             /* bytes of one, and of the first one */
     shm_loan_t loan;                  /* the first chunk's: of all the same way, and the offset of what needs but one */
     uint32_t chunks[SHM_PARTS_CHUNKS], count;
 } shm_writing_t;
 
+/* What goes as it is. */
+static void shm_fill_copy(void *context, size_t at, void *to, size_t len, mca_btl_copy_t how)
+{
+    opal_copy_into(to, (const unsigned char *)context + at, len, (opal_copy_how_t)how);
+}
+
 /* All chunks, or none. */
 static bool shm_take_chunks(mca_btl_endpoint_t *ep, shm_writing_t *w)
 {
     shm_module_t *m = ep->module;
-    size_t size = shm_chunk_payload(&m->layout), need = (w->total + size - 1) / size;
+    size_t size = shm_chunk_payload(&m->layout), whole = w->total > SHM_PARTS_CRUMB ? w->total - SHM_PARTS_CRUMB : 1, need = (whole + size - 1) / size;
     bool got = mca_btl_shm_chunk_get(ep, w->total, false, &w->loan);
     shm_loan_t more = w->loan;
     for (w->count = 0; got && w->count < need; w->count++) {
@@ -75,22 +84,28 @@ static void shm_write_part(mca_btl_endpoint_t *ep, shm_writing_t *w, const void 
 {
     shm_module_t *m = ep->module;
     uint32_t size = shm_chunk_payload(&m->layout), offset = (uint32_t)(w->at % size);
-    size_t len = shm_next_length(w);
-    len = len < size - offset ? len : size - offset;
+    size_t len = shm_next_length(w), room = size - offset, rest = w->total - w->at;
+    if (len > room) {
+        len = rest <= room + SHM_PARTS_CRUMB ? rest : room;
+    }
     shm_loan_t loan = w->loan;
     loan.chunk = w->chunks[w->at / size];
     shm_part_t part = {.chunk = loan.chunk & ~(uint32_t)SHM_THEIRS, .offset = offset, .len = (uint32_t)len, .at = (uint32_t)w->at,
                        .total = (uint32_t)w->total, .header_len = (uint16_t)header_len};
-    part.flags = (uint16_t)(shm_flags_of(&loan) | (offset + len == size || w->at + len == w->total ? SHM_FLAG_LAST : 0));
+    part.flags = (uint16_t)(shm_flags_of(&loan) | (offset + len >= size || w->at + len == w->total ? SHM_FLAG_LAST : 0));
     part.offset += w->loan.offset;
     unsigned char *to = shm_bytes_of(ep, loan.chunk) + part.offset;
-    opal_copy_into(to, w->payload + w->at, len, shm_how_of(w->loan.choice.way));
+    w->fill(w->context, w->at, to, len, (mca_btl_copy_t)shm_how_of(w->loan.choice.way));
     w->at += len;
     shm_mark_written(ep, loan.chunk);
-    shm_ring_clear_next(ep, 1);
+    uint32_t lines = shm_lines(sizeof(part) + header_len);
+    shm_ring_clear_next(ep, lines);
     memcpy(ep->line + SHM_WORD, &part, sizeof(part));
     memcpy(ep->line + SHM_WORD + sizeof(part), header, header_len);
-    shm_ring_publish(ep, 1, shm_word(ep->number, sizeof(part) + header_len, SHM_KIND_PART));
+    shm_ring_publish(ep, lines, shm_word(ep->number, sizeof(part) + header_len, SHM_KIND_PART));
+    if (lines > 1) {
+        mca_btl_shm_ring_clear_ahead(ep, lines);
+    }
     shm_published(ep);
 }
 
@@ -101,9 +116,9 @@ static inline size_t shm_whole_lines(size_t len)
 
 /* Bytes of a part for a receiver that waits: a quarter of a short fragment, so that both have something to do most of the time; of a long one
  * more than usual, as each part costs both something. */
-static uint32_t shm_part_length(size_t total)
+static uint32_t shm_part_length(size_t total, size_t usual)
 {
-    size_t most = mca_btl_shm_params.part, quarter = shm_whole_lines(total / 4), some = shm_whole_lines(total / SHM_PARTS_OF_LONG);
+    size_t most = usual, quarter = shm_whole_lines(total / 4), some = shm_whole_lines(total / SHM_PARTS_OF_LONG);
     most = some < most ? most : some < SHM_PARTS_LONGEST ? some : SHM_PARTS_LONGEST;
     return (uint32_t)(quarter < most / 2 ? most / 2 : quarter < most ? quarter : most);
 }
@@ -115,10 +130,11 @@ static bool shm_parts_fit(mca_btl_endpoint_t *ep, shm_writing_t *w)
     if (atomic_load_explicit(&ep->slot->bulk, memory_order_acquire) != SHM_BULK_OK || mca_btl_shm_pool_init(m) != MCA_SUCCESS) {
         return false;
     }
-    uint32_t part = shm_part_length(w->total), size = shm_chunk_payload(&m->layout);
+    size_t usual = mca_btl_shm_params.part * (w->fill == shm_fill_copy ? 1 : SHM_PARTS_FILLED);
+    uint32_t part = shm_part_length(w->total, usual), size = shm_chunk_payload(&m->layout);
     w->part = part < size && shm_last_is_read(ep) ? part : size;
     w->first = w->part <= mca_btl_shm_params.part / 2 ? (uint32_t)shm_whole_lines(w->part / 2) : w->part; /* of few the first one weighs most */
-    uint32_t lines = (uint32_t)(w->total / w->part + w->total / size) + 3; /* no part is in two chunks, and the first may be shorter */
+    uint32_t lines = (uint32_t)(w->total / w->part + w->total / size) + 4; /* no part is in two chunks, the first may be shorter, and has the header */
     return (lines <= ep->room || mca_btl_shm_ring_make_room(ep, lines)) && shm_take_chunks(ep, w);
 }
 
@@ -147,10 +163,11 @@ static bool shm_parts_are_good(mca_btl_endpoint_t *ep, size_t len)
     return len <= SHM_PARTS_LONG || shm_trust_ask(&ep->trust, atomic_load_explicit(&ep->slot->early, memory_order_relaxed));
 }
 
-int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload, size_t len)
+int mca_btl_shm_send_filled(mca_btl_endpoint_t *ep, const void *header, size_t header_len, size_t len, mca_btl_fill_fn_t fill, void *context)
 {
     shm_writing_t w; /* without its chunks, of which there is room for many */
-    w.payload = payload;
+    w.fill = fill;
+    w.context = context;
     w.total = len;
     w.at = 0;
     if (header_len > SHM_PARTS_HEADER || len > (size_t)SHM_PARTS_CHUNKS * shm_chunk_payload(&ep->module->layout)) {
@@ -170,6 +187,11 @@ int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t he
     }
     shm_unlock(ep);
     return rc;
+}
+
+int mca_btl_shm_send_parts(mca_btl_endpoint_t *ep, const void *header, size_t header_len, const void *payload, size_t len)
+{
+    return mca_btl_shm_send_filled(ep, header, header_len, len, shm_fill_copy, (void *)(uintptr_t)payload);
 }
 
 /* ---- Receiving ---- */
@@ -239,21 +261,31 @@ static void shm_parts_scatter(const mca_btl_place_t *place, size_t at, const uns
     }
 }
 
-static void shm_parts_add(shm_parts_t *p, const unsigned char *from, size_t len, opal_copy_how_t how)
+/* Does the user take what goes where place() said? */
+static bool shm_parts_taken(mca_btl_endpoint_t *ep, const unsigned char *from, size_t len, opal_copy_how_t how)
 {
+    const mca_btl_upcalls_t *up = ep->module->super.upcalls;
+    const shm_parts_t *p = ep->parts;
+    return up->struct_size > offsetof(mca_btl_upcalls_t, take) && up->take &&
+           up->take(shm_cookie(ep), p->place.token, p->got, from, len, (mca_btl_copy_t)how);
+}
+
+static void shm_parts_add(mca_btl_endpoint_t *ep, const unsigned char *from, size_t len, opal_copy_how_t how)
+{
+    shm_parts_t *p = ep->parts;
     if (p->buffer) {
         opal_copy_out_part(p->buffer + p->header_len + p->got, from, len, how);
-    } else if (!p->dropped) {
+    } else if (!p->dropped && !shm_parts_taken(ep, from, len, how)) {
         shm_parts_scatter(&p->place, p->got, from, len, how);
     }
     p->got += len;
 }
 
-static OPAL_NOINLINE void shm_parts_add_measured(shm_parts_t *p, const unsigned char *from, size_t len, opal_copy_how_t how)
+static OPAL_NOINLINE void shm_parts_add_measured(mca_btl_endpoint_t *ep, const unsigned char *from, size_t len, opal_copy_how_t how)
 {
     uint64_t start = opal_now_ns();
-    shm_parts_add(p, from, len, how);
-    p->ns += opal_now_ns() - start;
+    shm_parts_add(ep, from, len, how);
+    ep->parts->ns += opal_now_ns() - start;
 }
 
 /* A part is where it belongs. */
@@ -335,9 +367,9 @@ bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsi
         return false;
     }
     if (OPAL_UNLIKELY(part.flags & SHM_FLAG_MEASURED)) {
-        shm_parts_add_measured(ep->parts, payload, part.len, shm_how_of_flags(part.flags));
+        shm_parts_add_measured(ep, payload, part.len, shm_how_of_flags(part.flags));
     } else {
-        shm_parts_add(ep->parts, payload, part.len, shm_how_of_flags(part.flags));
+        shm_parts_add(ep, payload, part.len, shm_how_of_flags(part.flags));
     }
     shm_parts_done_with(ep, &part);
     if (ep->parts->got == ep->parts->total) {

@@ -160,9 +160,11 @@ static uint32_t shm_arrive_long(shm_module_t *m, const shm_rx_t *rx, uint64_t wo
         return 0;
     }
     ep->behind_long = rx->number + 1;
-    bool good = word >> 56 == SHM_KIND_CHUNK ? shm_arrive_chunk(m, rx)
-                                             : mca_btl_shm_part_arrive(m, ep, rx->line + SHM_WORD, (uint32_t)(word >> 32) & 0xffffff);
-    return good ? 1 : UINT32_MAX;
+    uint32_t len = (uint32_t)(word >> 32) & 0xffffff, lines = shm_lines(len);
+    if (word >> 56 == SHM_KIND_CHUNK) {
+        return shm_arrive_chunk(m, rx) ? 1 : UINT32_MAX;
+    }
+    return lines <= rx->left && mca_btl_shm_part_arrive(m, ep, rx->line + SHM_WORD, len) ? lines : UINT32_MAX;
 }
 
 /* A message other than data in the ring. Its lines, 0 if there is none (yet), UINT32_MAX if it is

@@ -13,6 +13,8 @@
  *   int  policy_send(peer, link, desc)                        as send of a descriptor
  *   bool policy_keep(desc)                                    copy what policy_send took, a whole message: its event will not come; false:
  *                                                             not now; if POLICY_KEEPS
+ *   size_t policy_wide(link)                                  longest piece that policy_send() takes of which the peer reads the
+ *                                                             beginning while the end is written; it may say MCA_ERR_NOT_AVAILABLE
  *   size_t policy_lends_from(void)                            length from which on messages are lent, if POLICY_KEEPS
  *   int  policy_recall(peer, link, desc)                      as recall of one that policy_send took
  *   bool policy_arrive(peer, arrival)                         look at what arrived; false: it is not for the engine (yet)
@@ -24,7 +26,8 @@
  *   void policy_writable(peer, link)                          a link takes more again
  *   void policy_fail(peer)                                    nothing leads there any more: let go of what is for it
  *   bool policy_place(peer, head, head_len, len, placing)     may the payload of what is coming be written to the receive's
- *                                                             buffer, to be verified there? Notes its seq and span
+ *                                                             buffer, to be verified there? Notes its seq and span, and what of
+ *                                                             it is `behind` the payload
  *   void policy_unplace(peer, placing)                        it is not being written any more
  *   bool policy_checks(void)                                  what is fetched is compared with a sum of the sender's
  *   uint32_t policy_sum(peer, incoming, data, len)            of what is fetched from the peer, or by it

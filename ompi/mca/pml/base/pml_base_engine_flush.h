@@ -94,7 +94,7 @@ static bool engine_flush_again(mca_pml_peer_t *peer, opal_list_t *done, uint64_t
             return false;
         }
         size_t len = frag->len < link->flow.max_frag ? frag->len : link->flow.max_frag;
-        ssize_t sent = engine_piece_at(peer, link, send, le64toh(frag->hdr.offset), len, now);
+        ssize_t sent = engine_piece_at(peer, link, send, le64toh(frag->hdr.offset), len, now, false);
         if (sent < 0) {
             if (sent == MCA_ERR_AGAIN) {
                 continue; /* another link may take it */

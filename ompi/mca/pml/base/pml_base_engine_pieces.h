@@ -96,7 +96,7 @@ static ssize_t engine_piece_copied(mca_pml_peer_t *peer, mca_pml_link_t *link, m
     return (ssize_t) len;
 }
 
-enum { ENGINE_PIECES = 8, ENGINE_PIECE_MIN = 16 << 10, ENGINE_PIECE_LONG = 64 << 10, ENGINE_RUN_MIN = 4 << 10 };
+enum { ENGINE_PIECES = 8, ENGINE_PIECE_MIN = 16 << 10, ENGINE_PIECE_LONG = 64 << 10, ENGINE_WIDE_MIN = 32 << 10, ENGINE_RUN_MIN = 4 << 10 };
 
 /* Is a piece better sent from where it lies than copied? With several links also if it is short:
  * its confirmation is what the link is measured by. */
@@ -153,12 +153,12 @@ static size_t engine_piece_share(const mca_pml_send_t *send, size_t offset, bool
     return rest < share + share / 2 ? rest : share; /* no crumbs */
 }
 
-/* Hand bytes from `offset` on to a link. Bytes sent, or negative. */
+/* Hand bytes from `offset` on to a link. Bytes sent, or negative. `wide`: the link's peer reads them while they are written. */
 static ssize_t engine_piece_at(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, size_t offset,
-                               size_t len, uint64_t now)
+                               size_t len, uint64_t now, bool wide)
 {
     bool in_place = engine_is_in_place(link, send, offset, len, now);
-    bool copied = !in_place || (POLICY_IN_PLACE && len < link->module->limits.send_min);
+    bool copied = !wide && (!in_place || (POLICY_IN_PLACE && len < link->module->limits.send_min));
     if (copied && (!POLICY_IN_PLACE || link->flow.outstanding <= send->unconfirmed)) {
         bool alone = atomic_load_explicit(&peer->announced, memory_order_relaxed) <= 1;
         size_t share = engine_piece_share(send, offset, alone); /* the copies of other messages under way overlap as well */
@@ -181,11 +181,22 @@ static ssize_t engine_piece_at(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_p
     return sent;
 }
 
+/* Bytes of a message that nobody has asked for which go as one wide piece; 0: none do. */
+static inline size_t engine_wide(const mca_pml_link_t *link, const mca_pml_send_t *send, size_t part)
+{
+    size_t most = send->unasked && send->ptr && part >= ENGINE_WIDE_MIN && link->flow.outstanding < link->flow.window ? policy_wide(link) : 0;
+    return part < most ? part : most;
+}
+
 /* Send the next piece of a link's part. False: the link takes no more now. */
 static bool engine_piece(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, size_t *part, uint64_t now)
 {
-    size_t len = link->blocked ? 0 : mca_pml_flow_piece(&link->flow, *part);
-    ssize_t sent = len > 0 ? engine_piece_at(peer, link, send, send->offset, len, now) : -1;
+    size_t len = link->blocked ? 0 : engine_wide(link, send, *part);
+    ssize_t sent = len > 0 ? engine_piece_at(peer, link, send, send->offset, len, now, true) : MCA_ERR_NOT_AVAILABLE;
+    if (sent == MCA_ERR_NOT_AVAILABLE) {
+        len = link->blocked ? 0 : mca_pml_flow_piece(&link->flow, *part);
+        sent = len > 0 ? engine_piece_at(peer, link, send, send->offset, len, now, false) : -1;
+    }
     if (sent < 0) {
         return false;
     }

@@ -20,13 +20,18 @@ static void engine_unplace(mca_pml_peer_t *peer, mca_pml_placing_t *placing, siz
 {
     mca_pml_recv_t *recv = placing->recv;
     size_t offset = placing->offset;
-    opal_list_remove(&placing->item);
-    policy_unplace(peer, placing);
+    bool gone = placing->gone;
+    if (!gone) {
+        opal_list_remove(&placing->item);
+        policy_unplace(peer, placing);
+    }
     free(placing);
-    engine_recv_leave(recv, offset, good);
+    if (!gone) {
+        engine_recv_leave(recv, offset, good);
+    }
 }
 
-/* Have whichever link it is let go of the place. */
+/* Have whichever link it is let go of the place. One that can't writes there by the policy only, which will take no more. */
 static OPAL_COLD void engine_take_place(mca_pml_peer_t *peer, mca_pml_placing_t *placing)
 {
     for (int i = 0; i < peer->link_count; i++) {
@@ -37,6 +42,10 @@ static OPAL_COLD void engine_take_place(mca_pml_peer_t *peer, mca_pml_placing_t 
             return;
         }
     }
+    opal_list_remove(&placing->item);
+    policy_unplace(peer, placing);
+    placing->gone = true;
+    engine_recv_leave(placing->recv, placing->offset, 0);
 }
 
 static mca_pml_placing_t *engine_placing_at(const mca_pml_peer_t *peer, const mca_pml_recv_t *recv, size_t offset,
@@ -280,13 +289,17 @@ static bool engine_place_unverified(mca_pml_peer_t *peer, const void *head, size
         !policy_place(peer, head, head_len, len, &noted)) {
         return false;
     }
-    mca_pml_placing_t *placing = engine_place_here(peer, head, len, place);
+    mca_pml_placing_t *placing = engine_place_here(peer, head, len - noted.behind, place);
     if (!placing) {
         policy_unplace(peer, &noted);
         return false;
     }
     placing->seq = noted.seq;
     placing->span = noted.span;
+    placing->behind = noted.behind;
+    if (noted.behind > 0) {
+        place->iov[place->iov_count++] = (struct iovec){placing->tail, noted.behind};
+    }
     return true;
 }
 

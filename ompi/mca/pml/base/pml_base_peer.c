@@ -494,6 +494,15 @@ static mca_btl_parts_t parts_of(const mca_btl_module_t *module, mca_btl_endpoint
     return parts;
 }
 
+static size_t filled_max_of(const mca_btl_module_t *module, mca_btl_endpoint_t *endpoint)
+{
+    mca_btl_parts_t parts = mca_pml_base_no_parts;
+    if (module->component->contract_minor >= 18 && module->ops->send_filled) {
+        module->ops->parts(endpoint, &parts);
+    }
+    return parts.max;
+}
+
 static bool is_usable(const mca_btl_module_t *module)
 {
     return takes_lossy || (module->limits.caps & MCA_BTL_CAP_RELIABLE);
@@ -528,6 +537,7 @@ void mca_pml_base_peer_add_links(mca_pml_peer_t *peer, const void *card, size_t 
             link->ahead = module->component->contract_minor >= 16 ? module->ops->ahead : NULL;
             link->behind = behind_of(module, link->endpoint);
             link->parts = parts_of(module, link->endpoint);
+            link->filled_max = filled_max_of(module, link->endpoint);
             link->up = true;
             mca_pml_base_trace_link(link);
             opal_list_init(&link->flight);

@@ -70,6 +70,7 @@ typedef struct mca_pml_link {
     char *why;                    /* it is down; or the last failure's reason */
     mca_pml_pace_t *pace;         /* fetch or fragments; NULL until the first message that may go either way */
     mca_btl_parts_t parts;        /* see module->ops->parts; {SIZE_MAX, 0} if it is not there */
+    size_t filled_max;            /* header + payload of what send_filled takes; 0: it is not there */
 } mca_pml_link_t;
 
 /* An endpoint that its BTL made when the peer made contact, and that has failed before the peer was looked up. */

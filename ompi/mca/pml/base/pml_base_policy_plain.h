@@ -31,6 +31,12 @@ static inline int policy_pieces(mca_pml_peer_t *peer, mca_pml_link_t *link, cons
     return MCA_ERR_NOT_AVAILABLE;
 }
 
+static inline size_t policy_wide(const mca_pml_link_t *link)
+{
+    (void) link;
+    return 0;
+}
+
 static inline void policy_received(mca_pml_peer_t *peer)
 {
     (void) peer;

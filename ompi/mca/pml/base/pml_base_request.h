@@ -165,6 +165,8 @@ typedef struct mca_pml_raw {
     unsigned char bytes[];
 } mca_pml_raw_t;
 
+enum { MCA_PML_BEHIND_MAX = 4 };
+
 /* Payload that a link writes into a receive's buffer before it is verified; the token of place() under a policy that verifies. */
 typedef struct mca_pml_placing {
     opal_list_item_t item;       /* in the peer's `placing` */
@@ -172,6 +174,11 @@ typedef struct mca_pml_placing {
     size_t offset, len;          /* in the message */
     uint64_t seq;                /* the policy's */
     uint32_t span;
+    uint32_t behind;             /* the policy's bytes behind the payload, MCA_PML_BEHIND_MAX at most, for `tail` */
+    bool gone;                   /* what the link still brings is for nobody; not in the list any more */
+    unsigned char tail[MCA_PML_BEHIND_MAX];
+    uint64_t sum;                /* the policy's, of so many bytes that it has taken itself */
+    size_t taken;
 } mca_pml_placing_t;
 
 /* A fetch under way; see pml_base_engine_fetch.h. */

@@ -38,6 +38,7 @@ static int policy_pieces(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_p
 static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
 static bool policy_keep(mca_btl_descriptor_t *desc);
 static inline size_t policy_lends_from(void);
+static inline size_t policy_wide(const mca_pml_link_t *link);
 static int policy_recall(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
 static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival);
 static bool policy_place(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,
@@ -219,6 +220,7 @@ static int dr_init(mca_pml_t *pml)
     if (!opal_progress_threads) {
         engine_upcalls.arrive_brief = dr_arrive_brief;
         engine_upcalls.arrive_brief_how = dr_arrive_brief_how;
+        engine_upcalls.take = dr_take;
     }
     rc = rc == OPAL_SUCCESS ? engine_init(dr_params_name(), pml) : rc;
     return rc == OPAL_SUCCESS ? dr_pvars_open() : rc;

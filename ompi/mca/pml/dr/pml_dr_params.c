@@ -79,11 +79,17 @@ int dr_params_register(const mca_base_services_t *services)
         .help = "About the length of these pieces over links that take them from memory, as sockets do: much shorter ones take longer to hand over "
                 "than they save", .def.size = 48u << 10,
         .min = 1 << 10, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
+    static const mca_base_var_desc_t wide_max = {
+        .framework = "pml", .component = "dr", .name = "wide_max", .type = MCA_VAR_SIZE, .unit = "bytes",
+        .help = "Longest piece of such a message over a link whose receiver reads it while it is written, as through shared memory, and longest such "
+                "message there, if that is more than pml_dr_pieces_max (0: pieces are fragments)",
+        .def.size = 512u << 10, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     int rc = services->var_register(&checksum, &raw.checksum);
     rc = rc ? rc : services->var_register(&window, &raw.window);
     rc = rc ? rc : services->var_register(&lend_min, &dr_params.lend_min);
     rc = rc ? rc : services->var_register(&pieces_max, &dr_params.pieces_max);
     rc = rc ? rc : services->var_register(&piece, &dr_params.piece);
+    rc = rc ? rc : services->var_register(&wide_max, &dr_params.wide_max);
     for (int i = 0; i < NUMBERS && rc == MCA_SUCCESS; i++) {
         descs[i] = (mca_base_var_desc_t){
             .framework = "pml", .component = "dr", .name = numbers[i].name, .unit = numbers[i].unit,

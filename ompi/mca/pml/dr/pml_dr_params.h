@@ -12,7 +12,7 @@ typedef struct dr_params {
     dr_stream_params_t stream;
     uint64_t tick;          /* ns */
     uint64_t lend_min;      /* bytes */
-    uint64_t piece, pieces_max; /* bytes */
+    uint64_t piece, pieces_max, wide_max; /* bytes */
 } dr_params_t;
 
 extern dr_params_t dr_params;

@@ -24,7 +24,9 @@ static size_t piece_most(size_t eager_max)
 static mca_btl_parts_t dr_parts_of(const mca_btl_limits_t *limits)
 {
     const size_t hdr = sizeof(mca_pml_hdr_match_t);
-    uint64_t most = dr_params.pieces_max < dr_params.stream.window / 2 ? dr_params.pieces_max : dr_params.stream.window / 2;
+    bool lends = limits->send_min == SIZE_MAX;
+    uint64_t most = lends && dr_params.pieces_max > 0 && dr_params.wide_max > dr_params.pieces_max ? dr_params.wide_max : dr_params.pieces_max;
+    most = most < dr_params.stream.window / 2 ? most : dr_params.stream.window / 2;
     return most > 0 ? (mca_btl_parts_t){.min = limits->eager_limit - POLICY_ROOM + 1, .max = most + hdr} : mca_pml_base_no_parts;
 }
 

@@ -55,6 +55,42 @@ int dr_put_whole(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, const void *d
     return dr_note_full(d, link, rc);
 }
 
+/* What is being written. */
+typedef struct filling {
+    opal_checksum_kind_t kind;
+    const char *data;
+    size_t len;
+    uint64_t sum; /* so far */
+} filling_t;
+
+static void fill(void *context, size_t at, void *to, size_t len, mca_btl_copy_t how)
+{
+    filling_t *f = context;
+    size_t n = at < f->len ? (len < f->len - at ? len : f->len - at) : 0;
+    if (n > 0) {
+        f->sum = opal_checksum_copy_into(f->kind, f->sum, to, f->data + at, n, (opal_copy_how_t) how);
+    }
+    if (n < len) {
+        dr_behind_t check = htole32(opal_checksum_finish(f->kind, f->sum));
+        memcpy((char *) to + n, (const char *) &check + (at + n - f->len), len - n);
+    }
+}
+
+int dr_put_filled(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
+{
+    filling_t filling = {.kind = d->out.kind, .data = f->user->iov[0].iov_base, .len = f->payload_len, .sum = dr_wire_begin(&d->out)};
+    bool sums = filling.kind != OPAL_CHECKSUM_NONE;
+    size_t behind = sums ? sizeof(dr_behind_t) : 0, head = dr_head_length(f);
+    dr_wire_write(&d->out, (dr_prefix_t *) f->bytes, DR_DATA, (uint8_t) (dr_flags_of(d, f) | (sums ? DR_FLAG_BEHIND : 0)), f->header_len,
+                  f->record.seq, dr_stream_ride(&d->stream), 0, head + f->payload_len + behind);
+    int rc = link->module->ops->send_filled(link->endpoint, f->bytes, head, f->payload_len + behind, fill, &filling);
+    if (rc == MCA_SUCCESS) {
+        f->payload_sum = opal_checksum_finish(filling.kind, filling.sum);
+        f->summed = true;
+    }
+    return dr_note_full(d, link, rc);
+}
+
 /* From where it lies. */
 static int put_desc(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
 {

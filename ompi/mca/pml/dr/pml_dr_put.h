@@ -14,15 +14,18 @@ static inline bool dr_is_half_full(const dr_stream_t *s)
     return s->kept > s->params->window / 2;
 }
 
+static inline uint8_t dr_flags_of(const dr_peer_t *d, const dr_frag_t *f)
+{
+    return f->is.asks || f->record.tries > 1 || dr_is_half_full(&d->stream) ? DR_FLAG_ACK_NOW : 0;
+}
+
 /* Fill in the prefix; the payload's sum is known. While a link holds the fragment it stays as it was, which is right. */
 static inline void dr_seal_frag(dr_peer_t *d, dr_frag_t *f)
 {
     if (OPAL_UNLIKELY(f->descs != NULL)) {
         return;
     }
-    bool now = f->is.asks || f->record.tries > 1 || dr_is_half_full(&d->stream);
-    dr_wire_write(&d->out, (dr_prefix_t *) f->bytes, f->is.what == DR_EMPTY ? DR_VOID : DR_DATA,
-                  now ? DR_FLAG_ACK_NOW : 0, f->header_len, f->record.seq, dr_stream_ride(&d->stream), f->payload_sum,
+    dr_wire_write(&d->out, (dr_prefix_t *) f->bytes, f->is.what == DR_EMPTY ? DR_VOID : DR_DATA, dr_flags_of(d, f), f->header_len, f->record.seq, dr_stream_ride(&d->stream), f->payload_sum,
                   dr_head_length(f) + f->payload_len);
 }
 
@@ -36,6 +39,10 @@ static inline int dr_send_kept(mca_pml_link_t *link, const dr_frag_t *f)
 /* Put a new fragment, of which the stream will be told that it is on its way, into a link's room, and keep it; its payload is still at
  * `data`. Not as a descriptor: what the stream does not know no event can be about. */
 int dr_put_whole(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, const void *data);
+
+/* As dr_put(), the first time, of payload that is in one place in the user's memory, and so that the peer reads it while it is written and
+ * summed. MCA_ERR_NOT_AVAILABLE: not now. */
+int dr_put_filled(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f);
 
 /* Hand a fragment, of which the stream knows that it is on its way, to a link. */
 int dr_put(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f);

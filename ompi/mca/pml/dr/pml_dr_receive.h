@@ -47,13 +47,59 @@ static bool fuse(dr_peer_t *d, mca_btl_arrival_t *arrival, uint32_t *sum)
     return true;
 }
 
-/* Behind the header, or where the link has put it. */
-static inline bool payload_is_good(dr_peer_t *d, const mca_btl_arrival_t *arrival, const dr_prefix_t *prefix, size_t len)
+/* Behind the header, or where the link has put it, or dr_take(). */
+static inline bool payload_is_good(dr_peer_t *d, const mca_btl_arrival_t *arrival, const dr_prefix_t *prefix, uint32_t check, size_t len)
 {
     const mca_pml_placing_t *placing = arrival->place_token;
+    if (OPAL_UNLIKELY(placing && placing->taken == len + placing->behind)) {
+        return opal_checksum_finish(d->in.kind, placing->sum) == check;
+    }
     const void *payload = OPAL_UNLIKELY(placing != NULL) ? (const void *) (placing->recv->ptr + placing->offset)
                                                          : (const char *) (prefix + 1) + prefix->header_len;
-    return dr_wire_payload_is_good(&d->in, prefix, payload, len);
+    return len == 0 || dr_wire_payload_sum(&d->in, payload, len) == check;
+}
+
+static inline uint32_t behind_of(const dr_prefix_t *prefix)
+{
+    return prefix->flags & DR_FLAG_BEHIND ? sizeof(dr_behind_t) : 0;
+}
+
+/* The sum that the sender has put behind the payload, which ends the arrival otherwise. */
+static OPAL_NOINLINE uint32_t cut_off(mca_btl_arrival_t *arrival)
+{
+    const mca_pml_placing_t *placing = arrival->place_token;
+    dr_behind_t check;
+    if (placing) {
+        arrival->placed_len -= sizeof(check);
+        memcpy(&check, placing->tail, sizeof(check));
+    } else {
+        arrival->len -= sizeof(check);
+        memcpy(&check, (const char *) arrival->data + arrival->len, sizeof(check));
+    }
+    return le32toh(check);
+}
+
+/* Upcall: payload that stands in a link goes to its place, summed on the way, as long as that is wanted. */
+static bool dr_take(void *cookie, void *token, size_t at, const void *from, size_t len, mca_btl_copy_t how)
+{
+    const dr_peer_t *d = ((const mca_pml_peer_t *) cookie)->policy;
+    mca_pml_placing_t *placing = token;
+    if (placing->gone) {
+        return true;
+    }
+    size_t n = at < placing->len ? (len < placing->len - at ? len : placing->len - at) : 0;
+    unsigned char *to = (unsigned char *) placing->recv->ptr + placing->offset + at;
+    if (n > 0 && d->in.kind == OPAL_CHECKSUM_NONE) {
+        opal_copy_out_part(to, from, n, (opal_copy_how_t) how);
+    } else if (n > 0) {
+        uint64_t sum = at > 0 ? placing->sum : dr_wire_begin(&d->in);
+        placing->sum = opal_checksum_copy_out(d->in.kind, sum, to, from, n, (opal_copy_how_t) how);
+    }
+    if (n < len) {
+        memcpy(placing->tail + (at + n - placing->len), (const char *) from + n, len - n);
+    }
+    placing->taken += len;
+    return true;
 }
 
 /* A link is still writing what is here whole, maybe for ever: this copy goes on in its stead. */
@@ -131,7 +177,7 @@ static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *ar
     }
     dr_peer_t *d = peer->policy;
     size_t len = arrival->len + arrival->placed_len;
-    if (OPAL_UNLIKELY(!dr_wire_open(&d->in, prefix, len))) {
+    if (OPAL_UNLIKELY(!dr_wire_open(&d->in, prefix, len) || len < sizeof(*prefix) + prefix->header_len + behind_of(prefix))) {
         dr_on_damaged_header(d, arrival);
         return false;
     }
@@ -139,7 +185,12 @@ static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *ar
         dr_on_control(d, arrival, prefix);
         return false;
     }
+    if (OPAL_UNLIKELY(arrival->place_token && ((const mca_pml_placing_t *) arrival->place_token)->gone)) {
+        return false;
+    }
     uint64_t seq = le64toh(prefix->seq);
+    uint32_t check = OPAL_UNLIKELY(behind_of(prefix) > 0) ? cut_off(arrival) : le32toh(prefix->payload_check);
+    len -= behind_of(prefix);
     uint32_t span = (uint32_t) (len - sizeof(*prefix));
     take_ack(d, le32toh(prefix->ack));
     mca_pml_peer_lock(peer);
@@ -154,8 +205,7 @@ static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *ar
     uint32_t sum;
     bool summed = OPAL_UNLIKELY(arrival->len >= DR_FUSE_MIN) && verdict == DR_NEW && !arrival->place_token &&
                   fuse(d, arrival, &sum);
-    bool good = OPAL_UNLIKELY(summed) ? sum == le32toh(prefix->payload_check)
-                                      : payload_is_good(d, arrival, prefix, span - prefix->header_len);
+    bool good = OPAL_UNLIKELY(summed) ? sum == check : payload_is_good(d, arrival, prefix, check, span - prefix->header_len);
     if (OPAL_UNLIKELY(verdict != DR_NEW)) {
         if (verdict == DR_REPEAT) {
             dr_urgent(d);
@@ -183,7 +233,7 @@ static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *ar
 static OPAL_NOINLINE bool copy_long(dr_peer_t *d, const mca_pml_recv_t *recv, const dr_prefix_t *prefix, size_t len, opal_copy_how_t how)
 {
     const void *payload = (const char *) prefix + DR_USUAL_HEAD;
-    if (!dr_wire_open(&d->in, prefix, len) || prefix->kind != DR_DATA || prefix->header_len != DR_USUAL_HEADER) {
+    if (!dr_wire_open(&d->in, prefix, len) || prefix->kind != DR_DATA || prefix->header_len != DR_USUAL_HEADER || behind_of(prefix) > 0) {
         return false;
     }
     uint64_t sum = opal_checksum_copy_out(d->in.kind, dr_wire_begin(&d->in), recv->ptr, payload, len - DR_USUAL_HEAD, how);
@@ -269,11 +319,12 @@ static bool policy_place(mca_pml_peer_t *peer, const void *head, size_t head_len
     }
     memcpy(&prefix, head, sizeof(prefix));
     if (prefix.kind != DR_DATA || prefix.header_len != sizeof(mca_pml_hdr_frag_t) ||
-        !dr_wire_open(&d->in, head, len)) {
+        !dr_wire_open(&d->in, head, len) || len <= sizeof(prefix) + prefix.header_len + behind_of(&prefix)) {
         return false;
     }
     placing->seq = le64toh(prefix.seq);
-    placing->span = (uint32_t) (len - sizeof(prefix));
+    placing->behind = behind_of(&prefix);
+    placing->span = (uint32_t) (len - sizeof(prefix) - placing->behind);
     mca_pml_peer_lock(peer);
     bool held = dr_stream_judge(&d->stream, placing->seq, placing->span) == DR_NEW &&
                 dr_stream_hold(&d->stream, placing->seq, placing->span);

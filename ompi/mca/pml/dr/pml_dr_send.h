@@ -299,10 +299,32 @@ static int send_lent(dr_peer_t *d, mca_pml_link_t *link, mca_btl_descriptor_t *d
 }
 
 /* Of a message whose pieces follow its announcement. */
+static inline bool is_unasked(const mca_btl_descriptor_t *desc)
+{
+    return ((const mca_pml_hdr_frag_t *) desc->header)->common.flags & MCA_PML_FLAG_UNASKED;
+}
+
 static inline bool is_first_unasked(const mca_btl_descriptor_t *desc)
 {
-    const mca_pml_hdr_frag_t *hdr = desc->header;
-    return (hdr->common.flags & MCA_PML_FLAG_UNASKED) && hdr->offset == 0;
+    return is_unasked(desc) && ((const mca_pml_hdr_frag_t *) desc->header)->offset == 0;
+}
+
+static inline size_t policy_wide(const mca_pml_link_t *link)
+{
+    const size_t heads = sizeof(dr_prefix_t) + sizeof(mca_pml_hdr_frag_t) + sizeof(dr_behind_t);
+    size_t most = link->filled_max > heads ? link->filled_max - heads : 0;
+    return most < dr_params.wide_max ? most : dr_params.wide_max;
+}
+
+/* A new piece, which may be longer than a fragment. */
+static int put_piece(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
+{
+    const size_t len = f->payload_len;
+    int rc = MCA_ERR_NOT_AVAILABLE;
+    if (is_unasked(f->user) && len >= ENGINE_WIDE_MIN && len <= policy_wide(link) && f->user->iov_count == 1) {
+        rc = dr_put_filled(d, link, f);
+    }
+    return rc == MCA_ERR_NOT_AVAILABLE && dr_head_length(f) + len <= link->module->limits.max_frag ? dr_put(d, link, f) : rc;
 }
 
 static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc)
@@ -336,7 +358,7 @@ static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descr
     f->payload_len = (uint32_t) payload;
     opal_copy_head(f->bytes + sizeof(dr_prefix_t), desc->header, desc->header_len);
     dr_stream_send(&d->stream, &f->record, path, (uint32_t) span, (uint32_t) cost, dr_send_time(d, path));
-    int rc = dr_put(d, link, f);
+    int rc = whole ? dr_put(d, link, f) : put_piece(d, link, f);
     if (rc != MCA_SUCCESS) {
         dr_stream_undo(&d->stream, &f->record);
         return unsent(d, f, rc);

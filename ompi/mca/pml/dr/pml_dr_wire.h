@@ -3,7 +3,7 @@
  * What dr puts in front of every fragment. Little-endian, fixed width; no address and no index of memory.
  *
  *   0        4     5      6        7          8     16    20              24
- *   | check  | kind| flags| version| header_len| seq | ack | payload_check | header | payload |
+ *   | check  | kind| flags| version| header_len| seq | ack | payload_check | header | payload | payload_check, if DR_FLAG_BEHIND
  *
  * `check` covers the prefix (with itself as zero), `header_len` bytes behind it, and the fragment's length: nothing else is
  * believed before it is right. `payload_check` covers what follows. Both start from the pair's key (who sends to
@@ -28,11 +28,16 @@
 #include <stdint.h>
 #include "opal/checksum/checksum.h"
 
-enum { DR_WIRE_VERSION = 2 };
+enum { DR_WIRE_VERSION = 3 };
 
 typedef enum { DR_DATA = 1, DR_VOID, DR_ACK, DR_PROBE, DR_ECHO } dr_kind_t;
 
-enum { DR_FLAG_ACK_NOW = 1 }; /* the sender waits for the acknowledgment */
+enum {
+    DR_FLAG_ACK_NOW = 1, /* the sender waits for the acknowledgment */
+    DR_FLAG_BEHIND = 2,  /* payload_check is not known yet when the prefix goes: it stands behind the payload, in no number */
+};
+
+typedef uint32_t dr_behind_t;
 
 typedef struct dr_prefix {
     uint32_t check;
