@@ -16,7 +16,9 @@
  * Parameters: btl_strand_links, _seed, _life and _fade (ms; 0: never dies), _rate (bytes/s; 0: no
  * limit), _last (links from this one on never die), _get (1: offer single
  * copy; 2: get with keys, which takes its time), _final (who dies stays dead), _early (the first link
- * dies in who is contacted over it before having looked the other up).
+ * dies in who is contacted over it before having looked the other up), _slow (ms; 0: no: a long
+ * fragment that has a place is taken there in eight parts so far from each other, and the link can't
+ * let go of it, while others bring the same bytes).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -56,6 +58,16 @@ typedef struct entry {
 
 typedef struct strand_module strand_module_t;
 
+/* A fragment that is being taken to its place. */
+typedef struct slow {
+    mca_btl_endpoint_t *ep; /* NULL: none is */
+    frame_t frame;
+    mca_btl_place_t place;
+    size_t len, at;         /* of the payload */
+    uint64_t next_ns;
+    _Alignas(16) unsigned char data[FRAG_MAX + MCA_BTL_HEADER_MAX];
+} slow_t;
+
 struct mca_btl_endpoint {
     strand_module_t *module;
     mca_btl_endpoint_t *next;
@@ -85,13 +97,14 @@ struct strand_module {
     double rate; /* bytes per ns; 0: no limit */
     uint64_t rate_ns;
     mca_btl_endpoint_t *endpoints[BUCKETS];
+    slow_t slow;
 };
 
 static const mca_btl_services_t *services;
 static strand_module_t modules[LINKS_MAX];
 static mca_btl_module_t *module_list[LINKS_MAX];
 static int64_t links, seed, life_ms, fade_ms, rate, last;
-static int64_t get;
+static int64_t get, slow_ms;
 static bool final, early;
 static uint64_t state;
 static void *timer;
@@ -477,6 +490,60 @@ static mca_btl_endpoint_t *endpoint_new(strand_module_t *m, mca_btl_name_t name,
     return ep;
 }
 
+static void handed_up(mca_btl_endpoint_t *ep, const frame_t *frame)
+{
+    if (frame->generation == ep->peer_generation) {
+        ep->handed++;
+        ep->owe = true;
+    }
+}
+
+/* Has the fragment a place that its user takes it to? */
+static bool slow_begin(mca_btl_endpoint_t *ep, const frame_t *frame, const void *data, size_t len)
+{
+    enum { LONG = 4 << 10 };
+    const mca_btl_upcalls_t *up = ep->module->super.upcalls;
+    slow_t *s = &ep->module->slow;
+    bool may = slow_ms > 0 && len >= LONG && len <= sizeof(s->data) && up->struct_size > offsetof(mca_btl_upcalls_t, take) && up->take;
+    if (!may || !up->place(ep->cookie, data, MCA_BTL_HEADER_MAX, len, &s->place)) {
+        return false;
+    }
+    memcpy(s->data, data, len);
+    s->ep = ep;
+    s->frame = *frame;
+    s->len = len - s->place.header_len;
+    s->at = 0;
+    s->next_ns = 0;
+    return true;
+}
+
+/* The next part, when it is due; the last one ends in its arrival. */
+static void slow_go_on(strand_module_t *m)
+{
+    slow_t *s = &m->slow;
+    uint64_t now = services->now_ns();
+    if (now < s->next_ns) {
+        return;
+    }
+    mca_btl_endpoint_t *ep = s->ep;
+    const mca_btl_upcalls_t *up = m->super.upcalls;
+    size_t part = s->len / 8 + 1, left = s->len - s->at;
+    part = part < left ? part : left;
+    if (!up->take(ep->cookie, s->place.token, s->at, s->data + s->place.header_len + s->at, part, MCA_BTL_COPY_ANY)) {
+        fprintf(stderr, "strand: a place that its user does not take anything to\n");
+        abort();
+    }
+    s->at += part;
+    s->next_ns = now + (uint64_t) slow_ms * 1000000;
+    if (s->at == s->len) {
+        mca_btl_arrival_t arrival = {.data = s->data, .len = s->place.header_len, .place_token = s->place.token,
+                                     .placed_len = s->len, .module = &m->super, .endpoint = ep};
+        s->ep = NULL;
+        handed_up(ep, &s->frame);
+        up->arrive(ep->cookie, &arrival);
+    }
+}
+
 static void fragment(mca_btl_endpoint_t *ep, const frame_t *frame, const void *data, size_t len)
 {
     /* Of an earlier generation: it has been handed back to its sender, and arrives all the same. */
@@ -488,9 +555,11 @@ static void fragment(mca_btl_endpoint_t *ep, const frame_t *frame, const void *d
         if (frame->count != ep->handed) {
             return; /* one before it was lost in fading: nothing after it counts */
         }
-        ep->handed++;
-        ep->owe = true;
     }
+    if (slow_begin(ep, frame, data, len)) {
+        return;
+    }
+    handed_up(ep, frame);
     mca_btl_arrival_t arrival = {.data = data, .len = len, .module = &ep->module->super,
                                  .endpoint = ep};
     ep->module->super.upcalls->arrive(ep->cookie, &arrival);
@@ -500,7 +569,10 @@ static int receive(strand_module_t *m)
 {
     int done = 0;
     ssize_t n;
-    while (done < FRAMES_PER_POLL && (n = recv(m->fd, input, sizeof(input), MSG_DONTWAIT)) >= 0) {
+    if (m->slow.ep) {
+        slow_go_on(m);
+    }
+    while (done < FRAMES_PER_POLL && !m->slow.ep && (n = recv(m->fd, input, sizeof(input), MSG_DONTWAIT)) >= 0) {
         frame_t frame;
         done++;
         if ((size_t) n < sizeof(frame)) {
@@ -615,6 +687,10 @@ static void del_peer(mca_btl_module_t *module, mca_btl_endpoint_t *endpoint)
         at = &(*at)->next;
     }
     *at = endpoint->next;
+    if (m->slow.ep == endpoint) {
+        m->slow.ep = NULL;
+        m->super.upcalls->place_cancel(endpoint->cookie, m->slow.place.token);
+    }
     while (endpoint->head) {
         entry_t *e = endpoint->head;
         endpoint->head = e->next;
@@ -712,10 +788,11 @@ static int register_params(const mca_base_services_t *base)
         {"links", 3, 1, LINKS_MAX, &links},      {"seed", 1, 0, INT32_MAX, &seed},
         {"life", 100, 0, INT32_MAX, &life_ms},   {"fade", 10, 0, INT32_MAX, &fade_ms},
         {"rate", 0, 0, INT64_MAX, &rate},        {"last", -1, -1, LINKS_MAX, &last},
-        {"get", 0, 0, 2, &get},
+        {"get", 0, 0, 2, &get},                  {"slow", 0, 0, 1000, &slow_ms},
     };
-    static mca_base_var_desc_t descs[9];
-    for (size_t i = 0; i < 7; i++) {
+    enum { NUMBERS = sizeof(list) / sizeof(list[0]) };
+    static mca_base_var_desc_t descs[NUMBERS + 2];
+    for (size_t i = 0; i < NUMBERS; i++) {
         descs[i] = (mca_base_var_desc_t){
             .framework = "btl", .component = "strand", .name = list[i].name, .help = "See the source",
             .type = MCA_VAR_INT, .def.i = list[i].def, .min = list[i].min, .max = list[i].max,
@@ -725,15 +802,16 @@ static int register_params(const mca_base_services_t *base)
             return rc;
         }
     }
-    descs[7] = descs[0];
-    descs[7].name = "final";
-    descs[7].type = MCA_VAR_BOOL;
-    descs[7].min = descs[7].max = 0;
-    descs[7].def.b = false;
-    descs[8] = descs[7];
-    descs[8].name = "early";
-    int rc = base->var_register(&descs[7], &final);
-    return rc == MCA_SUCCESS ? base->var_register(&descs[8], &early) : rc;
+    mca_base_var_desc_t *flags = &descs[NUMBERS];
+    flags[0] = descs[0];
+    flags[0].name = "final";
+    flags[0].type = MCA_VAR_BOOL;
+    flags[0].min = flags[0].max = 0;
+    flags[0].def.b = false;
+    flags[1] = flags[0];
+    flags[1].name = "early";
+    int rc = base->var_register(&flags[0], &final);
+    return rc == MCA_SUCCESS ? base->var_register(&flags[1], &early) : rc;
 }
 
 static const mca_btl_component_ops_t component_ops = {

@@ -46,6 +46,8 @@ strands pair --mca btl_strand_links 4 --mca btl_strand_rate 200000000
 strands mix --mca pml chaos --mca btl_strand_links 2
 strands mix --mca pml dr --mca btl_strand_links 2
 strands pair --mca pml dr --mca btl_strand_links 1
+# Pieces that are still on their way to their place when another link brings them again.
+strands mix --mca pml dr --mca btl_strand_slow 2 --mca btl_strand_life 40
 strands no-way-back --mca btl_strand_life 0 --mca btl_strand_links 1 --mca btl_strand_early 1 --mca pml_base_path_timeout 1
 strands cut-off --mca btl_strand_links 2 --mca btl_strand_final 1 --mca pml_base_path_timeout 1
 LIST
