@@ -272,22 +272,39 @@ static bool is_better(const division_t *d, mca_pml_flow_t *const flow[], const s
     return last_end(d, flow, part, now) - last_end(d, flow, d->part, now) > PIECE * 1.001;
 }
 
+/* All to the only link: there is nothing to compare. */
+static void give_all(mca_pml_flow_t *const flow[], int n, size_t left, size_t part[])
+{
+    for (int i = 0; i < n; i++) {
+        if (flow[i]) {
+            flow[i]->queued += left - part[i];
+        }
+        part[i] = flow[i] ? left : 0;
+    }
+}
+
 void mca_pml_sched_divide(mca_pml_flow_t *const flow[], int n, size_t left, size_t part[],
                           uint64_t now)
 {
-    division_t d = {.n = n, .left = left};
     size_t given = 0;
     int count = 0;
+    for (int i = 0; i < n; i++) {
+        given += flow[i] ? part[i] : 0;
+        count += flow[i] != NULL;
+    }
+    if (count == 0 || left == 0 || (given == left && count == 1)) {
+        return;
+    }
+    if (count == 1) {
+        give_all(flow, n, left, part);
+        return;
+    }
+    division_t d = {.n = n, .left = left};
     for (int i = 0; i < n; i++) {
         if (flow[i]) {
             d.rate[i] = mca_pml_flow_rate(flow[i], now);
             d.backlog[i] = (double) (flow[i]->outstanding + flow[i]->queued - part[i]);
-            given += part[i];
-            count++;
         }
-    }
-    if (count == 0 || left == 0 || (given == left && count == 1)) {
-        return;
     }
     divide(&d, flow, now);
     if (given == left && !is_better(&d, flow, part, now)) {
