@@ -86,6 +86,21 @@ static OPAL_ALWAYS_INLINE void send_tiny(dr_peer_t *d, mca_pml_link_t *link, dr_
     f->payload_sum = sum;
 }
 
+/* The same into as many lines as it takes, if they stand ready. */
+static OPAL_ALWAYS_INLINE bool send_lines(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, bool sums, const void *hdr,
+                                          const void *data, size_t len)
+{
+    const mca_btl_standing_t *room = link->standing;
+    if (OPAL_UNLIKELY((uintptr_t) room->ptr + DR_USUAL_HEAD + len > (uintptr_t) room->end)) {
+        return false;
+    }
+    f->payload_sum = dr_wire_write_usual(&d->out, sums, room->ptr, d->stream.next, dr_stream_ride(&d->stream), hdr, data, len);
+    link->publish_more(link->endpoint, DR_USUAL_HEAD + len);
+    opal_copy_words3(f->bytes + sizeof(dr_prefix_t), hdr);
+    opal_copy(f->bytes + DR_USUAL_HEAD, data, len);
+    return true;
+}
+
 static OPAL_ALWAYS_INLINE int send_usual(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, bool sums, const void *hdr,
                                          const void *data, size_t len)
 {
@@ -112,7 +127,7 @@ static OPAL_ALWAYS_INLINE int send_granted(dr_peer_t *d, mca_pml_link_t *link, u
     dr_frag_t *f = d->spare;
     if (OPAL_LIKELY(DR_USUAL_HEAD + len <= link->standing->len)) {
         send_tiny(d, link, f, sums, hdr, data, len);
-    } else {
+    } else if (!send_lines(d, link, f, sums, hdr, data, len)) {
         int rc = send_usual(d, link, f, sums, hdr, data, len);
         if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
             return unsent(d, NULL, dr_note_full(d, link, rc));
@@ -131,14 +146,12 @@ static OPAL_NOINLINE int send_granted_longer(dr_peer_t *d, mca_pml_link_t *link,
     if (OPAL_UNLIKELY(!f)) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
-    const opal_checksum_kind_t kind = d->out.kind;
-    f->payload_sum = opal_checksum_finish(
-        kind, opal_checksum_copy(kind, dr_wire_begin(&d->out), f->bytes + DR_USUAL_HEAD, data, len));
-    dr_wire_write_usual_head(&d->out, kind != OPAL_CHECKSUM_NONE, f->bytes, d->stream.next, dr_stream_ride(&d->stream), hdr,
-                             f->payload_sum, len);
-    int rc = link->send_short(link->endpoint, f->bytes, sizeof(dr_prefix_t), f->bytes + sizeof(dr_prefix_t), DR_USUAL_HEADER + len);
-    if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
-        return unsent(d, f, dr_note_full(d, link, rc));
+    const bool sums = d->out.kind != OPAL_CHECKSUM_NONE;
+    if (!send_lines(d, link, f, sums, hdr, data, len)) {
+        int rc = send_usual(d, link, f, sums, hdr, data, len);
+        if (OPAL_UNLIKELY(rc != MCA_SUCCESS)) {
+            return unsent(d, f, dr_note_full(d, link, rc));
+        }
     }
     sent_granted(d, f, path, len);
     return MCA_SUCCESS;
