@@ -59,7 +59,8 @@ static void shm_fill_copy(void *context, size_t at, void *to, size_t len, mca_bt
 static bool shm_take_chunks(mca_btl_endpoint_t *ep, shm_writing_t *w)
 {
     shm_module_t *m = ep->module;
-    size_t size = shm_chunk_payload(&m->layout), whole = w->total > SHM_PARTS_CRUMB ? w->total - SHM_PARTS_CRUMB : 1, need = (whole + size - 1) / size;
+    size_t size = shm_chunk_payload(&m->layout), whole = w->total > SHM_PARTS_CRUMB ? w->total - SHM_PARTS_CRUMB : 1;
+    size_t need = (whole + size - 1) / size;
     bool got = mca_btl_shm_chunk_get(ep, w->total, false, &w->loan);
     shm_loan_t more = w->loan;
     for (w->count = 0; got && w->count < need; w->count++) {

@@ -23,7 +23,7 @@ enum {
 };
 
 size_t mca_pml_base_past_least = TRY_LEAST;
-static uint64_t past_min, try_min; /* the parameters */
+static uint64_t past_min, try_min = TRY_LEAST; /* the parameters */
 static mca_pml_past_choice_t choices[8 * sizeof(long long)]; /* by the bits of the message's length */
 
 int mca_pml_base_past_register(void)

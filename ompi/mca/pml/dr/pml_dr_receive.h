@@ -56,7 +56,7 @@ static inline bool payload_is_good(dr_peer_t *d, const mca_btl_arrival_t *arriva
     }
     const void *payload = OPAL_UNLIKELY(placing != NULL) ? (const void *) (placing->recv->ptr + placing->offset)
                                                          : (const char *) (prefix + 1) + prefix->header_len;
-    return len == 0 || dr_wire_payload_sum(&d->in, payload, len) == check;
+    return dr_wire_payload_is_good(&d->in, check, payload, len);
 }
 
 static inline uint32_t behind_of(const dr_prefix_t *prefix)

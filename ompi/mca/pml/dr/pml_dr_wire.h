@@ -161,11 +161,10 @@ static inline bool dr_wire_open(const dr_seal_t *seal, const void *data, size_t 
     return dr_wire_header_sum(seal, w, prefix + 1, prefix->header_len, len) == le32toh(prefix->check);
 }
 
-/* Is the payload behind the header what was sent? */
-static inline bool dr_wire_payload_is_good(const dr_seal_t *seal, const dr_prefix_t *prefix, const void *payload,
-                                           size_t len)
+/* Is the payload what was sent, by the check that came with it? */
+static inline bool dr_wire_payload_is_good(const dr_seal_t *seal, uint32_t check, const void *payload, size_t len)
 {
-    return len == 0 || dr_wire_payload_sum(seal, payload, len) == le32toh(prefix->payload_check);
+    return len == 0 || dr_wire_payload_sum(seal, payload, len) == check;
 }
 
 /* ---- Short messages ----

@@ -56,7 +56,7 @@ static void test_seal(void)
                   sizeof(f));
     TAP_OK(f.prefix.kind == DR_DATA && f.prefix.flags == DR_FLAG_ACK_NOW && f.prefix.header_len == 24 &&
                f.prefix.seq == htole64(7) && f.prefix.ack == htole32(5), "a prefix is laid out as described");
-    TAP_OK(dr_wire_open(&seal, &f, sizeof(f)) && dr_wire_payload_is_good(&seal, &f.prefix, f.rest + 24, 16),
+    TAP_OK(dr_wire_open(&seal, &f, sizeof(f)) && dr_wire_payload_is_good(&seal, le32toh(f.prefix.payload_check), f.rest + 24, 16),
            "what was sealed is good");
     TAP_OK(!dr_wire_open(&other, &f, sizeof(f)), "... but not in the other direction");
     bool all = true;
@@ -68,7 +68,7 @@ static void test_seal(void)
     for (size_t bit = 0; bit < sizeof(f) * 8; bit++) {
         unsigned char *byte = (unsigned char *) &f + bit / 8;
         *byte ^= (unsigned char) (1u << bit % 8);
-        all &= !dr_wire_open(&seal, &f, sizeof(f)) || !dr_wire_payload_is_good(&seal, &f.prefix, f.rest + 24, 16);
+        all &= !dr_wire_open(&seal, &f, sizeof(f)) || !dr_wire_payload_is_good(&seal, le32toh(f.prefix.payload_check), f.rest + 24, 16);
         *byte ^= (unsigned char) (1u << bit % 8);
     }
     TAP_OK(all, "... nor with any bit of it changed");

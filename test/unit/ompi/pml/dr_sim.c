@@ -741,7 +741,7 @@ static void on_sequenced(end_t *end, packet_t *p, const dr_prefix_t *prefix)
         counts.unread += p->damaged;
         return;
     }
-    if (!dr_wire_payload_is_good(&end->in, prefix, payload, len)) {
+    if (!dr_wire_payload_is_good(&end->in, le32toh(prefix->payload_check), payload, len)) {
         counts.caught++;
         dr_stream_damaged(s, seq, span);
         return;

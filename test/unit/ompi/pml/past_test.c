@@ -66,21 +66,22 @@ static uint64_t settle(mca_pml_past_choice_t *choice, cache_t *cache)
     return total / ((MESSAGES - SETTLED) * PIECES);
 }
 
-static bool about(uint64_t ns, uint64_t wanted)
+/* One part in so many more at most. */
+static bool about(uint64_t ns, uint64_t wanted, uint64_t part)
 {
     printf("# a piece costs %lu ns, at best %lu\n", (unsigned long) ns, (unsigned long) wanted);
-    return ns >= wanted && ns <= wanted + wanted / 50;
+    return ns >= wanted && ns <= wanted + wanted / part;
 }
 
 static void test_settles(void)
 {
     mca_pml_past_choice_t choice = {.past = false};
     cache_t cache = {.room = PIECES};
-    TAP_OK(about(settle(&choice, &cache), IN_NS), "what the caches hold is not written past them");
+    TAP_OK(about(settle(&choice, &cache), IN_NS, 50), "what the caches hold is not written past them");
     cache.room = 0;
-    TAP_OK(about(settle(&choice, &cache), PAST_NS), "... is when they no longer do");
+    TAP_OK(about(settle(&choice, &cache), PAST_NS, 50), "... is when they no longer do");
     cache.room = PIECES;
-    TAP_OK(about(settle(&choice, &cache), IN_NS), "... is not once they do again");
+    TAP_OK(about(settle(&choice, &cache), IN_NS, 50), "... is not once they do again");
 }
 
 /* With a part of the memory left to the caches they hold what is timed, whatever else is done: no way is right for all of it. */
@@ -88,9 +89,7 @@ static void test_partly(void)
 {
     mca_pml_past_choice_t choice = {.past = false};
     cache_t cache = {.room = PIECES / 2};
-    uint64_t ns = settle(&choice, &cache);
-    printf("# a piece costs %lu ns\n", (unsigned long) ns);
-    TAP_OK(ns < FETCH_NS, "caches that hold half of it: no worse than without");
+    TAP_OK(about(settle(&choice, &cache), PAST_NS, 25), "caches that hold half of it: the rest goes past them");
 }
 
 static void test_short(void)
