@@ -200,6 +200,19 @@ static int parts_hand_over(mca_btl_endpoint_t *endpoint, const conform_header_t 
     return rc;
 }
 
+/* Half of those that find no room wait for it for a while: behind a link that is slow or late none else would go. */
+static int parts_hand_over_soon(conform_peer_t *peer, conform_header_t *h, const unsigned char *bytes, size_t len)
+{
+    enum { PATIENCE_NS = 5000000 };
+    uint64_t end = conform_now() + (conform_random(2) ? PATIENCE_NS : 0);
+    int rc = parts_hand_over(peer->endpoint[conform_module_index], h, bytes, len);
+    while (rc == MCA_ERR_NOT_AVAILABLE && conform_now() < end) {
+        conform_progress();
+        rc = parts_hand_over(peer->endpoint[conform_module_index], h, bytes, len);
+    }
+    return rc;
+}
+
 /* The peer, whose payload goes to places; the lengths that the link takes in parts. */
 static conform_peer_t *parts_start(mca_btl_parts_t *limits)
 {
@@ -236,7 +249,7 @@ static void parts_send(conform_peer_t *peer, const mca_btl_parts_t *limits)
     unsigned char *bytes = malloc(len);
     REQUIRE(bytes, "out of memory");
     conform_fill(bytes, len, h.seed);
-    int rc = parts_hand_over(peer->endpoint[conform_module_index], &h, bytes, len);
+    int rc = parts_hand_over_soon(peer, &h, bytes, len);
     memset(bytes, 0x5a, len);
     free(bytes);
     REQUIRE(rc == MCA_SUCCESS || rc == MCA_ERR_NOT_AVAILABLE, "send_parts: %d", rc);
