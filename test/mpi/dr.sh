@@ -30,7 +30,9 @@ dr:outside --mca pml dr --mca btl shm,tcp,self --mca btl_shm_exclusivity 100 --m
 dr:outside --mca pml teg --mca btl tcp,self
 dr:parting --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap udp --mca btl_chaos_loss 200000 --mca btl_chaos_seed 21
 lent:stream --mca pml dr --mca btl shm,self
-lent:stream --mca pml dr --mca btl shm,self --mca pml_dr_checksum none
+lent:stream --mca pml dr --mca btl shm,self --mca pml_dr_checksum none --mca pml_dr_bare 0
+lent:bare --mca pml dr --mca btl shm,self --mca pml_dr_checksum none
+lent:bare --mca pml dr --mca btl shm,tcp,self --mca pml_dr_checksum none
 lent:few --mca pml dr --mca btl shm,self --mca pml_dr_window 128k
 lent:few --mca pml dr --mca btl tcp,self
 lent:few --mca pml teg --mca btl shm,self

@@ -112,6 +112,15 @@ static void stream(void)
     MPI_Finalize();
 }
 
+/* Nothing is kept without checksums where nothing is lost: none need be lent. */
+static void bare(void)
+{
+    start();
+    windows(ROUNDS);
+    MPI_CHECK(mpi_pvar_sum("pml_dr_lent", MPI_T_PVAR_CLASS_COUNTER) == 0 && mpi_pvar_sum("pml_dr_pieces", MPI_T_PVAR_CLASS_COUNTER) == 0);
+    MPI_Finalize();
+}
+
 /* ---- Asked for while the peer is away ---- */
 
 enum { BURST = 16, LEN = SHORTEST };
@@ -315,6 +324,7 @@ static void abandoned(void)
 
 static const mpi_test_t tests[] = {
     {.name = "stream", .np = 2, .fn = stream},
+    {.name = "bare", .np = 2, .fn = bare},
     {.name = "few", .np = 2, .fn = few},
     {.name = "asked", .np = 2, .fn = asked},
     {.name = "abandoned", .np = 2, .fn = abandoned, .says = "no answer for longer than pml_dr_path_timeout"},

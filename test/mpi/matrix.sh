@@ -13,6 +13,7 @@ windows --mca btl shm,self --mca opal_progress_thread 1
 windows --mca btl tcp,self
 windows --mca pml chaos --mca btl shm,self
 windows --mca pml dr --mca btl shm,self
+windows --mca pml dr --mca btl shm,self --mca pml_dr_checksum none
 p2p --mca btl shm,self
 p2p --mca btl shm,self --mca btl_shm_backing file
 p2p --mca btl shm,self --mca btl_shm_single_copy never
@@ -24,6 +25,10 @@ p2p --mca pml chaos --mca btl shm,self
 p2p --mca pml chaos --mca btl tcp,self --mca pml_chaos_seed 2
 p2p --mca pml chaos --mca btl shm,tcp,self --mca pml_base_stripe all --mca pml_chaos_seed 3
 p2p --mca pml dr --mca btl shm,self
+p2p --mca pml dr --mca btl shm,self --mca pml_dr_checksum none
+p2p --mca pml dr --mca btl shm,self --mca pml_dr_checksum none --mca btl_shm_single_copy never --mca opal_progress_thread 1
+p2p --mca pml dr --mca btl shm,self --mca pml_dr_checksum none --mca pml_dr_bare 0
+p2p --mca pml dr --mca btl shm,tcp,self --mca pml_base_stripe all --mca pml_dr_checksum none
 p2p --mca pml dr --mca btl tcp,self
 p2p --mca pml dr --mca btl shm,tcp,self --mca pml_base_stripe all
 p2p --mca pml dr --mca btl udp,self
@@ -34,6 +39,7 @@ coll --mca btl shm,self
 coll --mca btl tcp,self
 coll --mca pml chaos --mca btl shm,tcp,self --mca pml_base_stripe all --mca pml_chaos_seed 4 --mca opal_progress_thread 1
 coll --mca pml dr --mca btl shm,tcp,self
+coll --mca pml dr --mca btl shm,self --mca pml_dr_checksum none --mca coll ^shm
 coll --mca coll ^shm
 coll --mca coll_shm_after 0 --mca coll_shm_meet direct
 coll --mca coll_shm_after 0 --mca coll_shm_block 256 --mca coll_shm_reduce_max 1g --mca coll_shm_bcast_max 1g
@@ -62,6 +68,7 @@ intercomm --mca btl tcp,self
 topo --mca btl tcp,self
 lost --mca btl tcp,self
 lost --mca pml dr
+lost --mca pml dr --mca pml_dr_checksum none
 foreign --mca btl tcp,self
 events:unexpected --mca btl tcp,self
 events:dropped --mca btl tcp,self

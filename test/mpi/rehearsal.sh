@@ -21,6 +21,7 @@ rehearsal:pair --mca pml dr $chaos shm,tcp --mca pml_base_stripe all $faults
 # The other ways to check: damage of one bit is noticed by either; without any, loss is made good all the same.
 rehearsal:pair --mca pml dr $chaos shm $faults --mca pml_dr_checksum additive32
 rehearsal:pair --mca pml dr $chaos tcp --mca btl_chaos_loss 10000 --mca btl_chaos_reorder 50000 --mca pml_dr_checksum none
+rehearsal:pair --mca pml dr $chaos shm --mca btl_chaos_loss 10000 --mca btl_chaos_reorder 50000 --mca pml_dr_checksum none
 # Links that refuse what is too much, acknowledgments like data.
 rehearsal:pair --mca pml dr $chaos shm $faults --mca btl_chaos_throttle 20m --mca btl_chaos_hold 65536
 # Two links, of which one dies and comes back; then both, and what still goes wrong.

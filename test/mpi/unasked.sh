@@ -19,6 +19,7 @@ $(each UNASKED=0 "--mca pml dr --mca btl chaos,self --mca btl_chaos_wrap tcp --m
 $(each UNASKED=0 "--mca pml dr --mca btl udp,self --mca pml_dr_pieces_max 0")
 $(each UNASKED=1 "--mca pml dr --mca btl shm,self --mca btl_shm_single_copy never")
 $(each UNASKED=0 "--mca pml dr --mca btl shm,self")
+$(each UNASKED=0 "--mca pml dr --mca btl shm,self --mca pml_dr_checksum none --mca btl_shm_single_copy never")
 $(each UNASKED=0 "--mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_chaos_seed 13 $faults")
 $(each UNASKED=0 "--mca pml teg --mca btl tcp,self")
 UNASKED=1 unasked:answered --mca pml dr --mca btl udp,self --mca btl_udp_window 256k --mca pml_dr_rto_min 4000000

@@ -16,6 +16,8 @@
  *   size_t policy_wide(link)                                  longest piece that policy_send() takes of which the peer reads the
  *                                                             beginning while the end is written; it may say MCA_ERR_NOT_AVAILABLE
  *   size_t policy_lends_from(void)                            length from which on messages are lent, if POLICY_KEEPS
+ *   bool policy_keeps(link)                                   does it keep what goes over this link? If POLICY_KEEPS
+ *   int  policy_parts(link, hdr, hdr_len, data, len)          a whole message as send_parts, over a link of which it keeps nothing
  *   int  policy_recall(peer, link, desc)                      as recall of one that policy_send took
  *   bool policy_arrive(peer, arrival)                         look at what arrived; false: it is not for the engine (yet)
  *   void policy_received(peer)                                a long message is here whole, its receive is about to end; under the lock
@@ -29,6 +31,7 @@
  *                                                             buffer, to be verified there? Notes its seq and span, and what of
  *                                                             it is `behind` the payload
  *   void policy_unplace(peer, placing)                        it is not being written any more
+ *   bool policy_trusts(head, head_len)                        what is coming, if POLICY_VERIFIES: it belongs to its receive at once
  *   bool policy_checks(void)                                  what is fetched is compared with a sum of the sender's
  *   uint32_t policy_sum(peer, incoming, data, len)            of what is fetched from the peer, or by it
  *   void policy_spoilt(peer, link, len)                       sums were not equal; under the lock

@@ -225,10 +225,22 @@ static inline bool engine_rather_fetched(const mca_pml_peer_t *peer, size_t byte
            (bytes >= limits->get_min || (bytes >= limits->get_try && mca_pml_ways_fetch(&peer->ways, bytes)));
 }
 
+/* Does the policy keep what goes over the link? */
+static inline bool engine_keeps(const mca_pml_link_t *link)
+{
+    return POLICY_KEEPS && policy_keeps(link);
+}
+
+/* Does what the peer is sent first go as it is, and is done with when the link has it? */
+static inline bool engine_plain(const mca_pml_peer_t *peer)
+{
+    return POLICY_STANDING || (POLICY_KEEPS && peer->latency_count == 1 && !policy_keeps(peer->latency[0]));
+}
+
 /* May a message of this length, header included, go whole as the peer is behind, though it is too long for others? */
 static inline bool engine_may_whole(const mca_pml_peer_t *peer, size_t len)
 {
-    return POLICY_STANDING && len <= peer->behind.eager_limit && engine_is_behind(peer);
+    return engine_plain(peer) && len + POLICY_ROOM <= peer->behind.eager_limit && engine_is_behind(peer);
 }
 
 /* ... and had it better? */
@@ -273,7 +285,7 @@ static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pm
     }
     engine_next_seq(cp);
     engine_count(link, len);
-    if (POLICY_STANDING && OPAL_UNLIKELY(longer)) {
+    if (OPAL_UNLIKELY(longer) && engine_plain(peer)) {
         mca_pml_ways_sent(&peer->ways, bytes, false);
     }
     return true;
@@ -284,14 +296,14 @@ static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pm
 static inline bool engine_in_parts(const mca_pml_peer_t *peer, size_t len)
 {
     return (POLICY_STANDING || POLICY_KEEPS) && len >= peer->parts.min && len <= peer->parts.max &&
-           ((POLICY_STANDING && len > peer->behind.eager_limit) || !engine_is_behind(peer));
+           ((engine_plain(peer) && len + POLICY_ROOM > peer->behind.eager_limit) || !engine_is_behind(peer));
 }
 
 /* ... and to this rank? To who is sent a stream it had better come as one, if it fits; what a policy would keep copies of goes there from
  * where it lies, and not with threads, when nobody knows whether it is a stream. */
 static inline bool engine_parts_suit(const mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, size_t len)
 {
-    if (POLICY_KEEPS) {
+    if (POLICY_KEEPS && !engine_plain(peer)) {
         return !opal_progress_threads && !engine_streams(cp);
     }
     return opal_progress_threads || len > peer->eager_max || !engine_in_stream(cp);
@@ -301,7 +313,7 @@ static inline bool engine_parts_suit(const mca_pml_peer_t *peer, mca_pml_comm_pe
  * keeps? Then the message is a request, which ends when they have arrived. */
 static inline bool engine_follows(const mca_pml_link_t *link)
 {
-    return POLICY_KEEPS && link->module->limits.send_min == SIZE_MAX;
+    return engine_keeps(link) && link->module->limits.send_min == SIZE_MAX;
 }
 
 /* A message in pieces that are fragments of their own, if all of it is within the window; see pml_base_engine_unasked.h. It is charged. */
@@ -328,8 +340,7 @@ static OPAL_NOINLINE int engine_send_parts(mca_pml_peer_t *peer, mca_pml_link_t 
         return MCA_ERR_NOT_AVAILABLE;
     }
     engine_charge(peer, cost);
-    int rc = POLICY_KEEPS ? engine_send_pieces(peer, link, hdr, ptr, bytes)
-                          : link->module->ops->send_parts(link->endpoint, hdr, sizeof(*hdr), ptr, bytes);
+    int rc = engine_keeps(link) ? engine_send_pieces(peer, link, hdr, ptr, bytes) : policy_parts(link, hdr, sizeof(*hdr), ptr, bytes);
     if (rc != MCA_SUCCESS) {
         engine_charge(peer, -cost);
         return rc;

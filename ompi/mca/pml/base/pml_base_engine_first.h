@@ -201,7 +201,7 @@ static bool engine_better_unasked(const mca_pml_peer_t *peer, const mca_pml_send
 {
     const size_t len = sizeof(mca_pml_hdr_match_t) + send->bytes;
     return engine_in_parts(peer, len) && !engine_rather_fetched(peer, send->bytes) && send->mode != MCA_PML_SYNCHRONOUS && !send->whole &&
-           send->ptr && !send->cp->bind && (!POLICY_KEEPS || engine_parts_suit(peer, send->cp, len));
+           send->ptr && !send->cp->bind && (!POLICY_KEEPS || engine_plain(peer) || engine_parts_suit(peer, send->cp, len));
 }
 
 /* A request's message in parts; MCA_ERR_NOT_AVAILABLE as above. */

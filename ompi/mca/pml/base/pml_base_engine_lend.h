@@ -40,8 +40,8 @@ static inline size_t engine_lends_up_to(const mca_pml_peer_t *peer)
 static bool engine_may_lend(mca_pml_comm_peer_t *cp, size_t bytes, const ompi_datatype_t *type, size_t count)
 {
     const mca_pml_peer_t *peer = cp->peer;
-    return atomic_load_explicit(&peer->state, memory_order_acquire) == MCA_PML_PEER_READY && !peer->pending_any && !cp->bind &&
-           engine_streams(cp) && opal_datatype_is_contiguous(&type->opal, count) &&
+    return !engine_plain(peer) && atomic_load_explicit(&peer->state, memory_order_acquire) == MCA_PML_PEER_READY && !peer->pending_any &&
+           !cp->bind && engine_streams(cp) && opal_datatype_is_contiguous(&type->opal, count) &&
            sizeof(mca_pml_hdr_match_t) + bytes + POLICY_ROOM <= engine_lends_up_to(peer) &&
            engine_has_credit(peer, engine_cost(bytes));
 }

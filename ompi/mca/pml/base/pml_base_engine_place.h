@@ -303,26 +303,43 @@ static bool engine_place_unverified(mca_pml_peer_t *peer, const void *head, size
     return true;
 }
 
+/* What a link is told of a place: the receive, or where the policy verifies a mca_pml_placing_t; of what it trusts there the receive, marked. */
+static inline void *engine_token_of(mca_pml_recv_t *recv)
+{
+    return (char *) recv + (POLICY_VERIFIES ? 1 : 0);
+}
+
+/* NULL: it is a mca_pml_placing_t. */
+static inline mca_pml_recv_t *engine_trusted(void *token)
+{
+    return !POLICY_VERIFIES ? token : (uintptr_t) token & 1 ? (void *) ((char *) token - 1) : NULL;
+}
+
 /* Upcall: where does the payload of a fragment go that a link is about to read? */
 static bool engine_place(void *cookie, const void *head, size_t head_len, size_t len, mca_btl_place_t *place)
 {
-    const mca_pml_hdr_t *hdr = head;
-    if (POLICY_VERIFIES) {
+    const mca_pml_hdr_t *hdr = (const void *) ((const char *) head + POLICY_ROOM);
+    if (POLICY_VERIFIES && !policy_trusts(head, head_len)) {
         return engine_place_unverified(cookie, head, head_len, len, place);
     }
-    size_t hdr_len = POLICY_ROOM > 0 ? 0 : mca_pml_hdr_length(head, head_len);
-    if (hdr_len == 0 || len <= hdr_len) {
+    size_t hdr_len = head_len > POLICY_ROOM ? mca_pml_hdr_length(hdr, head_len - POLICY_ROOM) : 0;
+    if (hdr_len == 0 || len <= POLICY_ROOM + hdr_len) {
         return false;
     }
-    place->header_len = hdr_len;
+    size_t payload = len - POLICY_ROOM - hdr_len;
+    mca_pml_recv_t *recv = NULL;
     if (hdr->common.type == MCA_PML_HDR_MATCH || hdr->common.type == MCA_PML_HDR_RNDV) {
-        return engine_place_first(cookie, hdr, len - hdr_len, place) != NULL;
+        recv = engine_place_first(cookie, hdr, payload, place);
+    } else if (hdr->common.type == MCA_PML_HDR_FRAG) {
+        recv = engine_recv_join(cookie, &hdr->frag, payload);
+        if (recv && !engine_place_at(recv, le64toh(hdr->frag.offset), payload, place)) {
+            engine_recv_leave(recv, 0, 0);
+            recv = NULL;
+        }
     }
-    mca_pml_recv_t *recv =
-        hdr->common.type == MCA_PML_HDR_FRAG ? engine_recv_join(cookie, &hdr->frag, len - hdr_len) : NULL;
-    if (recv && !engine_place_at(recv, le64toh(hdr->frag.offset), len - hdr_len, place)) {
-        engine_recv_leave(recv, 0, 0);
-        recv = NULL;
+    if (recv) {
+        place->header_len = POLICY_ROOM + hdr_len;
+        place->token = engine_token_of(recv);
     }
     return recv != NULL;
 }
@@ -335,19 +352,21 @@ static void engine_arrive_placed(mca_pml_peer_t *peer, const mca_btl_arrival_t *
     if (OPAL_UNLIKELY(peer->any_suspect)) {
         engine_heard(peer, arrival->endpoint);
     }
-    if (POLICY_VERIFIES) {
+    mca_pml_recv_t *recv = engine_trusted(arrival->place_token);
+    if (!recv) {
         engine_unplace(peer, arrival->place_token, arrival->placed_len);
         return;
     }
-    engine_recv_leave(arrival->place_token, hdr->common.type == MCA_PML_HDR_FRAG ? le64toh(hdr->frag.offset) : 0,
+    engine_recv_leave(recv, hdr->common.type == MCA_PML_HDR_FRAG ? le64toh(hdr->frag.offset) : 0,
                       arrival->placed_len);
 }
 
 static void engine_place_cancel(void *cookie, void *token)
 {
-    if (POLICY_VERIFIES) {
-        engine_unplace(cookie, token, 0);
+    mca_pml_recv_t *recv = engine_trusted(token);
+    if (recv) {
+        engine_recv_leave(recv, 0, 0);
     } else {
-        engine_recv_leave(token, 0, 0);
+        engine_unplace(cookie, token, 0);
     }
 }

@@ -442,7 +442,7 @@ const mca_btl_standing_t mca_pml_base_no_standing;
 const size_t mca_pml_base_never = SIZE_MAX;
 const mca_btl_behind_t mca_pml_base_never_behind = {0, SIZE_MAX, &mca_pml_base_never};
 const mca_btl_parts_t mca_pml_base_no_parts = {SIZE_MAX, 0};
-mca_btl_parts_t (*mca_pml_base_own_parts)(const mca_btl_limits_t *limits);
+mca_btl_parts_t (*mca_pml_base_own_parts)(const mca_pml_link_t *link);
 
 static void fail(mca_pml_peer_t *peer, char *why)
 {
@@ -480,15 +480,16 @@ static mca_btl_behind_t behind_of(const mca_btl_module_t *module, mca_btl_endpoi
     return behind;
 }
 
-static mca_btl_parts_t parts_of(const mca_btl_module_t *module, mca_btl_endpoint_t *endpoint)
+static mca_btl_parts_t parts_of(const mca_pml_link_t *link)
 {
+    const mca_btl_module_t *module = link->module;
     mca_btl_parts_t parts = mca_pml_base_no_parts;
     size_t most = mca_pml_base_params.whole_max;
     most += most > 0 ? MCA_BTL_HEADER_MAX : 0; /* they count the header */
     if (mca_pml_base_own_parts) {
-        parts = mca_pml_base_own_parts(&module->limits);
+        parts = mca_pml_base_own_parts(link);
     } else if (module->component->contract_minor >= 13 && module->ops->parts) {
-        module->ops->parts(endpoint, &parts);
+        module->ops->parts(link->endpoint, &parts);
     }
     parts.max = parts.max < most ? parts.max : most;
     return parts;
@@ -501,6 +502,12 @@ static size_t filled_max_of(const mca_btl_module_t *module, mca_btl_endpoint_t *
         module->ops->parts(endpoint, &parts);
     }
     return parts.max;
+}
+
+static bool is_safe(const mca_btl_module_t *module)
+{
+    const uint32_t caps = module->limits.caps;
+    return (caps & (MCA_BTL_CAP_RELIABLE | MCA_BTL_CAP_CAN_FAIL)) == MCA_BTL_CAP_RELIABLE && (caps & (MCA_BTL_CAP_LOCAL | MCA_BTL_CAP_SELF));
 }
 
 static bool is_usable(const mca_btl_module_t *module)
@@ -536,7 +543,8 @@ void mca_pml_base_peer_add_links(mca_pml_peer_t *peer, const void *card, size_t 
             link->publish_more = link->publish ? module->ops->publish_more : NULL;
             link->ahead = module->component->contract_minor >= 16 ? module->ops->ahead : NULL;
             link->behind = behind_of(module, link->endpoint);
-            link->parts = parts_of(module, link->endpoint);
+            link->safe = is_safe(module);
+            link->parts = parts_of(link);
             link->filled_max = filled_max_of(module, link->endpoint);
             link->up = true;
             mca_pml_base_trace_link(link);

@@ -55,6 +55,7 @@ typedef struct mca_pml_link {
     const void *const *next_store; /* the next short message's first line, see module->ops->next_store; never NULL */
     mca_btl_module_t *module;
     bool up;
+    bool safe;                    /* what it takes arrives as long as the peer lives: memory that both share */
     bool blocked;                 /* said "try again", has not called back */
     bool suspect;                 /* silent for too long, or slow */
     bool probed;                  /* down, and asked now and then whether it still is; the policy's */
@@ -198,7 +199,7 @@ extern const size_t mca_pml_base_never; /* SIZE_MAX, as a length from which on n
 extern const mca_btl_behind_t mca_pml_base_never_behind;
 extern const mca_btl_parts_t mca_pml_base_no_parts;
 /* Set by a policy that sends messages in parts itself, before the peers are there: of which lengths, over such a link. NULL: links do. */
-extern mca_btl_parts_t (*mca_pml_base_own_parts)(const mca_btl_limits_t *limits);
+extern mca_btl_parts_t (*mca_pml_base_own_parts)(const mca_pml_link_t *link);
 
 /* What is told of an endpoint that has no link, since its peer is still looked up, is remembered; else it is of no
  * interest. The caller holds the peer's lock. */

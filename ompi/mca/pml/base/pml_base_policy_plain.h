@@ -31,6 +31,11 @@ static inline int policy_pieces(mca_pml_peer_t *peer, mca_pml_link_t *link, cons
     return MCA_ERR_NOT_AVAILABLE;
 }
 
+static inline int policy_parts(mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len)
+{
+    return link->module->ops->send_parts(link->endpoint, hdr, hdr_len, data, len);
+}
+
 static inline size_t policy_wide(const mca_pml_link_t *link)
 {
     (void) link;
@@ -57,6 +62,13 @@ static inline void policy_unplace(mca_pml_peer_t *peer, const mca_pml_placing_t 
 {
     (void) peer;
     (void) placing;
+}
+
+static inline bool policy_trusts(const void *head, size_t head_len)
+{
+    (void) head;
+    (void) head_len;
+    return true;
 }
 
 static inline bool policy_checks(void)
@@ -115,6 +127,12 @@ static inline void policy_fail(mca_pml_peer_t *peer)
 static inline bool policy_keep(mca_btl_descriptor_t *desc)
 {
     (void) desc;
+    return false;
+}
+
+static inline bool policy_keeps(const mca_pml_link_t *link)
+{
+    (void) link;
     return false;
 }
 

@@ -10,6 +10,7 @@
  * when it is acknowledged and no link holds it any more.
  *
  *   _send.h, _pieces.h, _receive.h   the policy as the engine calls it
+ *   _bare.h               what goes past the stream
  *   _stream, _wire        the protocol, without MPI, links, memory or time
  *   _frag, _put, _done    a fragment's memory; handing it to links; its end
  *   _again, _control      what is lost, acknowledgments; arrivals that are not data
@@ -38,6 +39,9 @@ static int policy_pieces(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_p
 static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
 static bool policy_keep(mca_btl_descriptor_t *desc);
 static inline size_t policy_lends_from(void);
+static inline bool policy_keeps(const mca_pml_link_t *link);
+static inline int policy_parts(mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len);
+static inline bool policy_trusts(const void *head, size_t head_len);
 static inline size_t policy_wide(const mca_pml_link_t *link);
 static int policy_recall(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
 static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival);

@@ -8,6 +8,7 @@ static struct {
     int64_t checksum, ack_delay_us, rto_initial_ms, rto_min_us, rto_reliable_ms, rto_max_ms;
     int64_t suspect_after, down_after, probe_first_ms, probe_max_ms, path_timeout_s, tick_us;
     uint64_t window;
+    bool bare;
 } raw;
 
 static const mca_base_var_enum_t checksums[] = {{"none", OPAL_CHECKSUM_NONE},
@@ -59,6 +60,11 @@ int dr_params_register(const mca_base_services_t *services)
         .help = "How headers and data are checked from memory to memory: crc32c, additive32 (weaker), or none (loss is "
                 "still made good, damage is not noticed); alike for all processes",
         .def.i = OPAL_CHECKSUM_CRC32C, .enums = checksums, .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP};
+    static const mca_base_var_desc_t bare = {
+        .framework = "pml", .component = "dr", .name = "bare", .type = MCA_VAR_BOOL,
+        .help = "Without checksums, nothing is numbered, kept or acknowledged over links that lose nothing and can't fail while the other "
+                "process lives, as shared memory",
+        .def.b = true, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     static const mca_base_var_desc_t window = {
         .framework = "pml", .component = "dr", .name = "window", .type = MCA_VAR_SIZE, .unit = "bytes",
         .help = "Memory for fragments to one process that are kept until it acknowledges them; beyond it sends wait",
@@ -85,6 +91,7 @@ int dr_params_register(const mca_base_services_t *services)
                 "message there, if that is more than pml_dr_pieces_max (0: pieces are fragments)",
         .def.size = 512u << 10, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     int rc = services->var_register(&checksum, &raw.checksum);
+    rc = rc ? rc : services->var_register(&bare, &raw.bare);
     rc = rc ? rc : services->var_register(&window, &raw.window);
     rc = rc ? rc : services->var_register(&lend_min, &dr_params.lend_min);
     rc = rc ? rc : services->var_register(&pieces_max, &dr_params.pieces_max);
@@ -104,6 +111,7 @@ void dr_params_derive(void)
 {
     const uint64_t us = 1000, ms = 1000000, s = 1000000000;
     dr_params.checksum = (opal_checksum_kind_t) raw.checksum;
+    dr_params.bare = raw.bare && dr_params.checksum == OPAL_CHECKSUM_NONE;
     dr_params.tick = (uint64_t) raw.tick_us * us;
     dr_params.stream = (dr_stream_params_t){
         .rto_initial = (uint64_t) raw.rto_initial_ms * ms,

@@ -9,6 +9,7 @@
 typedef struct dr_params {
     int64_t priority;
     opal_checksum_kind_t checksum;
+    bool bare;              /* see pml_dr_bare.h */
     dr_stream_params_t stream;
     uint64_t tick;          /* ns */
     uint64_t lend_min;      /* bytes */

@@ -9,6 +9,7 @@
 #define MCA_PML_DR_PIECES_H
 
 #include <string.h>
+#include "ompi/mca/pml/dr/pml_dr_bare.h"
 #include "ompi/mca/pml/dr/pml_dr_done.h"
 #include "ompi/mca/pml/dr/pml_dr_put.h"
 
@@ -20,10 +21,14 @@ static size_t piece_most(size_t eager_max)
     return (eager_max - sizeof(mca_pml_hdr_rndv_t) - POLICY_ROOM) / OPAL_COPY_LINE * OPAL_COPY_LINE;
 }
 
-/* What does not fit one fragment. See mca_pml_base_own_parts. */
-static mca_btl_parts_t dr_parts_of(const mca_btl_limits_t *limits)
+/* What does not fit one fragment; what goes bare as the link has it. See mca_pml_base_own_parts. */
+static mca_btl_parts_t dr_parts_of(const mca_pml_link_t *link)
 {
+    const mca_btl_limits_t *limits = &link->module->limits;
     const size_t hdr = sizeof(mca_pml_hdr_match_t);
+    if (goes_bare(link)) {
+        return bare_parts_of(link);
+    }
     bool lends = limits->send_min == SIZE_MAX;
     uint64_t most = lends && dr_params.pieces_max > 0 && dr_params.wide_max > dr_params.pieces_max ? dr_params.wide_max : dr_params.pieces_max;
     most = most < dr_params.stream.window / 2 ? most : dr_params.stream.window / 2;
@@ -80,8 +85,7 @@ static void piece_put(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f, const vo
     uint64_t sum = opal_checksum_copy(kind, dr_wire_begin(&d->out), f->bytes + dr_head_length(f), data, f->payload_len);
     f->payload_sum = opal_checksum_finish(kind, sum);
     f->summed = true;
-    mca_btl_room_t room = {.ptr = f->bytes + sizeof(dr_prefix_t), .token = {(uintptr_t) f}};
-    policy_commit(d->peer, link, &room, (size_t) f->header_len + f->payload_len);
+    dr_commit(d, link, f);
 }
 
 static int policy_pieces(mca_pml_peer_t *peer, mca_pml_link_t *link, const mca_pml_hdr_rndv_t *first, const mca_pml_hdr_frag_t *more,

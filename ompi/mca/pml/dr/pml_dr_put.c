@@ -3,6 +3,7 @@
 #include "ompi/mca/pml/dr/pml_dr_put.h"
 
 #include "ompi/mca/pml/dr/pml_dr_done.h"
+#include "ompi/mca/pml/dr/pml_dr_due.h"
 
 static void sum_payload(dr_peer_t *d, dr_frag_t *f)
 {
@@ -138,4 +139,17 @@ int dr_put(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
                  : put_room(d, link, f, f->user ? f->user->iov : &kept, f->user ? f->user->iov_count : 1);
     }
     return dr_note_full(d, link, rc);
+}
+
+void dr_commit(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
+{
+    unsigned path = dr_path_of(d, link);
+    dr_stream_send(&d->stream, &f->record, path, (uint32_t) f->header_len + f->payload_len, dr_frag_cost(f), dr_send_time(d, path));
+    int rc = dr_put(d, link, f);
+    if (rc != MCA_SUCCESS) {
+        link->blocked |= rc == MCA_ERR_AGAIN;
+        dr_stream_lose(&d->stream, &f->record);
+        dr_urgent(d);
+    }
+    dr_active(d);
 }

@@ -47,4 +47,7 @@ int dr_put_filled(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f);
 /* Hand a fragment, of which the stream knows that it is on its way, to a link. */
 int dr_put(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f);
 
+/* Committed is committed: what of a new fragment's payload the link does not take now counts as lost, and goes soon. */
+void dr_commit(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f);
+
 #endif

@@ -6,6 +6,7 @@
 #ifndef MCA_PML_DR_RECEIVE_H
 #define MCA_PML_DR_RECEIVE_H
 
+#include "ompi/mca/pml/dr/pml_dr_bare.h"
 #include "ompi/mca/pml/dr/pml_dr_control.h"
 #include "ompi/mca/pml/dr/pml_dr_done.h"
 #include "ompi/mca/pml/dr/pml_dr_due.h"
@@ -84,6 +85,9 @@ static bool dr_take(void *cookie, void *token, size_t at, const void *from, size
 {
     const dr_peer_t *d = ((const mca_pml_peer_t *) cookie)->policy;
     mca_pml_placing_t *placing = token;
+    if (engine_trusted(token)) {
+        return false; /* the link copies it by itself */
+    }
     if (placing->gone) {
         return true;
     }
@@ -279,16 +283,19 @@ static OPAL_ALWAYS_INLINE bool take_brief(mca_pml_peer_t *peer, const void *data
 /* Upcalls arrive_brief and arrive_brief_how. */
 static bool dr_arrive_brief(void *cookie, const void *data, size_t len)
 {
-    return take_brief(cookie, data, len, OPAL_COPY_ANY);
+    return is_bare(data, len) ? take_bare(cookie, data, len, OPAL_COPY_ANY) : take_brief(cookie, data, len, OPAL_COPY_ANY);
 }
 
 static bool dr_arrive_brief_how(void *cookie, const void *data, size_t len, mca_btl_copy_t how)
 {
-    return take_brief(cookie, data, len, (opal_copy_how_t) how);
+    return is_bare(data, len) ? take_bare(cookie, data, len, (opal_copy_how_t) how) : take_brief(cookie, data, len, (opal_copy_how_t) how);
 }
 
 static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
 {
+    if (is_bare(arrival->data, arrival->len)) {
+        return true;
+    }
     dr_peer_t *d = peer->policy;
     if (OPAL_LIKELY(d && arrive_next(d, arrival))) {
         return true;
@@ -307,6 +314,11 @@ static void policy_received(mca_pml_peer_t *peer)
 }
 
 /* ---- What links write into receives before it is verified ---- */
+
+static inline bool policy_trusts(const void *head, size_t head_len)
+{
+    return is_bare(head, head_len);
+}
 
 /* The fragment's numbers are held: a copy that comes meanwhile is known to be one. */
 static bool policy_place(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,

@@ -6,6 +6,7 @@
 #ifndef MCA_PML_DR_SEND_H
 #define MCA_PML_DR_SEND_H
 
+#include "ompi/mca/pml/dr/pml_dr_bare.h"
 #include "ompi/mca/pml/dr/pml_dr_done.h"
 #include "ompi/mca/pml/dr/pml_dr_due.h"
 #include "ompi/mca/pml/dr/pml_dr_put.h"
@@ -160,6 +161,9 @@ static OPAL_NOINLINE int send_granted_longer(dr_peer_t *d, mca_pml_link_t *link,
 static inline int policy_short(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len,
                                const void *data, size_t len)
 {
+    if (goes_bare(link)) {
+        return send_bare(link, hdr, hdr_len, data, len);
+    }
     dr_peer_t *d = dr_of(peer);
     size_t span = DR_USUAL_HEADER + len, cost = sizeof(dr_frag_t) + sizeof(dr_prefix_t) + span;
     unsigned path = dr_path_of(d, link);
@@ -193,9 +197,12 @@ static int claim(dr_peer_t *d, mca_pml_link_t *link, size_t span, dr_frag_t **fr
 /* Lend a fragment's own memory: it will be kept. */
 static int policy_reserve(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t min, size_t want, mca_btl_room_t *room)
 {
-    dr_peer_t *d = dr_of(peer);
     size_t max = link->module->limits.max_frag - sizeof(dr_prefix_t);
     size_t len = want < max ? want : max;
+    if (goes_bare(link) && len >= min) {
+        return reserve_bare(link, min, len, room);
+    }
+    dr_peer_t *d = dr_of(peer);
     dr_frag_t *f;
     int rc = len < min ? MCA_ERR_BAD_PARAM : claim(d, link, len, &f);
     if (rc == MCA_SUCCESS) {
@@ -204,31 +211,30 @@ static int policy_reserve(mca_pml_peer_t *peer, mca_pml_link_t *link, size_t min
     return rc;
 }
 
-/* Committed is committed: what the link does not take now counts as lost, and goes soon. */
 static void policy_commit(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_room_t *room, size_t len)
 {
+    if (goes_bare(link)) {
+        commit_bare(link, room, len);
+        return;
+    }
     dr_peer_t *d = peer->policy;
     dr_frag_t *f = (dr_frag_t *) (uintptr_t) room->token[0];
     if (len == 0) {
         dr_frag_free(d, f);
         return;
     }
-    unsigned path = dr_path_of(d, link);
     f->header_len = (uint8_t) mca_pml_hdr_length(room->ptr, len);
     f->payload_len = (uint32_t) len - f->header_len;
-    dr_stream_send(&d->stream, &f->record, path, (uint32_t) len, dr_frag_cost(f), dr_send_time(d, path));
-    int rc = dr_put(d, link, f);
-    if (rc != MCA_SUCCESS) {
-        link->blocked |= rc == MCA_ERR_AGAIN;
-        dr_stream_lose(&d->stream, &f->record);
-        dr_urgent(d);
-    }
-    dr_active(d);
+    dr_commit(d, link, f);
 }
 
 /* A whole message from the user's memory goes into the link's room first, and what is kept of it is copied while the peer is at work. */
 static int policy_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len)
 {
+    if (goes_bare(link)) {
+        const struct iovec iov = {(void *) (uintptr_t) data, len};
+        return put_bare(link, hdr, hdr_len, &iov, 1, len);
+    }
     dr_peer_t *d = dr_of(peer);
     dr_frag_t *f;
     if (len >= link->module->limits.send_min) {
@@ -342,15 +348,19 @@ static int put_piece(dr_peer_t *d, mca_pml_link_t *link, dr_frag_t *f)
 
 static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc)
 {
-    dr_peer_t *d = dr_of(peer);
-    if (!d->stream.paths) {
-        dr_add_paths(d);
-    }
     size_t payload = 0;
     for (uint32_t i = 0; i < desc->iov_count; i++) {
         payload += desc->iov[i].iov_len;
     }
     bool whole = ((const mca_pml_hdr_common_t *) desc->header)->type != MCA_PML_HDR_FRAG;
+    if (!whole && goes_bare(link) && payload < link->module->limits.send_min) {
+        int rc = put_bare(link, desc->header, desc->header_len, desc->iov, desc->iov_count, payload);
+        return rc == MCA_SUCCESS ? 1 : rc;
+    }
+    dr_peer_t *d = dr_of(peer);
+    if (!d->stream.paths) {
+        dr_add_paths(d);
+    }
     size_t span = desc->header_len + payload, head = sizeof(dr_prefix_t) + desc->header_len;
     size_t cost = sizeof(dr_frag_t) + head + (whole ? payload : 0);
     unsigned path = dr_path_of(d, link);
@@ -414,6 +424,16 @@ static bool policy_keep(mca_btl_descriptor_t *desc)
 static inline size_t policy_lends_from(void)
 {
     return dr_params.lend_min;
+}
+
+static inline bool policy_keeps(const mca_pml_link_t *link)
+{
+    return !goes_bare(link);
+}
+
+static inline int policy_parts(mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len)
+{
+    return send_bare_parts(link, hdr, hdr_len, data, len);
 }
 
 /* The engine wants it back: its bytes have arrived another way. */

@@ -14,6 +14,7 @@
  *   ACK    seq is not used; header: dr_wire_ack_t
  *   PROBE  seq is a token; to be answered at once, over the same link, by ECHO with the same token
  *   ECHO
+ *   BARE   a fragment of the engine that takes no numbers, seq and ack are 0; nothing is checked (pml_dr_bare.h)
  *
  * `ack` is the lower half of the number below which all is verified and delivered; the upper half follows from what
  * the receiver of it has sent, because less than DR_REACH is ever under way.
@@ -30,7 +31,7 @@
 
 enum { DR_WIRE_VERSION = 3 };
 
-typedef enum { DR_DATA = 1, DR_VOID, DR_ACK, DR_PROBE, DR_ECHO } dr_kind_t;
+typedef enum { DR_DATA = 1, DR_VOID, DR_ACK, DR_PROBE, DR_ECHO, DR_BARE } dr_kind_t;
 
 enum {
     DR_FLAG_ACK_NOW = 1, /* the sender waits for the acknowledgment */
@@ -145,6 +146,13 @@ static inline void dr_wire_write(const dr_seal_t *seal, dr_prefix_t *prefix, dr_
     dr_wire_words_t w = {htole64(first), htole64(seq), htole64((uint64_t) payload_check << 32 | ack)};
     w.a = htole64(first | dr_wire_header_sum(seal, w, prefix + 1, header_len, len));
     dr_wire_store_words(prefix, w);
+}
+
+/* The prefix of a bare fragment in front of header_len bytes of header. */
+static OPAL_ALWAYS_INLINE void dr_wire_write_bare(void *prefix, size_t header_len)
+{
+    uint64_t first = (uint64_t) (DR_BARE | (uint32_t) DR_WIRE_VERSION << 16 | (uint32_t) header_len << 24) << 32;
+    dr_wire_store_words(prefix, (dr_wire_words_t){htole64(first), 0, 0});
 }
 
 /* Is this the start of an undamaged header? Nothing outside [data, data + len) is read, no field is believed unless
