@@ -12,7 +12,7 @@ each() { # VARIABLE ARGUMENTS
 faults="--mca btl_chaos_loss 30000 --mca btl_chaos_damage 30000 --mca btl_chaos_duplicate 20000 --mca btl_chaos_reorder 100000"
 combinations <<LIST
 $(each UNASKED=1 "--mca pml dr --mca btl udp,self")
-$(each UNASKED=1 "--mca pml dr --mca btl tcp,self")
+$(each UNASKED=0 "--mca pml dr --mca btl tcp,self")
 $(each UNASKED=0 "--mca pml dr --mca btl udp,self --mca btl_udp_mtu 1500")
 $(each UNASKED=0 "--mca pml dr --mca btl chaos,self --mca btl_chaos_wrap udp --mca btl_chaos_seed 11 $faults")
 $(each UNASKED=0 "--mca pml dr --mca btl chaos,self --mca btl_chaos_wrap tcp --mca btl_chaos_seed 12 $faults")
@@ -23,10 +23,10 @@ $(each UNASKED=0 "--mca pml dr --mca btl shm,self --mca pml_dr_checksum none --m
 $(each UNASKED=0 "--mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_chaos_seed 13 $faults")
 $(each UNASKED=0 "--mca pml teg --mca btl tcp,self")
 UNASKED=1 unasked:answered --mca pml dr --mca btl udp,self --mca btl_udp_window 256k --mca pml_dr_rto_min 4000000
-UNASKED=1 unasked:answered --mca pml dr --mca btl tcp,self
+UNASKED=0 unasked:answered --mca pml dr --mca btl tcp,self
 UNASKED=1 unasked:answered --mca pml dr --mca btl shm,self --mca btl_shm_single_copy never
 UNASKED=1 unasked:forgotten --mca pml dr --mca btl udp,self
-UNASKED=1 unasked:forgotten --mca pml dr --mca btl tcp,self
+UNASKED=0 unasked:forgotten --mca pml dr --mca btl tcp,self
 UNASKED=1 unasked:forgotten --mca pml dr --mca btl shm,self --mca btl_shm_single_copy never
 unasked:abandoned --mca pml dr --mca btl shm,self --mca btl_shm_single_copy never --mca pml_dr_path_timeout 2
 unasked:others --mca pml dr --mca btl udp,self

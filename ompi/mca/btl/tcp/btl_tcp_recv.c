@@ -405,13 +405,19 @@ static bool visit(mca_btl_endpoint_t *ep, size_t *need, int *done)
     return parse(ep, done, need) == PARSE_MORE && (size_t) n == most;
 }
 
+/* What was put off may have a place by now: that is asked before the rest is read, which would go into the buffer. False: no use to read. */
+static bool ask_again(mca_btl_endpoint_t *ep, size_t *need, int *done)
+{
+    return !ep->place_put_off || ep->placing.active || parse(ep, done, need) == PARSE_MORE;
+}
+
 int btl_tcp_receive(mca_btl_endpoint_t *ep)
 {
     int done = 0, reads = 0;
     size_t need = ep->need ? ep->need : BTL_TCP_FRAME_HEADER;
     uint64_t generation = ep->generation;
     ep->place_refused = false; /* what was not waited for may be by now */
-    while (visit(ep, &need, &done) && ++reads < READS_PER_VISIT) {
+    while ((reads > 0 || ask_again(ep, &need, &done)) && visit(ep, &need, &done) && ++reads < READS_PER_VISIT) {
     }
     if (ep->generation != generation || ep->state != BTL_TCP_UP) {
         return done + 1; /* the connection has ended */

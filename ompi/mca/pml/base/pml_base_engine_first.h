@@ -162,12 +162,12 @@ static void engine_whole_event(mca_btl_descriptor_t *desc, mca_btl_event_t event
 /* May the message go whole, though it is long, and nobody knows whether it is waited for? If it has done so already, it must. */
 static inline bool engine_goes_whole(const mca_pml_peer_t *peer, const mca_pml_send_t *send)
 {
-    return POLICY_ROOM == 0 &&
-           (send->whole || (!send->cp->bind && send->bytes <= peer->whole_max && send->ptr &&
-                            send->mode != MCA_PML_SYNCHRONOUS && engine_has_credit(peer, engine_cost(send->bytes))));
+    return send->whole || (!send->cp->bind && send->bytes <= peer->whole_max && send->ptr && send->mode != MCA_PML_SYNCHRONOUS &&
+                           engine_has_credit(peer, engine_cost(send->bytes)));
 }
 
-static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, bool *done)
+/* `lent`: it may have to be copied later; see pml_base_engine_lend.h. */
+static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, bool lent, bool *done)
 {
     mca_btl_descriptor_t *desc = &send->desc;
     engine_fill_first(peer, &send->hdr, MCA_PML_HDR_MATCH, send);
@@ -181,7 +181,7 @@ static int engine_first_whole(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pm
     uint32_t cost = again ? 0 : engine_cost(send->bytes);
     send->state = MCA_PML_SEND_WAITING; /* the link may be done with it as soon as it is out */
     send->whole = true;
-    send->lent = POLICY_KEEPS;
+    send->lent = lent;
     engine_charge(peer, cost);
     int rc = policy_send(peer, link, desc);
     if (rc < 0) {
@@ -258,7 +258,7 @@ static int engine_send_first_over(mca_pml_peer_t *peer, mca_pml_link_t *link, mc
             mca_pml_ways_sent(&peer->ways, send->bytes, false);
         }
     } else if (engine_goes_whole(peer, send)) {
-        rc = engine_first_whole(peer, link, send, eager);
+        rc = engine_first_whole(peer, link, send, false, eager);
     } else {
         if (!send->id && !(send->id = mca_pml_base_id_new(send, peer))) {
             return MCA_ERR_OUT_OF_RESOURCE;

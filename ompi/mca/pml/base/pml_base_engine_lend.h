@@ -56,7 +56,7 @@ static bool engine_lend(mca_pml_peer_t *peer, mca_pml_send_t *send)
         return false; /* that link would rather send from memory, and hold it */
     }
     send->seq = engine_send_seq(send->cp);
-    int rc = engine_first_whole(peer, link, send, &done);
+    int rc = engine_first_whole(peer, link, send, true, &done);
     link->blocked |= rc == MCA_ERR_AGAIN;
     if (rc != MCA_SUCCESS) {
         return false;

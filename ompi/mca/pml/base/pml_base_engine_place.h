@@ -142,9 +142,10 @@ static inline bool engine_place_at(mca_pml_recv_t *recv, size_t offset, size_t p
     return true;
 }
 
-/* The receive for a message whose header is here, if it is the message's turn and the payload has a place there; it is taken.
+/* The receive for a message whose header is here, if it is the message's turn and the payload has a place there (`gaps`: of any shape); it is
+ * taken.
  * Whatever is not as usual waits until all is here. */
-static mca_pml_recv_t *engine_match_header(mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr, size_t payload,
+static mca_pml_recv_t *engine_match_header(mca_pml_peer_t *peer, const mca_pml_hdr_match_t *hdr, size_t payload, bool gaps,
                                            mca_btl_place_t *place)
 {
     uint32_t src = le32toh(hdr->src);
@@ -161,7 +162,7 @@ static mca_pml_recv_t *engine_match_header(mca_pml_peer_t *peer, const mca_pml_h
             mca_pml_match_find_posted(&pc->match, (int32_t) src, (int32_t) le32toh((uint32_t) hdr->tag));
         recv = posted ? OPAL_CONTAINER_OF(posted, mca_pml_recv_t, posted) : NULL;
     }
-    if (recv && payload <= recv->capacity && engine_place_at(recv, 0, payload, place)) {
+    if (recv && payload <= recv->capacity && (gaps || recv->ptr) && engine_place_at(recv, 0, payload, place)) {
         cp->recv_seq++;
         engine_unpost(pc, recv);
     } else {
@@ -195,12 +196,12 @@ static void engine_time_parts(mca_pml_recv_t *recv, mca_pml_peer_t *peer, size_t
 /* The payload of a first fragment is about to be read. A message that is matched by its header is a long one of which the
  * first bytes are missing: should they get stuck, the sender's repeat brings them (engine_on_repeat). Its acknowledgment does
  * not wait for them. */
-static mca_pml_recv_t *engine_place_first(mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr, size_t payload,
+static mca_pml_recv_t *engine_place_first(mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr, size_t payload, bool gaps,
                                           mca_btl_place_t *place)
 {
     bool whole = hdr->common.type == MCA_PML_HDR_MATCH;
     uint64_t length = whole ? payload : le64toh(hdr->rndv.length);
-    mca_pml_recv_t *recv = length >= payload ? engine_match_header(peer, &hdr->match, payload, place) : NULL;
+    mca_pml_recv_t *recv = length >= payload ? engine_match_header(peer, &hdr->match, payload, gaps, place) : NULL;
     if (!recv) {
         return NULL;
     }
@@ -279,17 +280,37 @@ static mca_pml_placing_t *engine_place_here(mca_pml_peer_t *peer, const void *he
     return placing;
 }
 
+/* Of a whole message: its header, which is good, decides where it belongs; should the payload not be, a repeat brings it (engine_on_repeat). */
+static mca_pml_placing_t *engine_place_whole(mca_pml_peer_t *peer, const void *head, size_t len, mca_btl_place_t *place)
+{
+    enum { HEAD = POLICY_ROOM + sizeof(mca_pml_hdr_match_t) };
+    const mca_pml_hdr_t *hdr = (const void *) ((const char *) head + POLICY_ROOM);
+    mca_pml_recv_t *recv = len > HEAD && engine_can_displace(peer) ? engine_place_first(peer, hdr, len - HEAD, false, place) : NULL;
+    if (!recv) {
+        return NULL;
+    }
+    mca_pml_placing_t *placing = engine_placing_new(peer, recv, 0, len - HEAD);
+    if (!placing) {
+        mca_pml_base_out_of_memory("the place of a long message");
+    }
+    place->header_len = HEAD;
+    place->token = placing;
+    return placing;
+}
+
 /* ... that a link is about to read. */
 static bool engine_place_unverified(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,
                                     mca_btl_place_t *place)
 {
+    static_assert(sizeof(mca_pml_hdr_match_t) == sizeof(mca_pml_hdr_frag_t), "the policy looks at both alike");
     const mca_pml_hdr_common_t *common = (const void *) ((const char *) head + POLICY_ROOM);
     mca_pml_placing_t noted = {0};
-    if (head_len < POLICY_ROOM + sizeof(mca_pml_hdr_frag_t) || common->type != MCA_PML_HDR_FRAG ||
+    if (head_len < POLICY_ROOM + sizeof(mca_pml_hdr_frag_t) || (common->type != MCA_PML_HDR_FRAG && common->type != MCA_PML_HDR_MATCH) ||
         !policy_place(peer, head, head_len, len, &noted)) {
         return false;
     }
-    mca_pml_placing_t *placing = engine_place_here(peer, head, len - noted.behind, place);
+    mca_pml_placing_t *placing = common->type == MCA_PML_HDR_FRAG ? engine_place_here(peer, head, len - noted.behind, place)
+                                                                  : engine_place_whole(peer, head, len - noted.behind, place);
     if (!placing) {
         policy_unplace(peer, &noted);
         return false;
@@ -329,7 +350,7 @@ static bool engine_place(void *cookie, const void *head, size_t head_len, size_t
     size_t payload = len - POLICY_ROOM - hdr_len;
     mca_pml_recv_t *recv = NULL;
     if (hdr->common.type == MCA_PML_HDR_MATCH || hdr->common.type == MCA_PML_HDR_RNDV) {
-        recv = engine_place_first(cookie, hdr, payload, place);
+        recv = engine_place_first(cookie, hdr, payload, true, place);
     } else if (hdr->common.type == MCA_PML_HDR_FRAG) {
         recv = engine_recv_join(cookie, &hdr->frag, payload);
         if (recv && !engine_place_at(recv, le64toh(hdr->frag.offset), payload, place)) {

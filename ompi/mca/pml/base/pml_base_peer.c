@@ -210,7 +210,7 @@ static void relist_whole(mca_pml_peer_t *peer)
 {
     const mca_pml_link_t *only = peer->bandwidth_count == 1 ? peer->bandwidth[0] : NULL;
     peer->whole_max = 0;
-    if (only && (only->module->limits.caps & (MCA_BTL_CAP_PLACE | MCA_BTL_CAP_GET)) == MCA_BTL_CAP_PLACE) {
+    if (only && mca_pml_base_goes_whole(&only->module->limits)) {
         size_t most = least_max_frag(peer) - mca_pml_base_frag_room;
         peer->whole_max = most < mca_pml_base_params.whole_max ? most : mca_pml_base_params.whole_max;
     }

@@ -200,6 +200,12 @@ extern const mca_btl_behind_t mca_pml_base_never_behind;
 extern const mca_btl_parts_t mca_pml_base_no_parts;
 /* Set by a policy that sends messages in parts itself, before the peers are there: of which lengths, over such a link. NULL: links do. */
 extern mca_btl_parts_t (*mca_pml_base_own_parts)(const mca_pml_link_t *link);
+/* Do messages go in one fragment from the user's memory before their receiver is known, over a link alone? If it brings payload to its place, and
+ * takes fragments far longer than those that go anyway. */
+static inline bool mca_pml_base_goes_whole(const mca_btl_limits_t *limits)
+{
+    return (limits->caps & (MCA_BTL_CAP_PLACE | MCA_BTL_CAP_GET)) == MCA_BTL_CAP_PLACE && limits->max_frag >= 2 * limits->eager_limit;
+}
 
 /* What is told of an endpoint that has no link, since its peer is still looked up, is remembered; else it is of no
  * interest. The caller holds the peer's lock. */

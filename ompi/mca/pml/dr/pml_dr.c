@@ -136,7 +136,7 @@ static void policy_doubt(mca_pml_peer_t *peer, const mca_pml_link_t *link)
     }
     OPAL_LIST_FOREACH (i, tmp, &d->stream.unacked) {
         dr_frag_t *f = OPAL_CONTAINER_OF(i, dr_frag_t, record.item);
-        if (f->record.path == dr_path_of(d, link) && (f->is.what == DR_KEPT || f->is.what == DR_LENT) && !f->descs) {
+        if (f->record.path == dr_path_of(d, link) && f->is.what != DR_IN_PLACE && f->is.what != DR_EMPTY && !f->descs) {
             dr_stream_lose(&d->stream, &f->record);
         }
     }

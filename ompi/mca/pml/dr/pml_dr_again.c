@@ -76,7 +76,7 @@ static bool resend(dr_peer_t *d, dr_frag_t *f, dr_out_t *out)
     return true;
 }
 
-int dr_send_bare(dr_peer_t *d, const mca_btl_module_t *module, mca_btl_endpoint_t *endpoint, dr_kind_t kind,
+int dr_send_control(dr_peer_t *d, const mca_btl_module_t *module, mca_btl_endpoint_t *endpoint, dr_kind_t kind,
                  uint64_t token, const void *header, size_t len)
 {
     struct {
@@ -96,7 +96,7 @@ static void ack_over(dr_peer_t *d, mca_pml_link_t *link)
     dr_ack_t ack;
     dr_wire_ack_t wire;
     dr_stream_fill_ack(&d->stream, &ack);
-    int rc = dr_send_bare(d, link->module, link->endpoint, DR_ACK, 0, &wire, dr_wire_write_ack(&wire, &ack));
+    int rc = dr_send_control(d, link->module, link->endpoint, DR_ACK, 0, &wire, dr_wire_write_ack(&wire, &ack));
     if (rc == MCA_SUCCESS) {
         dr_stream_ack_sent(&d->stream);
         dr_engine_count(link, sizeof(dr_prefix_t));

@@ -86,7 +86,7 @@ void dr_on_control(dr_peer_t *d, mca_btl_arrival_t *arrival, const dr_prefix_t *
         }
         break;
     case DR_PROBE:
-        dr_send_bare(d, arrival->module, arrival->endpoint, DR_ECHO, token, NULL, 0);
+        dr_send_control(d, arrival->module, arrival->endpoint, DR_ECHO, token, NULL, 0);
         break;
     default:
         on_echo(d, arrival, token, &out);

@@ -23,6 +23,7 @@ enum {
 typedef enum {
     DR_KEPT,     /* header and payload stand in `bytes` */
     DR_IN_PLACE, /* only the header; the payload is where the engine's descriptor says */
+    DR_WHOLE,    /* so it is, and it is no piece: the engine does not see to it that it goes again */
     DR_LENT,     /* so it is, but it counts as kept: it may have to be copied, see policy_keep() */
     DR_EMPTY,    /* its numbers carry nothing any more */
 } dr_what_t;
@@ -33,7 +34,7 @@ typedef union dr_nature {
         uint8_t what;
         uint8_t class;          /* DR_CLASSES: of none, from malloc() */
         bool recalled;          /* the engine wants its descriptor back */
-        bool asks;              /* IN_PLACE: for an acknowledgment at once */
+        bool asks;              /* IN_PLACE, WHOLE: for an acknowledgment at once */
     };
     uint32_t unusual;
 } dr_nature_t;
@@ -41,7 +42,7 @@ typedef union dr_nature {
 typedef struct dr_frag {
     dr_record_t record;         /* its `item` links spare ones */
     dr_peer_t *owner;
-    mca_btl_descriptor_t *user; /* IN_PLACE, LENT: the engine's, which waits for an event; its btl_private[1] leads here */
+    mca_btl_descriptor_t *user; /* IN_PLACE, WHOLE, LENT: the engine's, which waits for an event; its btl_private[1] leads here */
     struct dr_desc *descs;      /* what links hold of it; it must not change meanwhile */
     uint32_t payload_len, payload_sum;
     uint8_t header_len;
@@ -157,7 +158,7 @@ void dr_spare_release(dr_peer_t *d);
 static inline uint32_t dr_frag_cost(const dr_frag_t *f)
 {
     return (uint32_t) sizeof(*f) + (uint32_t) sizeof(dr_prefix_t) + f->header_len +
-           (f->is.what == DR_IN_PLACE ? 0 : f->payload_len);
+           (f->is.what == DR_IN_PLACE || f->is.what == DR_WHOLE ? 0 : f->payload_len);
 }
 
 static inline size_t dr_head_length(const dr_frag_t *f)

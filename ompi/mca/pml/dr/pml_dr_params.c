@@ -78,11 +78,11 @@ int dr_params_register(const mca_base_services_t *services)
     static const mca_base_var_desc_t pieces_max = {
         .framework = "pml", .component = "dr", .name = "pieces_max", .type = MCA_VAR_SIZE, .unit = "bytes",
         .help = "Longest message that goes at once in several pieces, before its receiver has answered; within pml_base_whole_max and halves of "
-                "pml_dr_window and of the link's, where one link leads there, and in no stream of messages (0: none)",
+                "pml_dr_window and of the link's, where one link leads there which takes no fragment so long, and in no stream of messages (0: none)",
         .def.size = 256u << 10, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     static const mca_base_var_desc_t piece = {
         .framework = "pml", .component = "dr", .name = "piece", .type = MCA_VAR_SIZE, .unit = "bytes",
-        .help = "About the length of these pieces over links that take them from memory, as sockets do: much shorter ones take longer to hand over "
+        .help = "About the length of these pieces over links that take them from memory, as datagrams are: much shorter ones take longer to hand over "
                 "than they save", .def.size = 48u << 10,
         .min = 1 << 10, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     static const mca_base_var_desc_t wide_max = {

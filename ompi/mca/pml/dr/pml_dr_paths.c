@@ -60,7 +60,7 @@ void dr_send_probes(dr_peer_t *d, uint64_t now)
         if (p->probe_due) {
             p->probe_due = false;
             if (!(d->btl_down & 1u << i)) {
-                dr_send_bare(d, d->peer->links[i].module, d->peer->links[i].endpoint, DR_PROBE, now, NULL, 0);
+                dr_send_control(d, d->peer->links[i].module, d->peer->links[i].endpoint, DR_PROBE, now, NULL, 0);
             }
         }
     }

@@ -2,6 +2,7 @@
 /*
  * A whole message in pieces, each a fragment that is kept: while one is on its way, its sender copies and sums the next, and its receiver
  * reads and sums the one before. In one fragment all that comes one after the other, and what does not fit one waits for an answer first.
+ * Where one fragment can hold all of it, and its payload is read to its place, as over TCP, it goes so from the user's memory instead.
  * Over a link that always lends room this process would copy each piece a second time for that, and what is hidden is less: there the pieces
  * come from the user's memory, and the message ends when they have arrived; see engine_follows(). Compiled into pml_dr.c.
  */
@@ -28,6 +29,9 @@ static mca_btl_parts_t dr_parts_of(const mca_pml_link_t *link)
     const size_t hdr = sizeof(mca_pml_hdr_match_t);
     if (goes_bare(link)) {
         return bare_parts_of(link);
+    }
+    if (mca_pml_base_goes_whole(limits)) {
+        return mca_pml_base_no_parts;
     }
     bool lends = limits->send_min == SIZE_MAX;
     uint64_t most = lends && dr_params.pieces_max > 0 && dr_params.wide_max > dr_params.pieces_max ? dr_params.wide_max : dr_params.pieces_max;

@@ -362,20 +362,21 @@ static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descr
         dr_add_paths(d);
     }
     size_t span = desc->header_len + payload, head = sizeof(dr_prefix_t) + desc->header_len;
-    size_t cost = sizeof(dr_frag_t) + head + (whole ? payload : 0);
+    bool lent = whole && OPAL_CONTAINER_OF(desc, mca_pml_send_t, desc)->lent; /* else somebody waits for the acknowledgment */
+    size_t cost = sizeof(dr_frag_t) + head + (lent ? payload : 0);
     unsigned path = dr_path_of(d, link);
     if (!dr_stream_has_room(&d->stream, path, cost, span)) {
         return refuse(d);
     }
-    if (OPAL_LIKELY(whole && d->spare) && is_usually_lent(d, link, desc)) {
+    if (OPAL_LIKELY(lent && d->spare) && is_usually_lent(d, link, desc)) {
         return send_lent(d, link, desc, path, cost);
     }
-    dr_frag_t *f = dr_frag_new(d, whole ? DR_LENT : DR_IN_PLACE, head);
+    dr_frag_t *f = dr_frag_new(d, lent ? DR_LENT : whole ? DR_WHOLE : DR_IN_PLACE, head);
     if (!f) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
     f->user = desc;
-    f->is.asks = !whole && asks(d, link, desc, payload);
+    f->is.asks = whole ? !lent : asks(d, link, desc, payload);
     desc->btl_private[1] = f;
     f->header_len = (uint8_t) desc->header_len;
     f->payload_len = (uint32_t) payload;
@@ -387,9 +388,9 @@ static int policy_send(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descr
         return unsent(d, f, rc);
     }
     dr_active(d);
-    if (whole) {
+    if (lent) {
         dr_count_lent(&dr_lending.lent);
-    } else if (is_first_unasked(desc)) {
+    } else if (!whole && is_first_unasked(desc)) {
         dr_count_lent(&dr_lending.pieces);
     }
     return 0;
