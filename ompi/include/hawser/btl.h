@@ -76,8 +76,9 @@ extern "C" {
 /* 1: services->rejected; 2: ops->next_store; 3: MCA_BTL_CAP_LET_GO; 4: by_name; 5: services->component, counter;
  * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
  * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts;
- * 14: how what passes through memory is copied; 15: behind.reserve_from; 16: ahead; 17: lanes; 18: send_filled, take */
-#define MCA_BTL_CONTRACT_MINOR 18
+ * 14: how what passes through memory is copied; 15: behind.reserve_from; 16: ahead; 17: lanes; 18: send_filled, take;
+ * 19: placed */
+#define MCA_BTL_CONTRACT_MINOR 19
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -225,6 +226,9 @@ typedef struct mca_btl_upcalls {
      * `how` says. Each byte once, in order, before arrive(). True: the callee has read it, e.g. summed it on the way. False, for all of a
      * fragment: the link copies it. A link that moves data otherwise does not ask. */
     bool (*take)(void *peer, void *token, size_t at, const void *from, size_t len, mca_btl_copy_t how);
+    /* Since 1.19; NULL: not wanted. Payload stands where place() said: `len` bytes from offset `at` on. Each byte once, in order, before
+     * arrive(): for who reads them, e.g. sums them, best while they are in the cache. A link tells of all of a fragment, or of nothing. */
+    void (*placed)(void *peer, void *token, size_t at, size_t len);
 } mca_btl_upcalls_t;
 
 /* ---- Services ---- */

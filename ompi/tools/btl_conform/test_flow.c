@@ -65,6 +65,16 @@ void test_keep(void)
 
 static unsigned char *place_to;
 static uint64_t place_asked, place_done;
+static size_t place_told; /* bytes of the present fragment that placed() has told of */
+static uint64_t place_sum; /* of these, when it did */
+
+static uint64_t place_sum_of(uint64_t sum, const unsigned char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        sum = sum * 31 + bytes[i];
+    }
+    return sum;
+}
 
 static bool place_here(void *cookie, const void *head, size_t head_len, size_t len, mca_btl_place_t *place)
 {
@@ -77,11 +87,21 @@ static bool place_here(void *cookie, const void *head, size_t head_len, size_t l
         return false;
     }
     place_asked++;
+    place_told = place_sum = 0;
     memset(place_to, 0, h.len);
     size_t cut = conform_random(h.len + 1);
     *place = (mca_btl_place_t){.iov = {{place_to, cut}, {place_to + cut, h.len - cut}}, .iov_count = 2,
                                .header_len = sizeof(h), .token = place_to};
     return true;
+}
+
+/* What is told of is there already, and stays. */
+static void place_placed(void *cookie, void *token, size_t at, size_t len)
+{
+    (void)cookie;
+    REQUIRE(token == place_to && at == place_told && len > 0, "placed: wrong token, or %zu bytes from %zu on behind %zu", len, at, place_told);
+    place_told += len;
+    place_sum = place_sum_of(place_sum, place_to + at, len);
 }
 
 static void place_arrive(void *cookie, mca_btl_arrival_t *arrival)
@@ -95,6 +115,8 @@ static void place_arrive(void *cookie, mca_btl_arrival_t *arrival)
     REQUIRE(arrival->place_token == place_to && arrival->len == sizeof(h), "place: wrong token or length");
     memcpy(&h, arrival->data, sizeof(h));
     REQUIRE(arrival->placed_len == h.len, "place: %zu bytes of %u", arrival->placed_len, h.len);
+    REQUIRE(place_told == 0 || place_told == h.len, "placed: %zu bytes of %u", place_told, h.len);
+    REQUIRE(place_told == 0 || place_sum == place_sum_of(0, place_to, h.len), "placed: bytes that were not there yet");
     conform_check_arrival(peer, &h, place_to);
     place_done++;
     peer->arrived++;
@@ -110,6 +132,7 @@ void test_place(void)
     }
     upcalls = conform_upcalls;
     upcalls.place = place_here;
+    upcalls.placed = place_placed;
     upcalls.arrive = place_arrive;
     conform_module->upcalls = &upcalls;
     place_to = malloc(conform_module->limits.max_frag);

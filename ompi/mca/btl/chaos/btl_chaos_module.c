@@ -262,6 +262,15 @@ static bool take(void *peer, void *token, size_t at, const void *from, size_t le
     return up->struct_size > offsetof(mca_btl_upcalls_t, take) && up->take && up->take(ep->cookie, token, at, from, len, how);
 }
 
+static void placed(void *peer, void *token, size_t at, size_t len)
+{
+    const mca_btl_endpoint_t *ep = peer;
+    const mca_btl_upcalls_t *up = ep->module->super.upcalls;
+    if (up->struct_size > offsetof(mca_btl_upcalls_t, placed) && up->placed) {
+        up->placed(ep->cookie, token, at, len);
+    }
+}
+
 static void place_cancel(void *peer, void *token)
 {
     mca_btl_endpoint_t *ep = peer;
@@ -324,6 +333,7 @@ static const mca_btl_upcalls_t upcalls = {
     .place = place,
     .place_cancel = place_cancel,
     .take = take,
+    .placed = placed,
     .writable = writable,
     .returned = returned,
     .state = state,

@@ -142,6 +142,7 @@ typedef struct btl_tcp_placing {
     uint32_t count;
     size_t left;                 /* payload bytes to come */
     size_t payload;
+    size_t told;                 /* ... of which upcalls->placed() has heard */
     void *token;
     struct iovec iov[MCA_BTL_IOV_MAX];
     uint64_t header[MCA_BTL_HEADER_MAX / 8];

@@ -14,6 +14,7 @@
 
 enum {
     READS_PER_VISIT = 4,          /* then others have their turn */
+    PLACED_MOST = 128 * 1024,     /* bytes of payload in one read, if somebody looks at them afterwards: they are in the cache then */
     RBUF_ROOM_MIN = 16 * 1024,    /* a shared buffer with less at its end is not continued */
 };
 
@@ -178,6 +179,23 @@ static void copy_to_place(btl_tcp_placing_t *placing, const uint8_t *data, size_
     }
 }
 
+static inline bool wants_placed(const mca_btl_endpoint_t *ep)
+{
+    const mca_btl_upcalls_t *up = ep->module->super.upcalls;
+    return up->struct_size > offsetof(mca_btl_upcalls_t, placed) && up->placed;
+}
+
+/* More payload is in place. */
+static void tell_placed(mca_btl_endpoint_t *ep)
+{
+    btl_tcp_placing_t *placing = &ep->placing;
+    size_t at = placing->told, here = placing->payload - placing->left;
+    if (!placing->displaced && here > at && wants_placed(ep)) {
+        placing->told = here;
+        ep->module->super.upcalls->placed(ep->cookie, placing->token, at, here - at);
+    }
+}
+
 /* The frame at rpos is not complete. Ask where its payload should go, and move there what we have.
  */
 static bool try_place(mca_btl_endpoint_t *ep, const btl_tcp_frame_t *frame)
@@ -202,9 +220,11 @@ static bool try_place(mca_btl_endpoint_t *ep, const btl_tcp_frame_t *frame)
     placing->token = place.token;
     placing->displaced = false;
     placing->flags = frame->flags;
+    placing->told = 0;
     placing->payload = placing->left = frame->len - place.header_len;
     copy_to_place(placing, head + place.header_len, head_len - place.header_len);
     placing->active = true;
+    tell_placed(ep);
     return true;
 }
 
@@ -313,16 +333,23 @@ static ssize_t read_displaced(mca_btl_endpoint_t *ep, size_t room)
                 MSG_DONTWAIT);
 }
 
-/* One read: the rest of a placed payload first, then the buffer. */
-static ssize_t read_socket(mca_btl_endpoint_t *ep, size_t room)
+/* One read: the rest of a placed payload first, or some of it, then the buffer. *most: bytes that it may bring. */
+static ssize_t read_socket(mca_btl_endpoint_t *ep, size_t room, size_t *most)
 {
     btl_tcp_placing_t *placing = &ep->placing;
+    *most = room;
     if (OPAL_LIKELY(!placing->active)) {
         return recv(ep->fd, ep->rbuf->data + ep->rend, room, MSG_DONTWAIT);
     }
     if (OPAL_UNLIKELY(placing->displaced)) {
         return read_displaced(ep, room);
     }
+    if (placing->left > PLACED_MOST && wants_placed(ep)) {
+        const struct iovec *piece = &placing->iov[placing->next];
+        *most = piece->iov_len < PLACED_MOST ? piece->iov_len : PLACED_MOST;
+        return recv(ep->fd, piece->iov_base, *most, MSG_DONTWAIT);
+    }
+    *most += placing->left;
     struct iovec iov[MCA_BTL_IOV_MAX + 1];
     unsigned count = placing->count - placing->next;
     memcpy(iov, placing->iov + placing->next, count * sizeof(iov[0]));
@@ -350,6 +377,7 @@ static void take(mca_btl_endpoint_t *ep, size_t n, int *frames)
     size_t placed = n < placing->left ? n : placing->left;
     placing_advance(placing, placed);
     ep->rend += n - placed;
+    tell_placed(ep);
     if (placing->left == 0 && skip_padding(ep)) {
         hand_up_placed(ep);
         ++*frames;
@@ -388,8 +416,8 @@ static bool visit(mca_btl_endpoint_t *ep, size_t *need, int *done)
     if (room > ep->rbuf->size - ep->rend) {
         room = ep->rbuf->size - ep->rend;
     }
-    size_t most = room + (placing ? ep->placing.left : 0);
-    ssize_t n = read_socket(ep, room);
+    size_t most;
+    ssize_t n = read_socket(ep, room, &most);
     if (OPAL_UNLIKELY(n <= 0)) {
         int error = n < 0 ? errno : 0;
         if (error != EAGAIN && error != EWOULDBLOCK && error != EINTR) {

@@ -250,11 +250,10 @@ static inline bool engine_whole_behind(const mca_pml_peer_t *peer, size_t len)
 }
 
 /* Is a message better copied, while its receiver is at work, than confirmed before its send is over? Not in a stream, where both have enough
- * to do, nor for a policy that would keep the copy, if it can go whole from where it lies. */
+ * to do. */
 static OPAL_NOINLINE bool engine_is_alone(const mca_pml_peer_t *peer, mca_pml_comm_peer_t *cp, size_t len)
 {
-    return len + POLICY_ROOM <= peer->alone_max && !opal_progress_threads && !engine_streams(cp) &&
-           !(POLICY_KEEPS && len - sizeof(mca_pml_hdr_match_t) <= peer->whole_max);
+    return len + POLICY_ROOM <= peer->alone_max && !opal_progress_threads && !engine_streams(cp);
 }
 
 /* The same for links and policies without such room, for what is longer, and where a thread is not alone. `room`: rather reserve

@@ -114,9 +114,7 @@ static int send_bare_parts(mca_pml_link_t *link, const void *hdr, size_t hdr_len
 /* It is all there is to look at: the engine sees to the rest. */
 static OPAL_ALWAYS_INLINE bool is_bare(const void *data, size_t len)
 {
-    const dr_prefix_t *prefix = data;
-    return len >= sizeof(*prefix) && prefix->kind == DR_BARE && prefix->version == DR_WIRE_VERSION &&
-           dr_params.checksum == OPAL_CHECKSUM_NONE;
+    return dr_wire_is_bare(data, len) && dr_params.checksum == OPAL_CHECKSUM_NONE;
 }
 
 /* As upcall arrive_brief: a whole message that comes as most do. Not with threads. */

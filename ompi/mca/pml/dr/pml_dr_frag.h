@@ -16,7 +16,7 @@
 enum {
     DR_SMALL = 192,
     DR_HEADERS = 64,
-    DR_CLASSES = 10,
+    DR_CLASSES = 11,
     DR_SPARE = 200, /* short messages that a peer keeps the memory of, for its next ones, at most */
 };
 

@@ -2,7 +2,7 @@
 /*
  * A whole message in pieces, each a fragment that is kept: while one is on its way, its sender copies and sums the next, and its receiver
  * reads and sums the one before. In one fragment all that comes one after the other, and what does not fit one waits for an answer first.
- * Where one fragment can hold all of it, and its payload is read to its place, as over TCP, it goes so from the user's memory instead.
+ * Where one fragment can hold all of it, and its payload is read to its place, as over TCP, it goes so instead.
  * Over a link that always lends room this process would copy each piece a second time for that, and what is hidden is less: there the pieces
  * come from the user's memory, and the message ends when they have arrived; see engine_follows(). Compiled into pml_dr.c.
  */

@@ -106,6 +106,19 @@ static bool dr_take(void *cookie, void *token, size_t at, const void *from, size
     return true;
 }
 
+/* Upcall: payload has come to its place, and is summed there while it is in the cache. */
+static void dr_placed(void *cookie, void *token, size_t at, size_t len)
+{
+    const dr_peer_t *d = ((const mca_pml_peer_t *) cookie)->policy;
+    mca_pml_placing_t *placing = token;
+    if (engine_trusted(token) || placing->gone || placing->behind > 0 || d->in.kind == OPAL_CHECKSUM_NONE) {
+        return;
+    }
+    uint64_t sum = at > 0 ? placing->sum : dr_wire_begin(&d->in);
+    placing->sum = opal_checksum_update(d->in.kind, sum, placing->recv->ptr + placing->offset + at, len);
+    placing->taken += len;
+}
+
 /* A link is still writing what is here whole, maybe for ever: this copy goes on in its stead. */
 static OPAL_COLD dr_verdict_t overtake(dr_peer_t *d, uint64_t seq, uint32_t span)
 {

@@ -155,6 +155,13 @@ static OPAL_ALWAYS_INLINE void dr_wire_write_bare(void *prefix, size_t header_le
     dr_wire_store_words(prefix, (dr_wire_words_t){htole64(first), 0, 0});
 }
 
+/* Is it one? The prefix is inside, then. */
+static OPAL_ALWAYS_INLINE bool dr_wire_is_bare(const void *data, size_t len)
+{
+    const dr_prefix_t *prefix = (const dr_prefix_t *) data;
+    return len >= sizeof(*prefix) && prefix->kind == DR_BARE && prefix->version == DR_WIRE_VERSION;
+}
+
 /* Is this the start of an undamaged header? Nothing outside [data, data + len) is read, no field is believed unless
  * true is returned: then the prefix and header_len bytes are inside. */
 static inline bool dr_wire_open(const dr_seal_t *seal, const void *data, size_t len)

@@ -104,6 +104,20 @@ static void test_usual(opal_checksum_kind_t kind)
     TAP_OK(good && !bad, "... read if they are intact, and no others");
 }
 
+/* What goes past the stream is never taken for a part of it, nor the reverse. */
+static void test_bare(opal_checksum_kind_t kind)
+{
+    dr_seal_t seal = {kind, dr_wire_key(1, 2)};
+    unsigned char f[DR_USUAL_HEAD + 8] = {0}, g[sizeof(f)] = {0};
+    dr_wire_write_bare(f, DR_USUAL_HEADER);
+    const dr_prefix_t *prefix = (const void *) f;
+    TAP_OK(prefix->header_len == DR_USUAL_HEADER && prefix->seq == 0 && prefix->ack == 0 && dr_wire_is_bare(f, sizeof(f)) &&
+               !dr_wire_is_bare(f, sizeof(*prefix) - 1), "bare, kind %d: a prefix without numbers", kind);
+    dr_wire_write(&seal, (dr_prefix_t *) g, DR_DATA, DR_FLAG_ACK_NOW, DR_USUAL_HEADER, 7, 5, 0, sizeof(g));
+    TAP_OK(!dr_wire_open(&seal, f, sizeof(f)) && !dr_wire_is_usual(&seal, kind != OPAL_CHECKSUM_NONE, f, sizeof(f)) &&
+               !dr_wire_is_bare(g, sizeof(g)), "... which the stream does not take, as bare takes none of the stream's");
+}
+
 static void test_ack_wire(void)
 {
     dr_ack_t ack = {.delivered = (uint64_t) 5 << 32, .blocks = 2, .nacks = 1}, got;
@@ -974,9 +988,11 @@ int main(void)
     tap_start(30);
     test_seal();
     test_usual(OPAL_CHECKSUM_NONE);
+    test_bare(OPAL_CHECKSUM_NONE);
 #if OPAL_CRC32C_INLINE
     if (atomic_load(&opal_crc32c_instruction)) {
         test_usual(OPAL_CHECKSUM_CRC32C);
+        test_bare(OPAL_CHECKSUM_CRC32C);
     }
 #endif
     test_ack_wire();
