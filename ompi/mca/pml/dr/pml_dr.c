@@ -225,7 +225,7 @@ static int dr_init(mca_pml_t *pml)
         engine_upcalls.arrive_brief = dr_arrive_brief;
         engine_upcalls.arrive_brief_how = dr_arrive_brief_how;
         engine_upcalls.take = dr_take;
-        engine_upcalls.placed = dr_placed;
+        engine_upcalls.placed = policy_checks() ? dr_placed : NULL;
     }
     rc = rc == OPAL_SUCCESS ? engine_init(dr_params_name(), pml) : rc;
     return rc == OPAL_SUCCESS ? dr_pvars_open() : rc;
