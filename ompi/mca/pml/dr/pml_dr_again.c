@@ -77,7 +77,7 @@ static bool resend(dr_peer_t *d, dr_frag_t *f, dr_out_t *out)
 }
 
 int dr_send_control(dr_peer_t *d, const mca_btl_module_t *module, mca_btl_endpoint_t *endpoint, dr_kind_t kind,
-                 uint64_t token, const void *header, size_t len)
+                    uint64_t token, const void *header, size_t len)
 {
     struct {
         dr_prefix_t prefix;

@@ -10,7 +10,7 @@
 
 /* Something of dr's own, without a range. */
 int dr_send_control(dr_peer_t *d, const mca_btl_module_t *module, mca_btl_endpoint_t *endpoint, dr_kind_t kind,
-                 uint64_t token, const void *header, size_t len);
+                    uint64_t token, const void *header, size_t len);
 /* Acknowledge what has come; if no link takes that now, it stays urgent. */
 void dr_ack_now(dr_peer_t *d);
 /* The same where nothing may follow for long. If it is lost its receiver waits for so long: twice, where something was lost lately. */

@@ -19,13 +19,20 @@ static OPAL_ALWAYS_INLINE bool goes_bare(const mca_pml_link_t *link)
     return dr_params.bare && link->safe;
 }
 
+/* Prefix and header, as the link's header; its length. `head` has MCA_BTL_HEADER_MAX bytes. */
+static inline size_t write_bare_head(unsigned char *head, const void *hdr, size_t hdr_len)
+{
+    dr_wire_write_bare(head, hdr_len);
+    memcpy(head + sizeof(dr_prefix_t), hdr, hdr_len);
+    return sizeof(dr_prefix_t) + hdr_len;
+}
+
 /* A message of any length that the link takes as short. */
 static OPAL_NOINLINE int send_bare_any(mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len)
 {
     unsigned char head[MCA_BTL_HEADER_MAX];
-    dr_wire_write_bare(head, hdr_len);
-    memcpy(head + sizeof(dr_prefix_t), hdr, hdr_len);
-    return link->send_short(link->endpoint, head, sizeof(dr_prefix_t) + hdr_len, data, len);
+    size_t head_len = write_bare_head(head, hdr, hdr_len);
+    return link->send_short(link->endpoint, head, head_len, data, len);
 }
 
 /* As policy_short(): into the lines that stand ready, if there are enough. The peer looks at the first one, so it is written last. */
@@ -104,9 +111,8 @@ static mca_btl_parts_t bare_parts_of(const mca_pml_link_t *link)
 static int send_bare_parts(mca_pml_link_t *link, const void *hdr, size_t hdr_len, const void *data, size_t len)
 {
     unsigned char head[MCA_BTL_HEADER_MAX];
-    dr_wire_write_bare(head, hdr_len);
-    memcpy(head + sizeof(dr_prefix_t), hdr, hdr_len);
-    return link->module->ops->send_parts(link->endpoint, head, sizeof(dr_prefix_t) + hdr_len, data, len);
+    size_t head_len = write_bare_head(head, hdr, hdr_len);
+    return link->module->ops->send_parts(link->endpoint, head, head_len, data, len);
 }
 
 /* ---- Receiving ---- */

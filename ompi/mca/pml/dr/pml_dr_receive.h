@@ -106,12 +106,12 @@ static bool dr_take(void *cookie, void *token, size_t at, const void *from, size
     return true;
 }
 
-/* Upcall: payload has come to its place, and is summed there while it is in the cache. */
+/* Upcall, if there are sums: payload has come to its place, and is summed there while it is in the cache. */
 static void dr_placed(void *cookie, void *token, size_t at, size_t len)
 {
     const dr_peer_t *d = ((const mca_pml_peer_t *) cookie)->policy;
     mca_pml_placing_t *placing = token;
-    if (engine_trusted(token) || placing->gone || placing->behind > 0 || d->in.kind == OPAL_CHECKSUM_NONE) {
+    if (placing->gone || placing->behind > 0) {
         return;
     }
     uint64_t sum = at > 0 ? placing->sum : dr_wire_begin(&d->in);
