@@ -72,6 +72,7 @@ enum {
                                * page of which both begin at the same place are slow, as loads then seem to depend on stores */
     SHM_MANY_CHUNKS = 32,     /* so many; smaller ones if there would be but */
     SHM_FEW_CHUNKS = 8,       /* so few */
+    SHM_STREAK = 4,           /* looks in a row that find a message, after which a stream is coming */
     SHM_DRAIN = 64,           /* messages taken from one ring before the next is looked at */
     SHM_DRAIN_BYTES = 512 << 10, /* ... or so many bytes of long ones */
     SHM_PREFETCH_LINES = 8,
@@ -80,12 +81,16 @@ enum {
     SHM_DEMOTE_MAX = 2048 + MCA_BTL_HEADER_MAX, /* bytes of a message whose lines are moved to the common cache at most: see shm_demote() */
     SHM_CLEAR_AHEAD = 288,     /* lines whose words are cleared ahead of time, at most */
     SHM_CLEAR_MESSAGES = 5,   /* messages of several lines, for which that is done at once */
-    SHM_NEAR_LINES = 1024,
+    SHM_NEAR_LINES = 192,     /* see shm_ring.c */
+    SHM_NEAR_SHORT = 96,      /* ... while messages have one line */
+    SHM_NEAR_TAIL = 12,       /* of them, too few to be worth a look for room */
     SHM_TELL_LINES = 256,     /* the reader tells after so many at the latest */
+    SHM_TELL_SOON = 8,        /* ... while no stream is coming: a lap of the near lines needs it */
     SHM_SLOW_INTERVAL = 64,   /* polls between looks at what is rare */
     SHM_CROWDED_INTERVAL = 2, /* the same where processes outnumber processors: a turn on the processor stands between polls */
     SHM_QUIET_POLLS = 1024,   /* without a message, after which a ring counts as idle */
     SHM_FEW_RINGS = 4,        /* so many are always polled */
+    SHM_IDLE_LOOKS = 8,       /* idle ones looked at in each poll */
     SHM_JOBS = 4,             /* copies that a process shares with their senders at once */
     SHM_WATCH_US = 200000,    /* between looks whether those waited for still live */
     SHM_SAMPLES = 8,          /* measured fragments under way at most */
@@ -246,6 +251,7 @@ struct mca_btl_endpoint {
     uint32_t settled;                   /* number of the line from which the three below count */
     uint32_t room;                      /* lines that can be written from there on in one piece */
     uint32_t clean;                     /* lines from there on in which no old bytes pass for a word */
+    uint32_t tidy;                      /* the same from the ring's start on, whatever `dirt` says */
     uint32_t bulk_max;                  /* bytes of a fragment that a chunk takes; 0: not known to be of use */
     uint32_t messages;                  /* written since the last look at turns; less the lines of longer ones, until settled */
     uint32_t hold_max;                  /* bytes of fragments that may be held back from the peer, see mca_btl_shm_ahead(); 0: none */
@@ -265,7 +271,7 @@ struct mca_btl_endpoint {
     uint32_t near_lines, capacity;      /* see shm_ring.c */
     bool beyond;                        /* behind the near lines */
     _Atomic uint32_t turns;             /* times that messages came; written by the poller */
-    uint32_t turns_seen;
+    uint32_t turns_seen;                /* the module's, at the end of the last lap */
     void *_Atomic cookie;               /* see shm_cookie() */
     mca_btl_name_t name;
     uint32_t local_rank;                /* the peer's */
@@ -372,13 +378,16 @@ struct shm_module {
     int door;                    /* the doorbell's socket; -1: none */
     atomic_bool armed;           /* the progress engine sleeps, or is about to */
 
-    shm_rx_t *rx;                /* [0, rx_active) are polled each time, [rx_active, rx_count) rarely */
+    shm_rx_t *rx;                /* [0, rx_active) are polled each time, of [rx_active, rx_count) some */
     uint32_t rx_active, rx_count;
+    uint32_t rx_next;            /* the idle one to be looked at next */
+    _Atomic uint32_t turns;      /* times that something was found in a ring */
+    uint32_t streak;             /* looks in a row that found all they looked for: see shm_drain() */
     shm_share_t shares[SHM_JOBS];
     _Atomic uint32_t shares_waiting;
 
     shm_brief_fn_t brief;        /* the user's arrive_brief(), or one that takes nothing */
-    uint32_t tell_lines;         /* read without telling the writer, at most */
+    uint32_t tell_lines, tell_soon; /* read without telling the writer, at most; the second while no stream is coming */
     uint32_t look_every;         /* so many polls at what is rare */
     uint32_t polls;              /* until the next such look */
     uint32_t announced_seen;
@@ -491,6 +500,8 @@ void mca_btl_shm_ring_soil_last(mca_btl_endpoint_t *ep, uint32_t lines);
 void mca_btl_shm_ring_clear_now(mca_btl_endpoint_t *ep, uint32_t lines);
 void mca_btl_shm_ring_clear_ahead(mca_btl_endpoint_t *ep, uint32_t lines);
 void mca_btl_shm_ring_stand_anew(mca_btl_endpoint_t *ep, uint32_t lines);
+void mca_btl_shm_ring_begin(mca_btl_endpoint_t *ep);
+void mca_btl_shm_ring_go_on(mca_btl_endpoint_t *ep);
 bool mca_btl_shm_ring_make_room(mca_btl_endpoint_t *ep, uint32_t lines);
 
 /* ---- shm_parts.c: fragments that are read while they are written ---- */

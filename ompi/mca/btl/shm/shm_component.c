@@ -257,6 +257,7 @@ static int shm_make(const mca_btl_services_t *services, uint32_t lane, uint32_t 
     m->services = services;
     m->layout = lane > 0 ? mca_btl_shm_layout_lane(job->local_size, lanes) : mca_btl_shm_layout(job->local_size, lanes);
     m->tell_lines = shm_tell_lines(m->layout.ring_lines);
+    m->tell_soon = m->tell_lines < SHM_TELL_SOON ? m->tell_lines : SHM_TELL_SOON;
     m->segment.fd = m->door = -1;
     m->look_every = services->oversubscribed ? SHM_CROWDED_INTERVAL : SHM_SLOW_INTERVAL;
     m->polls = 1;

@@ -67,14 +67,7 @@ static int shm_open_way(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shme
     }
     ep->slot = shm_slot_at(&ep->segment, &ep->layout, me);
     ep->ring = shm_ring_at(&ep->segment, &ep->layout, me);
-    ep->line = ep->ring;
-    ep->standing.ptr = ep->line + SHM_WORD;
-    ep->number = ep->settled = 1;
-    ep->clean = ep->capacity = ep->layout.ring_lines;
-    ep->near_lines = ep->capacity < SHM_NEAR_LINES ? ep->capacity : SHM_NEAR_LINES;
-    while (ep->capacity >> ep->block_shift > 64) {
-        ep->block_shift++;
-    }
+    mca_btl_shm_ring_begin(ep);
     size_t in_ring = shm_in_ring(&ep->layout);
     ep->cheap = ep->layout.ring_lines * (size_t)SHM_LINE / 32 + MCA_BTL_HEADER_MAX;
     ep->cheap = ep->cheap < SHM_SHORT_MAX ? ep->cheap : SHM_SHORT_MAX;

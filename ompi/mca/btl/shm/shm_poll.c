@@ -310,34 +310,77 @@ static bool shm_is_enough(shm_module_t *m, const shm_rx_t *rx)
     return true;
 }
 
-/* Hand up what stands in a ring; the number of messages. */
-static int shm_drain(shm_module_t *m, shm_rx_t *rx)
+/* The next message, of one line, is handed up. */
+static OPAL_ALWAYS_INLINE void shm_take_line(shm_module_t *m, shm_rx_t *rx, uint32_t len)
 {
-    int count = 0;
-    uint64_t word;
-    if (OPAL_UNLIKELY(!shm_cookie(rx->endpoint)) && !mca_btl_shm_revive(rx->endpoint)) {
-        return 0;
+    if (!m->brief(shm_cookie(rx->endpoint), rx->line + SHM_WORD, len)) {
+        shm_arrive_line(m, rx);
     }
-    while (count < SHM_DRAIN && (uint32_t)(word = shm_load_word(rx->line)) == rx->number) {
-        uint32_t len = shm_line_length(word);
+    shm_advance(m, rx, 1, false);
+}
+
+/* ... and told of, if that is due. */
+static OPAL_ALWAYS_INLINE void shm_tell_after(shm_module_t *m, shm_rx_t *rx, uint32_t lines)
+{
+    if (OPAL_UNLIKELY(rx->number - rx->published >= lines)) {
+        shm_tell_consumed(m, rx);
+    }
+}
+
+/* Any messages, as shm_drain(). */
+static OPAL_NOINLINE int shm_drain_any(shm_module_t *m, shm_rx_t *rx)
+{
+    const bool stream = m->streak >= SHM_STREAK;
+    int count = 0;
+    bool last = false;
+    uint64_t word;
+    while (!last && count < SHM_DRAIN && (uint32_t)(word = shm_load_word(rx->line)) == rx->number) {
+        uint32_t len = shm_line_length(word), drained = m->drained;
         if (OPAL_LIKELY(len <= SHM_LINE - SHM_WORD)) {
-            if (!m->brief(shm_cookie(rx->endpoint), rx->line + SHM_WORD, len)) {
-                shm_arrive_line(m, rx);
-            }
-            shm_advance(m, rx, 1, false);
+            shm_take_line(m, rx, len);
         } else if (!shm_take_other(m, rx, word, count)) {
             break;
+        } else if (word >> 56 == SHM_KIND_SKIP) {
+            continue;
         } else if (shm_is_enough(m, rx)) {
             count++;
             break;
         }
         count++;
-        if (OPAL_UNLIKELY(rx->number - rx->published >= m->tell_lines)) {
-            shm_tell_consumed(m, rx);
-        }
+        last = !stream && m->drained - drained < SHM_AHEAD_MIN;
+        shm_tell_after(m, rx, stream ? m->tell_lines : m->tell_soon);
+    }
+    if (count > 0) {
+        m->streak = last || count == SHM_DRAIN ? m->streak + 1 : SHM_STREAK / 2;
+    }
+    return count;
+}
+
+/*
+ * Hand up what stands in a ring; the number of messages.
+ *
+ * To look whether another message has come takes its line away from the writer, and nothing that is stored gets out of this processor until
+ * that line is here: the answer to the message just read would wait for it. So a look ends with one message, if that is not so long that
+ * this does not matter, until looks have found something so often in a row that a stream is coming, which is read as far as it goes.
+ */
+static int shm_drain(shm_module_t *m, shm_rx_t *rx)
+{
+    int count = 1;
+    if (OPAL_UNLIKELY(!shm_cookie(rx->endpoint)) && !mca_btl_shm_revive(rx->endpoint)) {
+        return 0;
+    }
+    uint64_t word = shm_load_word(rx->line);
+    uint32_t len = shm_line_length(word);
+    if (m->streak < SHM_STREAK && len <= SHM_LINE - SHM_WORD && (uint32_t)word == rx->number) {
+        shm_take_line(m, rx, len);
+        shm_tell_after(m, rx, m->tell_soon);
+        m->streak++;
+    } else if ((count = shm_drain_any(m, rx)) == 0) {
+        return 0;
     }
     rx->quiet = 0;
     shm_count_turns(rx->endpoint, 1);
+    atomic_store_explicit(&m->turns, atomic_load_explicit(&m->turns, memory_order_relaxed) + 1, memory_order_relaxed);
     return count;
 }
 
@@ -458,6 +501,23 @@ static OPAL_ALWAYS_INLINE int shm_drain_all(shm_module_t *m)
     return count;
 }
 
+/* The same of some of those that were quiet, others each time: a message from a peer that was long silent waits for few polls. */
+static OPAL_NOINLINE int shm_drain_idle(shm_module_t *m)
+{
+    uint32_t idle = m->rx_count - m->rx_active, looks = idle < SHM_IDLE_LOOKS ? idle : SHM_IDLE_LOOKS, i = m->rx_next;
+    int count = 0;
+    for (; looks > 0; looks--, i++) {
+        i = i < m->rx_active || i >= m->rx_count ? m->rx_active : i;
+        if (shm_rx_ready(&m->rx[i])) {
+            m->polling = true;
+            shm_swap_rx(m, i, m->rx_active++);
+            count += shm_drain(m, &m->rx[m->rx_active - 1]);
+        }
+    }
+    m->rx_next = i;
+    return count;
+}
+
 /* What is to be done now and then. The number of messages that rings had which were quiet, if `quiet`: none have come in this round. */
 static OPAL_COLD int shm_look_around(shm_module_t *m, bool quiet)
 {
@@ -479,6 +539,12 @@ int mca_btl_shm_poll(void *context)
 {
     shm_module_t *m = context;
     int count = shm_drain_all(m);
+    if (OPAL_UNLIKELY(m->rx_active < m->rx_count)) {
+        count += shm_drain_idle(m);
+    }
+    if (count == 0) {
+        m->streak = 0;
+    }
     if (OPAL_UNLIKELY(--m->polls == 0 || atomic_load_explicit(&m->armed, memory_order_relaxed))) {
         count += shm_look_around(m, count == 0);
     }

@@ -4,10 +4,11 @@
  *
  * A sender that waits for answers needs few lines, and is fastest with the same ones again and
  * again; one that streams is fastest with lines that the reader has long left. So a lap may be
- * short: at the end of the ring's first part, its near lines, a writer that has sent about one
- * message per answer goes back to the start, and else on through the rest. After a short lap of n
- * lines not more than n - 1 may be unread (`capacity`), until the writer goes beyond the near
- * lines and all that is unread lies behind it.
+ * short: at the end of the ring's first part, its near lines, a writer goes back to the start if about
+ * as many messages have come to its process as it has sent, and else on through the rest. They may have come
+ * from anybody: in a ring of processes, or one that meets another partner each time, no answer comes from
+ * whom the last message went to. After a short lap of n lines not more than n - 1 may be unread (`capacity`), until
+ * the writer goes beyond the near lines and all that is unread lies behind it.
  */
 #include "ompi/mca/btl/shm/shm.h"
 #include "ompi/mca/btl/shm/shm_ring.h"
@@ -15,6 +16,19 @@
 static uint32_t shm_ring_at_line(const mca_btl_endpoint_t *ep)
 {
     return (uint32_t)((size_t)(ep->line - ep->ring) / SHM_LINE);
+}
+
+/* The ring, ep->ring, is new: nothing has been written. */
+void mca_btl_shm_ring_begin(mca_btl_endpoint_t *ep)
+{
+    ep->line = ep->ring;
+    ep->standing.ptr = ep->line + SHM_WORD;
+    ep->number = ep->settled = 1;
+    ep->clean = ep->tidy = ep->capacity = ep->layout.ring_lines;
+    ep->near_lines = ep->capacity < SHM_NEAR_LINES ? ep->capacity : SHM_NEAR_LINES;
+    while (ep->capacity >> ep->block_shift > 64) {
+        ep->block_shift++;
+    }
 }
 
 /* ---- Words ahead ---- */
@@ -30,6 +44,7 @@ static void shm_ring_clear(mca_btl_endpoint_t *ep, uint32_t from, uint32_t to)
 void mca_btl_shm_ring_soil(mca_btl_endpoint_t *ep, uint32_t from, uint32_t to)
 {
     if (from < to) {
+        ep->tidy = ep->tidy < from ? ep->tidy : from;
         uint32_t first = from >> ep->block_shift, last = (to - 1) >> ep->block_shift;
         ep->dirt |= UINT64_MAX << first & UINT64_MAX >> (63 - last);
     }
@@ -52,6 +67,10 @@ void mca_btl_shm_ring_clear_now(mca_btl_endpoint_t *ep, uint32_t lines)
         ep->clean = lines + 1;
         return;
     }
+    if (next < ep->tidy) {
+        ep->clean = ep->tidy - at;
+        return;
+    }
     uint32_t block = next >> ep->block_shift, block_lines = 1u << ep->block_shift, to;
     uint64_t dirt = ep->dirt >> block;
     if (!(dirt & 1)) { /* clean up to the next block that is not, or the ring's end */
@@ -65,6 +84,9 @@ void mca_btl_shm_ring_clear_now(mca_btl_endpoint_t *ep, uint32_t lines)
         shm_ring_clear(ep, next, to);
         if (to - next == block_lines) {
             ep->dirt &= ~(1ull << block);
+        }
+        if (lines == 1 && at <= ep->tidy) { /* the message's own line, too, carries one line */
+            ep->tidy = to;
         }
     }
     ep->clean = to - at;
@@ -112,20 +134,21 @@ static void shm_ring_restart(mca_btl_endpoint_t *ep, uint32_t count)
     ep->beyond = false;
 }
 
-/* At the end of the near lines: has there been about an answer to each message? */
+/* At the end of the near lines: have about as many come as were sent? */
 static bool shm_ring_answered(mca_btl_endpoint_t *ep)
 {
-    uint32_t turns = atomic_load_explicit(&ep->turns, memory_order_relaxed);
+    uint32_t turns = atomic_load_explicit(&ep->module->turns, memory_order_relaxed);
     bool answered = ep->messages <= 2 * (turns - ep->turns_seen);
     ep->messages = 0;
     ep->turns_seen = turns;
     return answered;
 }
 
-/* Decide where to go behind the near lines; false: the reader has not got far enough for either. */
-static bool shm_ring_turn(mca_btl_endpoint_t *ep, uint32_t at, uint32_t used)
+/* Decide where to go behind the near lines with a message of `lines`; false: the reader has not got far enough for either. A short lap
+ * has room for two of its kind at least. */
+static bool shm_ring_turn(mca_btl_endpoint_t *ep, uint32_t at, uint32_t lines, uint32_t used)
 {
-    if (used < at && shm_ring_answered(ep)) {
+    if (used < at && lines <= at / 2 && shm_ring_answered(ep)) {
         shm_ring_restart(ep, 1);
         ep->capacity = at + 1;
         return true;
@@ -142,15 +165,15 @@ static bool shm_ring_turn(mca_btl_endpoint_t *ep, uint32_t at, uint32_t used)
  * cleared. */
 bool mca_btl_shm_ring_make_room(mca_btl_endpoint_t *ep, uint32_t lines)
 {
-    const uint32_t size = ep->layout.ring_lines, near = ep->near_lines;
+    const uint32_t size = ep->layout.ring_lines, near = lines > 1 || ep->near_lines < SHM_NEAR_SHORT ? ep->near_lines : SHM_NEAR_SHORT;
     uint32_t consumed = atomic_load_explicit(&ep->slot->consumed, memory_order_acquire);
     uint32_t used = ep->number - consumed, at = shm_ring_at_line(ep);
     ep->room = 0;
     if (used >= ep->capacity) { /* full, or nonsense */
         return false;
     }
-    if (!ep->beyond && near < size && at + lines > near) {
-        if (used + 1 == ep->capacity || !shm_ring_turn(ep, at, used)) {
+    if (!ep->beyond && near < size && at < size && at + lines > near - SHM_NEAR_TAIL) {
+        if (used + 1 == ep->capacity || !shm_ring_turn(ep, at, lines, used)) {
             return false;
         }
     } else if (at + lines > size) {
@@ -167,4 +190,21 @@ bool mca_btl_shm_ring_make_room(mca_btl_endpoint_t *ep, uint32_t lines)
     uint32_t free_lines = ep->capacity - used - 1, rest = (ep->beyond ? size : near) - at;
     ep->room = free_lines < rest ? free_lines : rest;
     return ep->room >= lines;
+}
+
+/*
+ * The last line that stood ready has been published: have others stand ready, before the next message needs them. A reader that goes to
+ * sleep just now must see what says where the ring goes on, as any message: whoever waits until it has read all waits for that, too.
+ */
+void mca_btl_shm_ring_go_on(mca_btl_endpoint_t *ep)
+{
+    shm_settle(ep);
+    uint32_t number = ep->number;
+    if ((ep->room > 0 || mca_btl_shm_ring_make_room(ep, 1)) && ep->clean <= 1) {
+        mca_btl_shm_ring_clear_now(ep, 1);
+    }
+    if (ep->number != number) {
+        shm_published(ep);
+    }
+    shm_stand(ep);
 }

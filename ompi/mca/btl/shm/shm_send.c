@@ -19,8 +19,10 @@ static int shm_refuse(mca_btl_endpoint_t *ep, uint32_t lines, bool chunk)
 {
     shm_module_t *m = ep->module;
     uint32_t some = shm_tell_lines(ep->layout.ring_lines); /* one by one would cost a look per message */
+    uint32_t most = ep->capacity / 2; /* a longer message may be more than a short lap ever has: see shm_ring.c */
     shm_module_lock(m);
     ep->wants_lines = lines > some ? lines : some;
+    ep->wants_lines = ep->wants_lines < most ? ep->wants_lines : most;
     ep->wants_number = ep->number;
     ep->wants_capacity = ep->capacity;
     ep->wants_chunk = chunk;
@@ -91,14 +93,20 @@ static OPAL_NOINLINE int shm_ring_door(mca_btl_endpoint_t *ep)
     return MCA_SUCCESS;
 }
 
-/* The line that stands ready is used; the next one does, if there is one. */
-static OPAL_ALWAYS_INLINE void shm_stand_next(mca_btl_endpoint_t *ep, unsigned char *line, uint32_t number)
+/* The line that stands ready is used; the next one does, if there is one: if not, true. */
+static OPAL_ALWAYS_INLINE bool shm_stand_next(mca_btl_endpoint_t *ep, unsigned char *line, uint32_t number)
 {
     ep->standing.ptr = line + SHM_LINE + SHM_WORD; /* ep->line follows, see shm_lock() */
     ep->number = ++number;
-    if (OPAL_UNLIKELY(number == ep->standing_end)) {
-        ep->standing.len = 0;
-    }
+    return number == ep->standing_end;
+}
+
+/* Behind the last one that stood ready. */
+static OPAL_NOINLINE int shm_go_on(mca_btl_endpoint_t *ep)
+{
+    shm_wake_reader(ep);
+    mca_btl_shm_ring_go_on(ep);
+    return MCA_SUCCESS;
 }
 
 /* The line that stands ready has been written. The smallest messages come this way: no call, and nothing kept in memory. */
@@ -107,8 +115,11 @@ static OPAL_ALWAYS_INLINE int shm_publish(mca_btl_endpoint_t *ep, size_t len, sh
     unsigned char *line = shm_standing_line(ep);
     uint32_t number = ep->number;
     shm_store_word(line, shm_word(number, len, kind), memory_order_release);
-    shm_stand_next(ep, line, number);
+    bool used_up = shm_stand_next(ep, line, number);
     opal_cache_demote(line + SHM_WORD);
+    if (OPAL_UNLIKELY(used_up)) {
+        return shm_go_on(ep);
+    }
     if (OPAL_UNLIKELY(atomic_load_explicit(ep->sleeping, memory_order_relaxed))) {
         return shm_ring_door(ep);
     }
@@ -145,7 +156,9 @@ static OPAL_NOINLINE void shm_publish_held(mca_btl_endpoint_t *ep, size_t fragme
         ep->hold_line = shm_standing_line(ep);
         ep->hold_word = shm_word(ep->number, sizeof(shm_named_t), SHM_KIND_CHUNK);
         ep->held = ep->held_count = 0;
-        shm_stand_next(ep, ep->hold_line, ep->number);
+        if (shm_stand_next(ep, ep->hold_line, ep->number)) {
+            ep->standing.len = 0; /* nothing is written behind what is held: see mca_btl_shm_ring_go_on() */
+        }
     }
     ep->held += (uint32_t)fragment;
     if (ep->held >= ep->hold_max || ++ep->held_count >= m->layout.chunk_count / SHM_HOLD_SHARE) {

@@ -29,7 +29,7 @@ static void begin(void)
     mca_btl_shm_params = (shm_params_t){.memory = 60 << 20, .ring_max = 256 << 10, .pool_max = 4 << 20, .chunk = 128 << 10, .way = SHM_WAY_NEAR};
     layout = mca_btl_shm_layout(2, 0);
     module = (shm_module_t){.super = {.upcalls = &upcalls}, .services = &services, .layout = layout, .tell_lines = UINT32_MAX,
-                            .look_every = SELDOM, .polls = SELDOM};
+                            .tell_soon = UINT32_MAX, .look_every = SELDOM, .polls = SELDOM};
     peer_segment.base = calloc(1, layout.size);
     module.segment.base = calloc(1, layout.size);
     ep = aligned_alloc(SHM_LINE, sizeof(*ep));
@@ -70,11 +70,12 @@ static void put(uint32_t len)
     written += lines;
 }
 
-/* Does one poll hand up exactly these? 0: no more. */
+/* Does one poll hand up exactly these? 0: no more. What is known to be followed by others is no turn, but while no stream is known. */
 static bool polls(uint32_t a, uint32_t b, uint32_t c)
 {
     const uint32_t want[] = {a, b, c};
     uint32_t turns = atomic_load(&ep->turns), before = arrivals, n = 0;
+    bool stream = module.streak >= SHM_STREAK;
     while (n < 3 && want[n] > 0) {
         n++;
     }
@@ -82,31 +83,56 @@ static bool polls(uint32_t a, uint32_t b, uint32_t c)
     for (uint32_t i = 0; i < n; i++) {
         same = same && came[(before + i) % 4] == want[i];
     }
-    bool more = rx.number <= written;
+    bool more = stream && rx.number <= written;
     return same && atomic_load(&ep->turns) - turns == (n > 0 && !more);
+}
+
+/* Messages come that fast that the next one is always there. */
+static void begin_stream(void)
+{
+    begin();
+    for (int i = 0; i < SHM_STREAK; i++) {
+        put(SMALL);
+        mca_btl_shm_poll(&module);
+    }
 }
 
 static void small_ones(void)
 {
     begin();
     TAP_OK(polls(0, 0, 0), "nothing has come");
+    for (int i = 0; i < SHM_STREAK + 2; i++) {
+        put(i == 1 ? LONGER : SMALL);
+    }
+    TAP_OK(polls(SMALL, 0, 0) && polls(LONGER, 0, 0), "a look ends with a small message");
+    TAP_OK(polls(SMALL, 0, 0) && polls(SMALL, 0, 0), "... until looks have always found one for a while");
+    TAP_OK(polls(SMALL, SMALL, 0), "... then they are handed up together");
     put(SMALL);
-    put(LONGER);
     put(SMALL);
-    TAP_OK(polls(SMALL, LONGER, SMALL), "small messages are handed up together");
+    TAP_OK(polls(SMALL, 0, 0) && polls(SMALL, 0, 0), "... until none is left");
+    end();
+    begin_stream();
+    TAP_OK(polls(0, 0, 0), "a stream pauses");
+    put(SMALL);
+    put(SMALL);
+    TAP_OK(polls(SMALL, 0, 0), "... and looks end with one message again");
     end();
 }
 
 static void behind_small_ones(void)
 {
-    begin();
+    begin_stream();
     put(SMALL);
     put(BULK);
     TAP_OK(polls(SMALL, 0, 0), "a look ends before the long message behind a small one");
     TAP_OK(polls(BULK, 0, 0), "... which the next look hands up; both are one turn");
+    end();
+    begin_stream();
     put(LONGER);
     put(BULK);
     TAP_OK(polls(LONGER, 0, 0) && polls(BULK, 0, 0), "... and behind one of two lines");
+    end();
+    begin();
     put(BULK);
     put(BULK);
     put(SMALL);
@@ -115,9 +141,11 @@ static void behind_small_ones(void)
     end();
 }
 
-/* Once in a while rings are looked at that have been quiet. */
-static void looking_around(void)
+/* Rings that have been quiet. */
+static void quiet_rings(void)
 {
+    enum { RINGS = SHM_IDLE_LOOKS + 1 };
+    shm_rx_t rings[RINGS];
     begin();
     put(SMALL);
     put(BULK);
@@ -126,9 +154,22 @@ static void looking_around(void)
     TAP_OK(polls(BULK, 0, 0), "... the next poll does");
     module.rx_active = 0;
     put(SMALL);
-    TAP_OK(polls(0, 0, 0), "a ring that was quiet is not looked at each time");
-    module.polls = 1;
-    TAP_OK(polls(SMALL, 0, 0) && module.rx_active == 1, "... but now and then");
+    TAP_OK(polls(SMALL, 0, 0) && module.rx_active == 1, "the only quiet ring is looked at each time");
+    end();
+    begin();
+    static SHM_ALIGNED const unsigned char nothing[SHM_LINE];
+    for (int i = 0; i < RINGS; i++) {
+        rings[i] = (shm_rx_t){.line = nothing, .number = 1, .endpoint = ep, .left = 1};
+    }
+    rings[RINGS - 1] = rx;
+    module.rx = rings;
+    module.rx_count = RINGS;
+    module.rx_active = 0;
+    put(SMALL);
+    TAP_OK(mca_btl_shm_poll(&module) == 0, "of many, some are looked at in a poll");
+    TAP_OK(mca_btl_shm_poll(&module) == 1 && module.rx_active == 1, "... the others in the next ones; one that has something is active");
+    put(SMALL);
+    TAP_OK(mca_btl_shm_poll(&module) == 1, "... and is looked at each time");
     end();
 }
 
@@ -138,6 +179,6 @@ int main(void)
     opal_copy_init();
     small_ones();
     behind_small_ones();
-    looking_around();
+    quiet_rings();
     return tap_end();
 }
