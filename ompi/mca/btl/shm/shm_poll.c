@@ -327,14 +327,20 @@ static OPAL_ALWAYS_INLINE void shm_tell_after(shm_module_t *m, shm_rx_t *rx, uin
     }
 }
 
+/* Is what stands behind a message read in the same look? */
+static OPAL_ALWAYS_INLINE bool shm_reads_on(const shm_module_t *m)
+{
+    return m->streak >= SHM_STREAK || OPAL_UNLIKELY(!atomic_load_explicit(&opal_progress_waiting, memory_order_relaxed));
+}
+
 /* Any messages, as shm_drain(). */
 static OPAL_NOINLINE int shm_drain_any(shm_module_t *m, shm_rx_t *rx)
 {
-    const bool stream = m->streak >= SHM_STREAK;
-    int count = 0;
+    const bool stream = shm_reads_on(m);
+    int count = 0, seen = 0;
     bool last = false;
     uint64_t word;
-    while (!last && count < SHM_DRAIN && (uint32_t)(word = shm_load_word(rx->line)) == rx->number) {
+    while (!last && seen++ < SHM_DRAIN && (uint32_t)(word = shm_load_word(rx->line)) == rx->number) {
         uint32_t len = shm_line_length(word), drained = m->drained;
         if (OPAL_LIKELY(len <= SHM_LINE - SHM_WORD)) {
             shm_take_line(m, rx, len);
@@ -351,7 +357,7 @@ static OPAL_NOINLINE int shm_drain_any(shm_module_t *m, shm_rx_t *rx)
         shm_tell_after(m, rx, stream ? m->tell_lines : m->tell_soon);
     }
     if (count > 0) {
-        m->streak = last || count == SHM_DRAIN ? m->streak + 1 : SHM_STREAK / 2;
+        m->streak = last || seen > SHM_DRAIN ? m->streak + 1 : SHM_STREAK / 2;
     }
     return count;
 }
@@ -361,7 +367,8 @@ static OPAL_NOINLINE int shm_drain_any(shm_module_t *m, shm_rx_t *rx)
  *
  * To look whether another message has come takes its line away from the writer, and nothing that is stored gets out of this processor until
  * that line is here: the answer to the message just read would wait for it. So a look ends with one message, if that is not so long that
- * this does not matter, until looks have found something so often in a row that a stream is coming, which is read as far as it goes.
+ * this does not matter, until looks have found something so often in a row that a stream is coming, which is read as far as it goes. So is
+ * all by who does not wait, and may look again much later.
  */
 static int shm_drain(shm_module_t *m, shm_rx_t *rx)
 {
@@ -371,7 +378,7 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
     }
     uint64_t word = shm_load_word(rx->line);
     uint32_t len = shm_line_length(word);
-    if (m->streak < SHM_STREAK && len <= SHM_LINE - SHM_WORD && (uint32_t)word == rx->number) {
+    if (!shm_reads_on(m) && len <= SHM_LINE - SHM_WORD && (uint32_t)word == rx->number) {
         shm_take_line(m, rx, len);
         shm_tell_after(m, rx, m->tell_soon);
         m->streak++;

@@ -2,6 +2,7 @@
 /* How far one look at a ring goes. The ring and the chunks are those of a pretended peer. */
 #include <stdlib.h>
 #include "ompi/mca/btl/shm/shm.h"
+#include "opal/runtime/progress.h"
 
 #include "support/tap.h"
 
@@ -75,7 +76,7 @@ static bool polls(uint32_t a, uint32_t b, uint32_t c)
 {
     const uint32_t want[] = {a, b, c};
     uint32_t turns = atomic_load(&ep->turns), before = arrivals, n = 0;
-    bool stream = module.streak >= SHM_STREAK;
+    bool stream = module.streak >= SHM_STREAK || !atomic_load(&opal_progress_waiting);
     while (n < 3 && want[n] > 0) {
         n++;
     }
@@ -116,6 +117,10 @@ static void small_ones(void)
     put(SMALL);
     put(SMALL);
     TAP_OK(polls(SMALL, 0, 0), "... and looks end with one message again");
+    put(SMALL);
+    atomic_store(&opal_progress_waiting, false);
+    TAP_OK(polls(SMALL, SMALL, 0), "... but for who does not wait, and may not look again soon");
+    atomic_store(&opal_progress_waiting, true);
     end();
 }
 
@@ -177,6 +182,7 @@ int main(void)
 {
     tap_start(60);
     opal_copy_init();
+    atomic_store(&opal_progress_waiting, true);
     small_ones();
     behind_small_ones();
     quiet_rings();
