@@ -35,7 +35,7 @@ typedef struct deferred {
 } deferred_t;
 
 bool opal_progress_threads;
-_Atomic bool opal_progress_waiting;
+bool opal_progress_waiting;
 
 static opal_poller_t *pollers[POLLERS_MAX]; /* active ones first, but for those of lanes */
 static int poller_count, active_count;
@@ -454,9 +454,9 @@ static OPAL_ALWAYS_INLINE void wait_until(bool (*check)(void *context), void *co
 {
     while (!check(context)) {
         if (own()) {
-            atomic_store_explicit(&opal_progress_waiting, true, memory_order_relaxed);
+            __atomic_store_n(&opal_progress_waiting, true, __ATOMIC_RELAXED);
             owner_wait(check, context);
-            atomic_store_explicit(&opal_progress_waiting, false, memory_order_relaxed);
+            __atomic_store_n(&opal_progress_waiting, false, __ATOMIC_RELAXED);
             disown();
         } else {
             other_wait(check, context);

@@ -37,9 +37,9 @@ typedef struct opal_poller_ops {
 /* True while several threads may be in the library (MPI_THREAD_MULTIPLE or a progress thread). Set once, at start. */
 OPAL_DECLSPEC extern bool opal_progress_threads;
 
-/* The owner of progress waits, and looks again as soon as a look has found something: a poller may leave what can come later to the next look. Else
- * (MPI_Test and such) it may be long until the next one. Read by pollers. */
-OPAL_DECLSPEC extern _Atomic bool opal_progress_waiting;
+/* The owner of progress waits, and polls again as soon as a poll has done something; else (MPI_Test and such) it may be long until the next one.
+ * For pollers, who read it by atomic loads; it is as plain as services->waiting of the BTL contract. */
+OPAL_DECLSPEC extern bool opal_progress_waiting;
 
 /* Make the parameters opal_progress_* known; opal_init() does it, so that every tool knows them. */
 OPAL_DECLSPEC int opal_progress_register_params(void);

@@ -78,7 +78,7 @@ extern "C" {
  * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts;
  * 14: how what passes through memory is copied; 15: behind.reserve_from; 16: ahead; 17: lanes; 18: send_filled, take;
  * 19: placed */
-#define MCA_BTL_CONTRACT_MINOR 19
+#define MCA_BTL_CONTRACT_MINOR 20
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -305,6 +305,9 @@ typedef struct mca_btl_services {
     /* Wait until no thread is in the poller of a lane; none will be until the caller leaves. From events and timers. */
     void (*lane_enter)(void *handle);
     void (*lane_leave)(void *handle);
+    /* Since 1.20; NULL: not told. While *waiting, whoever polls waits, and polls again as soon as a poll has done something: what may come
+     * later can be left to the next poll. Else it may be long until that. Changes, by atomic stores. */
+    const bool *waiting;
 } mca_btl_services_t;
 
 enum { MCA_BTL_LANES_MAX = 32 }; /* the highest number of a lane */

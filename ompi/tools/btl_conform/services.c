@@ -345,6 +345,8 @@ static const mca_base_services_t base_services = {
     .report = service_report,
 };
 
+static bool waiting = true; /* by turns, but in benchmarks */
+
 mca_btl_services_t conform_services = {
     .struct_size = sizeof(mca_btl_services_t),
     .base = &base_services,
@@ -365,6 +367,7 @@ mca_btl_services_t conform_services = {
     .counter = service_counter,
     .lane_enter = service_lane_enter,
     .lane_leave = service_lane_leave,
+    .waiting = &waiting,
 };
 
 static bool membarrier_register(void)
@@ -482,6 +485,7 @@ int conform_progress(void)
     int count = conform_poll();
     if (++rounds % EVENT_INTERVAL == 0) {
         count += run_events(0);
+        __atomic_store_n(&waiting, conform_options.bench || !waiting, __ATOMIC_RELAXED);
     }
     conform_in_progress = false;
     return count;

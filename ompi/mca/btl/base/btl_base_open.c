@@ -227,6 +227,7 @@ static mca_btl_services_t services = {
     .counter = counter,
     .lane_enter = lane_enter,
     .lane_leave = lane_leave,
+    .waiting = &opal_progress_waiting,
 };
 
 static void describe_job(void)

@@ -382,6 +382,7 @@ struct shm_module {
     uint32_t rx_active, rx_count;
     uint32_t rx_next;            /* the idle one to be looked at next */
     _Atomic uint32_t turns;      /* times that something was found in a ring */
+    const bool *polled_on;       /* services->waiting, or what is never true */
     uint32_t streak;             /* looks in a row that found all they looked for: see shm_drain() */
     shm_share_t shares[SHM_JOBS];
     _Atomic uint32_t shares_waiting;

@@ -254,7 +254,9 @@ static int shm_make(const mca_btl_services_t *services, uint32_t lane, uint32_t 
         free(m);
         return MCA_ERR_OUT_OF_RESOURCE;
     }
+    static const bool not_told = false;
     m->services = services;
+    m->polled_on = services->waiting ? services->waiting : &not_told;
     m->layout = lane > 0 ? mca_btl_shm_layout_lane(job->local_size, lanes) : mca_btl_shm_layout(job->local_size, lanes);
     m->tell_lines = shm_tell_lines(m->layout.ring_lines);
     m->tell_soon = m->tell_lines < SHM_TELL_SOON ? m->tell_lines : SHM_TELL_SOON;

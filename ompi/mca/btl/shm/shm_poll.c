@@ -145,9 +145,9 @@ static bool shm_arrive_chunk(shm_module_t *m, const shm_rx_t *rx)
     return true;
 }
 
-static inline void shm_count_turns(mca_btl_endpoint_t *ep, uint32_t more)
+static inline void shm_count_turns(_Atomic uint32_t *turns, uint32_t more)
 {
-    atomic_store_explicit(&ep->turns, atomic_load_explicit(&ep->turns, memory_order_relaxed) + more, memory_order_relaxed);
+    atomic_store_explicit(turns, atomic_load_explicit(turns, memory_order_relaxed) + more, memory_order_relaxed);
 }
 
 /* A long message, or a part of one, in a chunk; as shm_arrive_other(). A look that has found `count` others ends before it if the last one was
@@ -156,7 +156,7 @@ static uint32_t shm_arrive_long(shm_module_t *m, const shm_rx_t *rx, uint64_t wo
 {
     mca_btl_endpoint_t *ep = rx->endpoint;
     if (count > 0 && rx->number != ep->behind_long) {
-        shm_count_turns(ep, UINT32_MAX); /* the one that this look is going to count is that of the last one for what has come */
+        shm_count_turns(&ep->turns, UINT32_MAX); /* the one that this look is going to count is that of the last one for what has come */
         return 0;
     }
     ep->behind_long = rx->number + 1;
@@ -305,7 +305,7 @@ static bool shm_is_enough(shm_module_t *m, const shm_rx_t *rx)
     }
     m->drained = 0;
     if (shm_rx_ready(rx)) {
-        shm_count_turns(rx->endpoint, UINT32_MAX); /* as in shm_arrive_long() */
+        shm_count_turns(&rx->endpoint->turns, UINT32_MAX); /* as in shm_arrive_long() */
     }
     return true;
 }
@@ -330,7 +330,7 @@ static OPAL_ALWAYS_INLINE void shm_tell_after(shm_module_t *m, shm_rx_t *rx, uin
 /* Is what stands behind a message read in the same look? */
 static OPAL_ALWAYS_INLINE bool shm_reads_on(const shm_module_t *m)
 {
-    return m->streak >= SHM_STREAK || OPAL_UNLIKELY(!atomic_load_explicit(&opal_progress_waiting, memory_order_relaxed));
+    return m->streak >= SHM_STREAK || OPAL_UNLIKELY(!__atomic_load_n(m->polled_on, __ATOMIC_RELAXED));
 }
 
 /* Any messages, as shm_drain(). */
@@ -386,8 +386,8 @@ static int shm_drain(shm_module_t *m, shm_rx_t *rx)
         return 0;
     }
     rx->quiet = 0;
-    shm_count_turns(rx->endpoint, 1);
-    atomic_store_explicit(&m->turns, atomic_load_explicit(&m->turns, memory_order_relaxed) + 1, memory_order_relaxed);
+    shm_count_turns(&rx->endpoint->turns, 1);
+    shm_count_turns(&m->turns, 1);
     return count;
 }
 

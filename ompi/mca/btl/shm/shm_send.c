@@ -157,7 +157,7 @@ static OPAL_NOINLINE void shm_publish_held(mca_btl_endpoint_t *ep, size_t fragme
         ep->hold_word = shm_word(ep->number, sizeof(shm_named_t), SHM_KIND_CHUNK);
         ep->held = ep->held_count = 0;
         if (shm_stand_next(ep, ep->hold_line, ep->number)) {
-            ep->standing.len = 0; /* nothing is written behind what is held: see mca_btl_shm_ring_go_on() */
+            mca_btl_shm_ring_go_on(ep);
         }
     }
     ep->held += (uint32_t)fragment;

@@ -2,7 +2,6 @@
 /* How far one look at a ring goes. The ring and the chunks are those of a pretended peer. */
 #include <stdlib.h>
 #include "ompi/mca/btl/shm/shm.h"
-#include "opal/runtime/progress.h"
 
 #include "support/tap.h"
 
@@ -18,6 +17,7 @@ static void arrive(void *peer, mca_btl_arrival_t *arrival)
 
 static const mca_btl_upcalls_t upcalls = {.struct_size = sizeof(upcalls), .arrive = arrive};
 static const mca_btl_services_t services;
+static bool waiting; /* whoever polls */
 static shm_module_t module;
 static shm_layout_t layout;
 static opal_shmem_segment_t peer_segment;
@@ -30,7 +30,7 @@ static void begin(void)
     mca_btl_shm_params = (shm_params_t){.memory = 60 << 20, .ring_max = 256 << 10, .pool_max = 4 << 20, .chunk = 128 << 10, .way = SHM_WAY_NEAR};
     layout = mca_btl_shm_layout(2, 0);
     module = (shm_module_t){.super = {.upcalls = &upcalls}, .services = &services, .layout = layout, .tell_lines = UINT32_MAX,
-                            .tell_soon = UINT32_MAX, .look_every = SELDOM, .polls = SELDOM};
+                            .tell_soon = UINT32_MAX, .polled_on = &waiting, .look_every = SELDOM, .polls = SELDOM};
     peer_segment.base = calloc(1, layout.size);
     module.segment.base = calloc(1, layout.size);
     ep = aligned_alloc(SHM_LINE, sizeof(*ep));
@@ -76,7 +76,7 @@ static bool polls(uint32_t a, uint32_t b, uint32_t c)
 {
     const uint32_t want[] = {a, b, c};
     uint32_t turns = atomic_load(&ep->turns), before = arrivals, n = 0;
-    bool stream = module.streak >= SHM_STREAK || !atomic_load(&opal_progress_waiting);
+    bool stream = module.streak >= SHM_STREAK || !waiting;
     while (n < 3 && want[n] > 0) {
         n++;
     }
@@ -118,9 +118,9 @@ static void small_ones(void)
     put(SMALL);
     TAP_OK(polls(SMALL, 0, 0), "... and looks end with one message again");
     put(SMALL);
-    atomic_store(&opal_progress_waiting, false);
+    waiting = false;
     TAP_OK(polls(SMALL, SMALL, 0), "... but for who does not wait, and may not look again soon");
-    atomic_store(&opal_progress_waiting, true);
+    waiting = true;
     end();
 }
 
@@ -182,7 +182,7 @@ int main(void)
 {
     tap_start(60);
     opal_copy_init();
-    atomic_store(&opal_progress_waiting, true);
+    waiting = true;
     small_ones();
     behind_small_ones();
     quiet_rings();
