@@ -36,6 +36,8 @@ typedef struct deferred {
 
 bool opal_progress_threads;
 bool opal_progress_waiting;
+uint32_t opal_progress_spells;
+uint64_t opal_progress_idle_since;
 
 static opal_poller_t *pollers[POLLERS_MAX]; /* active ones first, but for those of lanes */
 static int poller_count, active_count;
@@ -375,20 +377,36 @@ static bool has_passed(uint64_t *since, int64_t us)
     return now - *since >= (uint64_t) us * 1000;
 }
 
+/* A spell without anything to do begins. */
+static inline void note_idle(void)
+{
+    uint32_t spells = __atomic_load_n(&opal_progress_spells, __ATOMIC_RELAXED);
+    if (OPAL_UNLIKELY(spells > 0)) {
+        __atomic_store_n(&opal_progress_idle_since, opal_now_ns(), __ATOMIC_RELAXED);
+        __atomic_store_n(&opal_progress_spells, spells - 1, __ATOMIC_RELAXED);
+    }
+}
+
 /* Poll until `check`, sleep when nothing comes. Only the owner calls. */
 static OPAL_ALWAYS_INLINE void owner_wait(bool (*check)(void *), void *context)
 {
     const bool crowded = is_crowded();
+    bool idle = false;
     int fruitless = 0;
     int64_t yields = 0;
     uint64_t since = 0;
     while (!check(context)) {
         if (round_once()) {
             tell_waiters();
+            idle = false;
             fruitless = 0;
             yields = 0;
             since = 0;
             continue;
+        }
+        if (!idle) {
+            idle = true;
+            note_idle();
         }
         if (crowded) {
             if (++yields <= yields_min || !has_passed(&since, yield_us)) {

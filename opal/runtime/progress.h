@@ -41,6 +41,24 @@ OPAL_DECLSPEC extern bool opal_progress_threads;
  * For pollers, who read it by atomic loads; it is as plain as services->waiting of the BTL contract. */
 OPAL_DECLSPEC extern bool opal_progress_waiting;
 
+/* For who measures: the next so many times that the waiting owner finds nothing to do, after it has done something, it notes since when. */
+OPAL_DECLSPEC extern uint32_t opal_progress_spells;
+OPAL_DECLSPEC extern uint64_t opal_progress_idle_since; /* ns; 0: it has not been idle */
+
+/* Begin with it, from now on. Racing calls by several threads spoil each other's measurement, no more. */
+static inline void opal_progress_watch_idle(uint32_t spells)
+{
+    __atomic_store_n(&opal_progress_idle_since, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&opal_progress_spells, spells, __ATOMIC_RELAXED);
+}
+
+/* Since when has the owner been idle before the work that it does now? False: nobody has watched. */
+static inline bool opal_progress_was_idle(uint64_t *since)
+{
+    *since = __atomic_load_n(&opal_progress_idle_since, __ATOMIC_RELAXED);
+    return __atomic_load_n(&opal_progress_spells, __ATOMIC_RELAXED) > 0;
+}
+
 /* Make the parameters opal_progress_* known; opal_init() does it, so that every tool knows them. */
 OPAL_DECLSPEC int opal_progress_register_params(void);
 

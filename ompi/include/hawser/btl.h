@@ -77,8 +77,8 @@ extern "C" {
  * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
  * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts;
  * 14: how what passes through memory is copied; 15: behind.reserve_from; 16: ahead; 17: lanes; 18: send_filled, take;
- * 19: placed */
-#define MCA_BTL_CONTRACT_MINOR 20
+ * 19: placed; 20: services->waiting; 21: parts.first */
+#define MCA_BTL_CONTRACT_MINOR 21
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -334,6 +334,7 @@ typedef void (*mca_btl_fill_fn_t)(void *context, size_t at, void *to, size_t len
 /* See mca_btl_module_ops_t.send_parts. */
 typedef struct mca_btl_parts {
     size_t min, max;           /* header + payload of the fragments that it is for */
+    size_t first;              /* since 1.21, 0 before the call: so much of a fragment, about, is written before the peer hears of it */
 } mca_btl_parts_t;
 
 typedef struct mca_btl_peer {

@@ -35,6 +35,7 @@ void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits)
     }
     limits->min = mca_btl_shm_params.parts_min;
     limits->max = mca_btl_shm_params.parts_max < most ? mca_btl_shm_params.parts_max : most;
+    limits->first = mca_btl_shm_params.part;
 }
 
 /* ---- Sending ---- */

@@ -154,16 +154,24 @@ static inline void engine_take_whole(mca_pml_peer_t *peer, mca_pml_comm_peer_t *
     ompi_request_tell(&recv->super, engine_end_awaiting(recv, hdr, payload, false));
 }
 
-/* The payload of a message that came whole, though its sender could have announced it: the time is noted, now and then. */
+enum { ENGINE_SPELLS = 4 }; /* of waiting, within which another message comes if it is a stream */
+
+/* The payload of a message that came whole, though its sender could have announced it. The time is noted, now and then: such are sent to who is behind.
+ * If one has had to wait since the message before, it was for the sender's copy, which takes about as long as ours; else for the sender itself. */
 static OPAL_NOINLINE void engine_copy_longer(mca_pml_peer_t *peer, void *to, const void *from, size_t len, opal_copy_how_t how)
 {
     mca_pml_link_t *link = engine_times(peer, len);
-    uint64_t start = link ? opal_now_ns() : 0;
+    uint64_t idle = 0, start = link ? opal_now_ns() : 0;
+    bool known = link && opal_progress_was_idle(&idle);
     opal_copy_out(to, from, len, how);
-    if (link) {
+    if (known) {
+        uint64_t end = opal_now_ns(), copy = end - start, all = idle > 0 ? end - idle : copy;
         mca_pml_peer_lock(peer);
-        mca_pml_pace_note_parts(link->pace, len, opal_now_ns() - start);
+        mca_pml_pace_note_parts(link->pace, len, 0, all < 2 * copy ? all : 2 * copy);
         mca_pml_peer_unlock(peer);
+    }
+    if (link) {
+        opal_progress_watch_idle(ENGINE_SPELLS);
     }
 }
 

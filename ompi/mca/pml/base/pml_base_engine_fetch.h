@@ -25,7 +25,7 @@ static void engine_note_frags(const mca_pml_recv_t *recv)
 {
     mca_pml_pace_at_t now = engine_pace_now(recv->peer);
     if (recv->in_parts) {
-        mca_pml_pace_note_parts(recv->timed->pace, recv->expected, now.ns - recv->started.ns);
+        mca_pml_pace_note_parts(recv->timed->pace, recv->expected, recv->peer->parts.first, now.ns - recv->started.ns);
     } else {
         mca_pml_pace_note(recv->timed->pace, recv->expected, false, recv->started, now);
     }

@@ -113,9 +113,8 @@ void mca_pml_pace_failed(mca_pml_pace_t *pace, size_t bytes)
 
 /*
  * When the way that is not known to be the better one is tried, in messages of a class, and with how many. The receiver notes the time of
- * the first PARTS_NOTED messages in parts, and of each PARTS_EVERYth; it has something to say after PARTS_KNOWN of them and PACE_TRIALS_FETCHED
- * fetches. What it notes of parts lacks the sender's copy of the first one, a tenth or so: by that much fetching, which has the sender wait for
- * the receive, must be better. Within a stream the first fetches compete with what else the sender writes, and with one window of them little is
+ * the first PARTS_NOTED messages in parts, and of two in each PARTS_EVERY, as what came before the second one is known; it has something to say after
+ * PARTS_KNOWN of them and PACE_TRIALS_FETCHED fetches. Within a stream the first fetches compete with what else the sender writes, and with one window of them little is
  * seen of what a stream of fetches would do: so that they are no better is believed after PACE_LEAST of them, if they are not far worse.
  */
 enum { PARTS_NOTED = 24, PARTS_EVERY = 16, PARTS_KNOWN = 8, WAYS_FIRST = 32, WAYS_FETCHES = 40, WAYS_NEXT = 256, WAYS_RETRY = 4096,
@@ -125,12 +124,13 @@ static const float PARTS_FAR = 1.5f;
 bool mca_pml_pace_wants_parts(mca_pml_pace_t *pace, size_t bytes)
 {
     uint16_t n = pace_class(pace, bytes)->parts++;
-    return n < PARTS_NOTED || n % PARTS_EVERY == 0;
+    return n < PARTS_NOTED || n % PARTS_EVERY < 2;
 }
 
-void mca_pml_pace_note_parts(mca_pml_pace_t *pace, size_t bytes, uint64_t ns)
+void mca_pml_pace_note_parts(mca_pml_pace_t *pace, size_t bytes, size_t first, uint64_t ns)
 {
-    pace_average(pace_class(pace, bytes), MCA_PML_PACE_PARTS, (float) ns / (float) bytes);
+    float all = (float) ns * (float) (bytes + (first < bytes ? first : bytes)) / (float) bytes;
+    pace_average(pace_class(pace, bytes), MCA_PML_PACE_PARTS, all / (float) bytes);
 }
 
 int mca_pml_pace_advice(mca_pml_pace_t *pace, size_t bytes)

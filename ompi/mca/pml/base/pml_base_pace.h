@@ -10,7 +10,7 @@
  *
  * A message that need not be announced goes in parts at once, if the link has a way for that, or whole to a receiver that is behind, or is
  * announced to be fetched. That the sender chooses, by what the receiver says with the end of each fetch: it has measured both, parts from the
- * first one to the last, of what comes whole the copy.
+ * first one to the last, of what comes whole its own copy and what it had to wait for the sender's.
  *
  * An object is one link's, of one peer; the caller serialises its use (the peer's lock).
  */
@@ -64,9 +64,11 @@ void mca_pml_pace_note_turns(mca_pml_pace_t *pace, size_t bytes, mca_pml_pace_at
 /* Fetching a message of that size failed: not again soon. */
 void mca_pml_pace_failed(mca_pml_pace_t *pace, size_t bytes);
 
-/* The first part of a message is here: is the time to its end to be noted? Not of each, as that would cost the shorter ones much. */
+/* A message is here, or the first part of one: is the time to its end to be noted? Not of each, as that would cost the shorter ones much. */
 bool mca_pml_pace_wants_parts(mca_pml_pace_t *pace, size_t bytes);
-void mca_pml_pace_note_parts(mca_pml_pace_t *pace, size_t bytes, uint64_t ns);
+/* `ns` since the first part was here, of `first` bytes; the time in which the sender wrote it, while nothing else happened, is added. Of what came
+ * whole from a sender that was at work since `ns` ago: first = 0. */
+void mca_pml_pace_note_parts(mca_pml_pace_t *pace, size_t bytes, size_t first, uint64_t ns);
 /* What the sender of such a message should know: MCA_PML_PACE_FETCH or _PARTS; _FRAGS: nothing yet. */
 int mca_pml_pace_advice(mca_pml_pace_t *pace, size_t bytes);
 

@@ -441,7 +441,7 @@ bool mca_pml_base_peer_idle(mca_pml_peer_t *peer)
 const mca_btl_standing_t mca_pml_base_no_standing;
 const size_t mca_pml_base_never = SIZE_MAX;
 const mca_btl_behind_t mca_pml_base_never_behind = {0, SIZE_MAX, &mca_pml_base_never};
-const mca_btl_parts_t mca_pml_base_no_parts = {SIZE_MAX, 0};
+const mca_btl_parts_t mca_pml_base_no_parts = {SIZE_MAX, 0, 0};
 mca_btl_parts_t (*mca_pml_base_own_parts)(const mca_pml_link_t *link);
 
 static void fail(mca_pml_peer_t *peer, char *why)

@@ -70,7 +70,7 @@ typedef struct mca_pml_link {
     _Atomic uint32_t damaged;     /* fragments that came damaged over it, or were fetched so; the policy's */
     char *why;                    /* it is down; or the last failure's reason */
     mca_pml_pace_t *pace;         /* fetch or fragments; NULL until the first message that may go either way */
-    mca_btl_parts_t parts;        /* see module->ops->parts; {SIZE_MAX, 0} if it is not there */
+    mca_btl_parts_t parts;        /* see module->ops->parts; no_parts if it is not there */
     size_t filled_max;            /* header + payload of what send_filled takes; 0: it is not there */
 } mca_pml_link_t;
 
@@ -105,7 +105,7 @@ typedef struct mca_pml_peer {
     size_t whole_max;             /* payload of a message that may go whole from the user's memory; 0: none */
     size_t short_max, eager_max;  /* header and payload, least of all links that are up */
     size_t alone_max;             /* the same of a message that is copied on the way though it is longer than that: see engine_is_alone() */
-    mca_btl_parts_t parts;        /* of the only link, if it carries long messages, too; else {SIZE_MAX, 0} */
+    mca_btl_parts_t parts;        /* of the only link, if it carries long messages, too; else no_parts */
     mca_pml_ways_t ways;          /* ... of which some had better be fetched; under the lock */
     mca_pml_link_t *latency[MCA_PML_LINKS_MAX];
     ompi_proc_t *proc;

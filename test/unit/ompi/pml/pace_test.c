@@ -10,7 +10,7 @@ typedef struct costs {
     uint64_t fetch, fill, empty, trip;
 } costs_t;
 
-enum { BYTES = 65536, WINDOW = 64, MESSAGES = 8192 };
+enum { BYTES = 65536, WINDOW = 64, MESSAGES = 8192, PARTS = 64 };
 
 static mca_pml_pace_t pace;
 static uint64_t now = 1000;
@@ -213,7 +213,7 @@ static bool one_way(size_t bytes, uint64_t parts, uint64_t fetch, bool stuck)
     now = end.ns + 100;
     if (!fetched) {
         if (mca_pml_pace_wants_parts(&pace, bytes)) {
-            mca_pml_pace_note_parts(&pace, bytes, parts);
+            mca_pml_pace_note_parts(&pace, bytes, 0, parts);
         }
     } else if (stuck) {
         mca_pml_pace_failed(&pace, bytes);
@@ -258,6 +258,18 @@ static void parts_or_fetched(void)
     TAP_OK(fetched_ways(BYTES, 20000, 9000, 1000, false) > 10000, "of which one finds that this has changed");
     begin();
     TAP_OK(fetched_ways(BYTES, 10000, 9000, 1000, true) < 20, "in parts where a fetch fails");
+    begin();
+    for (int i = 0; i < PARTS; i++) {
+        mca_pml_pace_note_parts(&pace, BYTES, BYTES / 4, 4000);
+        note(true, now, now + 4600);
+        now += 10000;
+    }
+    TAP_OK(mca_pml_pace_advice(&pace, BYTES) == MCA_PML_PACE_FETCH, "the sender's copy of the first part counts");
+    for (int i = 0; i < PARTS; i++) {
+        note(true, now, now + 5400);
+        now += 10000;
+    }
+    TAP_OK(mca_pml_pace_advice(&pace, BYTES) == MCA_PML_PACE_PARTS, "... once");
     begin();
     ways.sent[4] = UINT16_MAX - 5; /* BYTES' class */
     TAP_OK(fetched_ways(BYTES, 100, 9000, 1000, false) > 50, "the count of messages may go round");

@@ -1,7 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Threads that wait side by side: whoever owns progress serves all and tells those that sleep; when it leaves another goes on.
  * A wake-up that is lost hangs, and the time limit tells, as does a timer that waits for its own function. Without a progress
- * thread, and with one. And when a process that polls looks at descriptors and timers. */
+ * thread, and with one. And when a process that polls looks at descriptors and timers, and that it knows since when there was nothing to do. */
 #include "opal/runtime/progress.h"
 
 #include <pthread.h>
@@ -280,6 +280,52 @@ static void stays_ready(void)
     unwatch_pipe(pipe_fd, event);
 }
 
+/* ---- Since when there was nothing to do ---- */
+
+enum { SPELL_POLLS = 10, SPELLS_WATCHED = 2 };
+static const bool does_something[SPELL_POLLS] = {true, false, false, true, true, false, true, false, true, true};
+static struct {
+    uint64_t at, idle_since; /* ns; what is known there */
+    bool known;
+} polled[SPELL_POLLS];
+static int spell_poll;
+
+static int poll_by_turns(void *context)
+{
+    (void) context;
+    polled[spell_poll].at = opal_now_ns();
+    polled[spell_poll].known = opal_progress_was_idle(&polled[spell_poll].idle_since);
+    return does_something[spell_poll++];
+}
+
+static bool all_polled(void *context)
+{
+    (void) context;
+    return spell_poll == SPELL_POLLS;
+}
+
+static bool idle_between(int poll, int from, int to)
+{
+    return polled[poll].known && polled[poll].idle_since >= polled[from].at && polled[poll].idle_since <= polled[to].at;
+}
+
+static void spells(void)
+{
+    static const opal_poller_ops_t ops = {.poll = poll_by_turns};
+    opal_poller_t *poller;
+    uint64_t since;
+    TAP_REQUIRE(opal_progress_poller_add(&ops, NULL, &poller) == OPAL_SUCCESS, "a poller that does something by turns");
+    TAP_OK(!opal_progress_was_idle(&since), "nothing is known unless asked for");
+    opal_progress_watch_idle(SPELLS_WATCHED + 1);
+    opal_progress_wait_until(all_polled, NULL);
+    opal_progress_poller_del(poller);
+    TAP_OK(polled[0].known && polled[0].idle_since == 0, "not idle so far");
+    TAP_OK(idle_between(3, 0, 2), "idle since the first round in vain, not the last");
+    TAP_OK(idle_between(4, 0, 2), "... as long as there was none after it");
+    TAP_OK(idle_between(6, 4, 6), "and once more");
+    TAP_OK(!polled[8].known && !polled[9].known, "no longer than was asked for");
+}
+
 /* ---- More processes than processors ---- */
 
 static int32_t polls, arms;
@@ -343,6 +389,7 @@ int main(void)
     TAP_REQUIRE(opal_progress_init(false, false) == OPAL_SUCCESS, "progress without threads");
     looks();
     stays_ready();
+    spells();
     opal_progress_finalize();
     opal_finalize();
     unsetenv("OMPI_MCA_opal_progress_late_us");
