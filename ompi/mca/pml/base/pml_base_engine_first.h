@@ -242,6 +242,28 @@ static int engine_first_followed(mca_pml_peer_t *peer, mca_pml_link_t *link, mca
     return rc;
 }
 
+/* Longest fragment that goes without asking. Who is sent a stream is behind (engine_is_behind()); what its only link takes, no other
+ * need take when that fails. */
+static inline size_t engine_lends_up_to(const mca_pml_peer_t *peer)
+{
+    size_t behind = peer->link_count == 1 ? peer->behind.eager_limit : 0;
+    return behind > peer->eager_max ? behind : peer->eager_max;
+}
+
+/* Does this link take such a message from the user's memory? Not if it would rather send from there itself, and hold it. */
+static inline bool engine_lends_over(const mca_pml_peer_t *peer, const mca_pml_link_t *link, const mca_pml_send_t *send)
+{
+    const size_t len = sizeof(mca_pml_hdr_match_t) + send->bytes + POLICY_ROOM;
+    return len <= engine_lends_up_to(peer) && len <= link->module->limits.max_frag && len < link->module->limits.send_min;
+}
+
+/* Is a message that is to be lent still best lent, now that its turn has come? */
+static inline bool engine_first_lends(const mca_pml_peer_t *peer, const mca_pml_link_t *link, const mca_pml_send_t *send)
+{
+    return POLICY_KEEPS && OPAL_UNLIKELY(send->lends) && !send->whole && !send->cancel && engine_lends_over(peer, link, send) &&
+           engine_has_credit(peer, engine_cost(send->bytes));
+}
+
 /* Try to get a request's first fragment out over this link. *eager: it was the whole message, and is done with. */
 static int engine_send_first_over(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send, bool *eager)
 {
@@ -249,8 +271,11 @@ static int engine_send_first_over(mca_pml_peer_t *peer, mca_pml_link_t *link, mc
     bool fits = len <= engine_eager_max(peer, send->cp, link), whole = !fits && !send->cp->bind && engine_whole_behind(peer, len);
     *eager = send->mode != MCA_PML_SYNCHRONOUS && !send->whole && (fits || whole) &&
              engine_has_credit(peer, engine_cost(send->bytes));
-    int rc = engine_first_parts(peer, link, send);
-    if (rc != MCA_ERR_NOT_AVAILABLE) {
+    bool lends = engine_first_lends(peer, link, send);
+    int rc = lends ? engine_first_whole(peer, link, send, true, eager) : engine_first_parts(peer, link, send);
+    if (lends) {
+        /* the request ends when it has arrived */
+    } else if (rc != MCA_ERR_NOT_AVAILABLE) {
         *eager = rc == MCA_SUCCESS;
     } else if (*eager) {
         rc = engine_first_match(peer, link, send);

@@ -98,7 +98,7 @@ static int engine_send_detach(mca_pml_send_t *send)
 static void engine_send_reset(mca_pml_send_t *send)
 {
     send->state = MCA_PML_SEND_FIRST;
-    send->whole = send->lent = send->announced = send->chosen = send->unasked = false;
+    send->whole = send->lent = send->lends = send->announced = send->chosen = send->unasked = false;
     send->cancel = send->cancelled = false;
     send->unconfirmed = 0;
     send->offset = send->end = 0;

@@ -7,6 +7,9 @@
  * Nobody waits for the peer's program because of that: who waits for such a request drives progress for about as long as the copy would
  * take (so waiting never costs more than twice what is best), and then has the message copied (ops->settle), which ends the request.
  *
+ * Where the link has no room for the next one, it waits for that in the queue, if it is too long to go from a copy: the receiver has all that the
+ * link holds before it, so that to announce it, and have it answered, would only cost both.
+ *
  * Only for MPI_Isend: what the library sends for itself may be watched, and would end late. Not with threads: who settles takes no lock.
  *
  * Part of pml_base_engine.h.
@@ -28,19 +31,11 @@ static void engine_send_settle(ompi_request_t *request, bool waits)
     }
 }
 
-/* Longest fragment that goes without asking. Who is sent a stream is behind (engine_is_behind()); what its only link takes, no other
- * need take when that fails. */
-static inline size_t engine_lends_up_to(const mca_pml_peer_t *peer)
-{
-    size_t behind = peer->link_count == 1 ? peer->behind.eager_limit : 0;
-    return behind > peer->eager_max ? behind : peer->eager_max;
-}
-
 /* Is the message one of a stream that would be copied, and is all else as it mostly is? */
 static bool engine_may_lend(mca_pml_comm_peer_t *cp, size_t bytes, const ompi_datatype_t *type, size_t count)
 {
     const mca_pml_peer_t *peer = cp->peer;
-    return !engine_plain(peer) && atomic_load_explicit(&peer->state, memory_order_acquire) == MCA_PML_PEER_READY && !peer->pending_any &&
+    return !engine_plain(peer) && atomic_load_explicit(&peer->state, memory_order_acquire) == MCA_PML_PEER_READY &&
            !cp->bind && engine_streams(cp) && opal_datatype_is_contiguous(&type->opal, count) &&
            sizeof(mca_pml_hdr_match_t) + bytes + POLICY_ROOM <= engine_lends_up_to(peer) &&
            engine_has_credit(peer, engine_cost(bytes));
@@ -51,9 +46,8 @@ static bool engine_lend(mca_pml_peer_t *peer, mca_pml_send_t *send)
 {
     bool done;
     mca_pml_link_t *link = engine_first_link(peer, send->cp);
-    size_t len = sizeof(mca_pml_hdr_match_t) + send->bytes + POLICY_ROOM;
-    if (!link || link->blocked || len > link->module->limits.max_frag || len >= link->module->limits.send_min) {
-        return false; /* that link would rather send from memory, and hold it */
+    if (peer->pending_any || !link || link->blocked || !engine_lends_over(peer, link, send)) {
+        return false;
     }
     send->seq = engine_send_seq(send->cp);
     int rc = engine_first_whole(peer, link, send, true, &done);
@@ -80,10 +74,15 @@ static bool engine_isend_lent(const void *buf, size_t count, ompi_datatype_t *ty
     engine_send_reset(send);
     mca_pml_peer_lock(cp->peer);
     bool lent = engine_lend(cp->peer, send);
+    send->lends = !lent && sizeof(mca_pml_hdr_match_t) + send->bytes + POLICY_ROOM > cp->peer->eager_max;
     mca_pml_peer_unlock(cp->peer);
-    if (!lent) {
+    if (!lent && !send->lends) {
         engine_send_free(&send->super);
         return false;
+    }
+    if (!lent) {
+        engine_send_begin(send);
+        opal_progress(); /* as engine_isend_push() */
     }
     *request = &send->super;
     return true;

@@ -59,6 +59,7 @@ typedef struct mca_pml_send {
     uint8_t state;               /* mca_pml_send_state_t */
     bool whole;                  /* a link had all of it, before its receive was known, from the user's memory */
     bool lent;                   /* ... has, and the policy has not copied it */
+    bool lends;                  /* ... shall have, as soon as it has room */
     bool announced;              /* its RNDV or RGET is out; counts in peer->announced */
     bool chosen;                 /* ... to be fetched, though it could go in parts */
     bool unasked;                /* ... and its pieces follow without an answer; `rreq` is none of a receive's */

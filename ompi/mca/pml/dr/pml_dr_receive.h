@@ -25,7 +25,11 @@ static inline bool note_delivered(dr_peer_t *d, const dr_prefix_t *prefix, uint6
     return noted;
 }
 
-enum { DR_FUSE_MIN = 4096 }; /* bytes of a fragment below which two passes cost less than finding its place */
+enum {
+    DR_FUSE_MIN = 4096,      /* bytes of a fragment below which two passes cost less than finding its place */
+    DR_ASKED_MIN = 320,      /* from which on all its lines are asked for before it is summed */
+    DR_APART_MAX = 12 << 10, /* bytes of a whole message that are copied, and then summed */
+};
 
 /* The payload of a piece of a matched message, which nobody else may deliver, goes to its place and is summed in one pass: as if
  * the link had put it there. False: it has no place, nothing is done. */
@@ -246,14 +250,25 @@ static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *ar
  * user's memory, which is nobody's until the receive is complete.
  */
 
-/* A longer one is summed on its way. */
+/* Out of memory that the peer has written. Its lines come quickest by a plain copy, which asks for them early; what stays in the first-level
+ * cache is summed there then. Longer ones are summed on their way. */
+static uint64_t sum_out(const dr_seal_t *in, void *to, const void *from, size_t len, opal_copy_how_t how)
+{
+    if (len > DR_APART_MAX || how == OPAL_COPY_AWAY) {
+        return opal_checksum_copy_out(in->kind, dr_wire_begin(in), to, from, len, how);
+    }
+    opal_copy_out(to, from, len, how);
+    return opal_checksum_update(in->kind, dr_wire_begin(in), to, len);
+}
+
+/* A longer one has its sum compared when it is in place. */
 static OPAL_NOINLINE bool copy_long(dr_peer_t *d, const mca_pml_recv_t *recv, const dr_prefix_t *prefix, size_t len, opal_copy_how_t how)
 {
     const void *payload = (const char *) prefix + DR_USUAL_HEAD;
     if (!dr_wire_open(&d->in, prefix, len) || prefix->kind != DR_DATA || prefix->header_len != DR_USUAL_HEADER || behind_of(prefix) > 0) {
         return false;
     }
-    uint64_t sum = opal_checksum_copy_out(d->in.kind, dr_wire_begin(&d->in), recv->ptr, payload, len - DR_USUAL_HEAD, how);
+    uint64_t sum = sum_out(&d->in, recv->ptr, payload, len - DR_USUAL_HEAD, how);
     return opal_checksum_finish(d->in.kind, sum) == le32toh(prefix->payload_check);
 }
 
@@ -261,6 +276,9 @@ static OPAL_ALWAYS_INLINE bool copy_short(dr_peer_t *d, const mca_pml_recv_t *re
 {
     if (OPAL_UNLIKELY(!dr_wire_has_usual_sums(&d->in))) {
         return false;
+    }
+    if (len >= DR_ASKED_MIN) { /* to sum asks for one line after the other */
+        opal_prefetch_lines(prefix, (uint32_t) (len / OPAL_COPY_LINE));
     }
     bool good = d->in.kind == OPAL_CHECKSUM_NONE ? dr_wire_is_usual(&d->in, false, prefix, len)
                                                  : dr_wire_is_usual(&d->in, true, prefix, len);
