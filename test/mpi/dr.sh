@@ -31,7 +31,6 @@ dr:outside --mca pml teg --mca btl tcp,self
 dr:parting --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap udp --mca btl_chaos_loss 200000 --mca btl_chaos_seed 21
 lent:stream --mca pml dr --mca btl shm,self
 lent:stream --mca pml dr --mca btl shm,self --mca pml_dr_checksum none --mca pml_dr_bare 0
-lent:queued --mca pml dr --mca btl shm,self
 lent:left --mca pml dr --mca btl shm,self
 lent:left --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_chaos_seed 5 --mca btl_chaos_loss 50000 --mca btl_chaos_damage 50000 --mca btl_chaos_duplicate 20000 --mca btl_chaos_reorder 50000
 lent:bare --mca pml dr --mca btl shm,self --mca pml_dr_checksum none

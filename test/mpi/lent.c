@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <time.h>
 
-enum { TAG = 5, WINDOW = 64, ROUNDS = 40, SHORTEST = 8 << 10, LONGEST = 64 << 10, LONG = 40 << 10 };
+enum { TAG = 5, WINDOW = 64, ROUNDS = 40, SHORTEST = 8 << 10, LONGEST = 64 << 10 };
 
-static int rank, shortest = SHORTEST, at_once;
+static int rank;
 
 static void start(void)
 {
@@ -31,7 +31,7 @@ static long meet(void)
 
 static size_t length_of(int number)
 {
-    return (size_t) (shortest + (number * 7919) % (LONGEST - shortest + 1));
+    return (size_t) (SHORTEST + (number * 7919) % (LONGEST - SHORTEST + 1));
 }
 
 static uint32_t word_of(int number, size_t at)
@@ -66,15 +66,10 @@ static void windows(int rounds)
         buffer[i] = malloc(LONGEST);
     }
     for (int round = 0; round < rounds; round++) {
-        for (int i = 0; rank == 0 && at_once && i < WINDOW; i++) {
-            fill(buffer[i], round * WINDOW + i);
-        }
         for (int i = 0; i < WINDOW; i++) {
             int n = round * WINDOW + i, len = (int) length_of(n);
             if (rank == 0) {
-                if (!at_once) {
-                    fill(buffer[i], n);
-                }
+                fill(buffer[i], n);
                 MPI_Isend(buffer[i], len, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &requests[i]);
             } else if (round % 4 != 3) { /* else they come unexpectedly */
                 MPI_Irecv(buffer[i], LONGEST, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &requests[i]);
@@ -117,22 +112,6 @@ static void stream(void)
     MPI_Finalize();
 }
 
-/* Of messages that do not go without asking nearly all are lent as well: what the link has no room for waits for that, in order. */
-static void queued(void)
-{
-    start();
-    shortest = LONG;
-    at_once = 1;
-    windows(ROUNDS);
-    if (rank == 0) {
-        long long lent = mpi_pvar_sum("pml_dr_lent", MPI_T_PVAR_CLASS_COUNTER);
-        if (!MPI_CHECK(lent > ROUNDS * WINDOW * 9 / 10)) {
-            fprintf(stderr, "%d messages: %lld lent\n", ROUNDS * WINDOW, lent);
-        }
-    }
-    MPI_Finalize();
-}
-
 /* Nothing is kept without checksums where nothing is lost: none need be lent. */
 static void bare(void)
 {
@@ -143,6 +122,28 @@ static void bare(void)
 }
 
 /* ---- Asked for while the peer is away ---- */
+
+static sigset_t peer_is_done(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    return set;
+}
+
+static void start_apart(void)
+{
+    sigset_t set = peer_is_done();
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    start();
+}
+
+/* Do nothing until then. */
+static void stay_away(void)
+{
+    sigset_t set = peer_is_done();
+    MPI_CHECK(sigtimedwait(&set, NULL, &(struct timespec){.tv_sec = 30}) == SIGUSR1);
+}
 
 enum { BURST = 16, LEN = SHORTEST };
 
@@ -281,10 +282,7 @@ static void ask(int way, pid_t peer)
 static void answer(int way)
 {
     static unsigned char buffer[LEN];
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    MPI_CHECK(sigtimedwait(&set, NULL, &(struct timespec){.tv_sec = 30}) == SIGUSR1);
+    stay_away();
     for (int i = 0; i < BURST; i++) {
         MPI_Recv(buffer, LEN, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_CHECK(buffer[0] == way * BURST + i && memcmp(buffer, buffer + 1, LEN - 1) == 0);
@@ -293,11 +291,7 @@ static void answer(int way)
 
 static void asked(void)
 {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    start();
+    start_apart();
     long peer = meet();
     for (int way = 0; way < WAYS; way++) {
         if (rank == 0) {
@@ -349,25 +343,21 @@ static void leave(pid_t peer)
 
 static void take(void)
 {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    MPI_CHECK(sigtimedwait(&set, NULL, &(struct timespec){.tv_sec = 30}) == SIGUSR1);
+    MPI_Request requests[QUEUE - 2];
+    stay_away();
     for (int i = 0; i < QUEUE - 2; i++) {
-        unsigned char *buffer = longs[0];
-        MPI_Recv(buffer, QUEUED_LEN, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_CHECK(buffer[0] == i && memcmp(buffer, buffer + 1, QUEUED_LEN - 1) == 0);
+        MPI_Irecv(longs[i], QUEUED_LEN, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &requests[i]);
+    }
+    MPI_CHECK(MPI_Waitall(QUEUE - 2, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+    for (int i = 0; i < QUEUE - 2; i++) {
+        MPI_CHECK(longs[i][0] == i && memcmp(longs[i], longs[i] + 1, QUEUED_LEN - 1) == 0);
     }
     MPI_Send(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
 }
 
 static void left(void)
 {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    start();
+    start_apart();
     long peer = meet();
     if (rank == 0) {
         leave((pid_t) peer);
@@ -411,7 +401,6 @@ static void abandoned(void)
 
 static const mpi_test_t tests[] = {
     {.name = "stream", .np = 2, .fn = stream},
-    {.name = "queued", .np = 2, .fn = queued},
     {.name = "left", .np = 2, .fn = left},
     {.name = "bare", .np = 2, .fn = bare},
     {.name = "few", .np = 2, .fn = few},

@@ -35,10 +35,10 @@ static void engine_send_settle(ompi_request_t *request, bool waits)
 static bool engine_may_lend(mca_pml_comm_peer_t *cp, size_t bytes, const ompi_datatype_t *type, size_t count)
 {
     const mca_pml_peer_t *peer = cp->peer;
+    const size_t len = sizeof(mca_pml_hdr_match_t) + bytes + POLICY_ROOM;
     return !engine_plain(peer) && atomic_load_explicit(&peer->state, memory_order_acquire) == MCA_PML_PEER_READY &&
-           !cp->bind && engine_streams(cp) && opal_datatype_is_contiguous(&type->opal, count) &&
-           sizeof(mca_pml_hdr_match_t) + bytes + POLICY_ROOM <= engine_lends_up_to(peer) &&
-           engine_has_credit(peer, engine_cost(bytes));
+           (!peer->pending_any || len > peer->eager_max) && !cp->bind && engine_streams(cp) &&
+           opal_datatype_is_contiguous(&type->opal, count) && len <= engine_lends_up_to(peer) && engine_has_credit(peer, engine_cost(bytes));
 }
 
 /* The caller holds the peer's lock. */

@@ -277,7 +277,7 @@ static OPAL_ALWAYS_INLINE bool copy_short(dr_peer_t *d, const mca_pml_recv_t *re
     if (OPAL_UNLIKELY(!dr_wire_has_usual_sums(&d->in))) {
         return false;
     }
-    if (len >= DR_ASKED_MIN) { /* to sum asks for one line after the other */
+    if (len >= DR_ASKED_MIN) { /* a sum asks for one line after the other */
         opal_prefetch_lines(prefix, (uint32_t) (len / OPAL_COPY_LINE));
     }
     bool good = d->in.kind == OPAL_CHECKSUM_NONE ? dr_wire_is_usual(&d->in, false, prefix, len)
