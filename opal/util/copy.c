@@ -117,6 +117,8 @@ void opal_copy_special(void *to, const void *from, size_t len, opal_copy_how_t h
     opal_copy_fn_t copy = how == OPAL_COPY_LINES ? opal_copy_vectors : how == OPAL_COPY_PAST || how == OPAL_COPY_AWAY ? opal_copy_past : NULL;
     if (copy) {
         copy(to, from, len);
+    } else if (how == OPAL_COPY_REP) {
+        opal_copy_rep(to, from, len);
     } else {
         opal_copy(to, from, len);
     }

@@ -73,6 +73,7 @@ typedef enum opal_copy_how {
     OPAL_COPY_ANY,   /* its lines are in the other processor's caches: by the instruction that fetches nothing that it overwrites */
     OPAL_COPY_LINES, /* ... in a cache that both share: by plain loads and stores, asked for ahead */
     OPAL_COPY_PAST,  /* far away: past the caches, to memory */
+    OPAL_COPY_REP,   /* as OPAL_COPY_ANY, and any length of it by that instruction */
     OPAL_COPY_AWAY,  /* out of it only: past the caches to what they would not hold anyway, wherever its lines are */
 } opal_copy_how_t;
 
@@ -88,6 +89,18 @@ OPAL_DECLSPEC void opal_copy_init(void);
 /* Any number of bytes in one of the special ways; memcpy() where the processor has none. */
 OPAL_DECLSPEC void opal_copy_special(void *to, const void *from, size_t len, opal_copy_how_t how);
 
+/* Any number of bytes by the processor's instruction for copies; memcpy() where it is not known to be quick. */
+static OPAL_ALWAYS_INLINE void opal_copy_rep(void *to, const void *from, size_t len)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they see no assembly */
+    if (opal_copy_has_rep) {
+        __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len) : : "memory");
+        return;
+    }
+#endif
+    opal_copy(to, from, len);
+}
+
 /*
  * Any number of bytes to or from memory that another processor reads, or has written: `shared`, which is one of the other two. Where that
  * begins with a cache line, whole lines go over by the instruction for copies, which does not fetch what it overwrites. Not for what
@@ -95,14 +108,11 @@ OPAL_DECLSPEC void opal_copy_special(void *to, const void *from, size_t len, opa
  */
 static OPAL_ALWAYS_INLINE void opal_copy_between(void *to, const void *from, size_t len, const void *shared)
 {
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they see no assembly */
-    if (len >= OPAL_COPY_REP_MIN && len <= OPAL_COPY_REP_MAX && (uintptr_t) shared % OPAL_COPY_LINE == 0 && opal_copy_has_rep) {
-        __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len) : : "memory");
-        return;
+    if (len >= OPAL_COPY_REP_MIN && len <= OPAL_COPY_REP_MAX && (uintptr_t) shared % OPAL_COPY_LINE == 0) {
+        opal_copy_rep(to, from, len);
+    } else {
+        opal_copy(to, from, len);
     }
-#endif
-    (void) shared;
-    opal_copy(to, from, len);
 }
 
 /* Into memory that another processor will read. */
@@ -119,7 +129,7 @@ static OPAL_ALWAYS_INLINE void opal_copy_into(void *to, const void *from, size_t
  * written past the caches comes from memory, which the C library is good at. */
 static OPAL_ALWAYS_INLINE void opal_copy_out(void *to, const void *from, size_t len, opal_copy_how_t how)
 {
-    if (OPAL_UNLIKELY(how == OPAL_COPY_LINES || how == OPAL_COPY_AWAY)) {
+    if (OPAL_UNLIKELY(how == OPAL_COPY_LINES || how == OPAL_COPY_AWAY || how == OPAL_COPY_REP)) {
         opal_copy_special(to, from, len, how);
     } else if (len > OPAL_COPY_REP_MAX && len <= OPAL_COPY_VECTOR_MAX && opal_copy_vectors && how == OPAL_COPY_ANY) {
         opal_copy_vectors(to, from, len);

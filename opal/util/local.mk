@@ -2,6 +2,7 @@
 libhawser_opal_la_SOURCES += include/opal/constants.h include/opal/declspec.h \
     util/alone.c util/alone.h \
     util/argv.c util/argv.h util/cache.c util/cache.h \
+    util/contest.c util/contest.h \
     util/copy.c util/copy.h util/error.c \
     util/help_envelope.c util/help_envelope.h \
     util/installdirs.c util/installdirs.h \

@@ -78,7 +78,7 @@ extern "C" {
  * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts;
  * 14: how what passes through memory is copied; 15: behind.reserve_from; 16: ahead; 17: lanes; 18: send_filled, take;
  * 19: placed; 20: services->waiting; 21: parts.first */
-#define MCA_BTL_CONTRACT_MINOR 21
+#define MCA_BTL_CONTRACT_MINOR 22
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -161,6 +161,7 @@ typedef enum {
     MCA_BTL_COPY_ANY,   /* as memory is copied anyway */
     MCA_BTL_COPY_LINES, /* by plain loads and stores, asked for ahead: it is in a cache that both processors share */
     MCA_BTL_COPY_PAST,  /* past the caches, to memory: the processors are far from each other */
+    MCA_BTL_COPY_REP,   /* since 1.22: by the processor's instruction for copies */
 } mca_btl_copy_t;
 
 /* Room lent by reserve(). */

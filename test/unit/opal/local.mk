@@ -29,6 +29,10 @@ unit_opal_util_keyval_test_LDADD = $(opal_lib)
 check_PROGRAMS += unit/opal/util/cache_test
 unit_opal_util_cache_test_SOURCES = unit/opal/util/cache_test.c
 unit_opal_util_cache_test_LDADD = $(opal_lib)
+check_PROGRAMS += unit/opal/util/contest_test
+unit_opal_util_contest_test_SOURCES = unit/opal/util/contest_test.c
+unit_opal_util_contest_test_LDADD = $(opal_lib)
+
 check_PROGRAMS += unit/opal/util/copy_test
 unit_opal_util_copy_test_SOURCES = unit/opal/util/copy_test.c
 unit_opal_util_copy_test_LDADD = $(opal_lib)

@@ -49,6 +49,7 @@
 #include "hawser/btl.h"
 #include "opal/declspec.h"
 #include "opal/mca/shmem/shmem.h"
+#include "opal/util/contest.h"
 #include "opal/util/copy.h"
 #include "opal/util/lock.h"
 #include "opal/util/sanitize.h"
@@ -95,6 +96,7 @@ enum {
     SHM_WATCH_US = 200000,    /* between looks whether those waited for still live */
     SHM_SAMPLES = 8,          /* measured fragments under way at most */
     SHM_BUFFER_CLASSES = 11,  /* of buffers for arrivals that are kept: 4 KiB to 4 MiB */
+    SHM_PARTS_CLASSES = 8,    /* of fragments in parts, by their length: 16 KiB to 2 MiB */
     SHM_WARM_MAX = 32,        /* chunks kept for answers to one peer at most */
     SHM_WARM_SHARE = 20,      /* of 32 of a peer's; another quarter may stay with messages: see keep_quota. Of the pool for one message in parts */
     SHM_WARM_CALM = 64,       /* turns after a stream, in which none are kept */
@@ -235,6 +237,8 @@ typedef struct shm_parts {
     size_t total, got;              /* bytes of payload; total is 0: there is none */
     size_t header_len;
     uint64_t ns;                    /* of copying, if that is measured */
+    opal_contest_turn_t turn;       /* how it is copied: see shm_parts_how() */
+    opal_contest_t reading[SHM_PARTS_CLASSES]; /* ... which of the two is quicker, by powers of two of `total` */
     bool dropped;                   /* whoever was to have it has left */
     unsigned char *buffer;          /* it is collected here, header and payload; NULL: `place` has the payload */
     mca_btl_place_t place;

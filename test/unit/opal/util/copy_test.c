@@ -89,7 +89,7 @@ int main(void)
     opal_copy_init();
     all_lengths(into_shared, 4200, "into shared memory, as this processor does it");
     all_lengths(out_of_shared, 4200, "out of shared memory");
-    static const char *const names[] = {"anyhow", "by lines", "past the caches", "away"};
+    static const char *const names[] = {"anyhow", "by lines", "past the caches", "by the instruction", "away"};
     for (how = OPAL_COPY_ANY; how <= OPAL_COPY_AWAY; how++) {
         all_lengths(out_of_others, 4200, names[how]);
         all_lengths(into_others, 4200, names[how]);
@@ -98,7 +98,7 @@ int main(void)
     opal_copy_vectors = opal_copy_onward = opal_copy_past = NULL;
     how = OPAL_COPY_ANY;
     all_lengths(part_of_others, 4200, "a processor without");
-    for (how = OPAL_COPY_LINES; how <= OPAL_COPY_PAST; how++) {
+    for (how = OPAL_COPY_LINES; how <= OPAL_COPY_REP; how++) {
         all_lengths(into_others, 4200, "a processor without");
     }
     return tap_end();

@@ -1,0 +1,57 @@
+/* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two ways of doing the same thing, of which nobody knows beforehand which is quicker here: it is measured on the work itself.
+ *
+ * Now and then two jobs in a row are timed, one done in the way in use and one in the other. The quicker of the two has a point, the other way
+ * only if it was quicker by more than noise. A way that is far enough ahead is used from then on; one that is far behind is tried ever more
+ * rarely. No times are kept from one pair to the next, so a processor that changes its speed and jobs that differ in other things upset
+ * nothing, and a disturbed pair is worth no more than one point.
+ *
+ * All zeros are a contest that has not begun. The caller serialises the use of an object.
+ */
+#ifndef OPAL_UTIL_CONTEST_H
+#define OPAL_UTIL_CONTEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "opal/constants.h"
+
+enum {
+    OPAL_CONTEST_GAP_MIN = 4,    /* jobs from one pair to the next at least, */
+    OPAL_CONTEST_GAP_MAX = 1024, /* at most */
+    OPAL_CONTEST_WON = 8,        /* points ahead */
+    OPAL_CONTEST_BETTER = 97,    /* per cent of the time of the way in use, below which the other has its point */
+};
+
+typedef struct opal_contest {
+    uint32_t first;   /* of a pair: what the first job cost, picoseconds for a unit */
+    uint16_t until;   /* jobs until the next pair; 0: one is being timed */
+    uint16_t gap;     /* from one to the next */
+    int8_t points;    /* the other way's */
+    uint8_t way;      /* in use: 0 or 1 */
+    bool second;      /* the pair's first job is done */
+    bool turned;      /* the pair begins with the other way: they take turns at that */
+} opal_contest_t;
+
+/* Which way the next job is to be done, and whether it is to be timed: note() wants to hear of it before the next one begins. One that it does
+ * not hear of counts for nothing. */
+typedef struct opal_contest_turn {
+    uint8_t way;
+    bool timed;
+} opal_contest_turn_t;
+
+static inline opal_contest_turn_t opal_contest_turn(opal_contest_t *contest)
+{
+    if (OPAL_LIKELY(contest->until > 1)) {
+        contest->until--;
+        return (opal_contest_turn_t) {contest->way, false};
+    }
+    contest->until = 0;
+    return (opal_contest_turn_t) {contest->way ^ (uint8_t) (contest->second != contest->turned), true};
+}
+
+/* A job that was to be timed took `ns` for `units` of work. */
+OPAL_DECLSPEC void opal_contest_note(opal_contest_t *contest, uint64_t ns, size_t units);
+
+#endif
