@@ -186,7 +186,7 @@ uint64_t opal_checksum_copy_into(opal_checksum_kind_t kind, uint64_t state, void
     if (how == OPAL_COPY_PAST && kind == OPAL_CHECKSUM_CRC32C && past) {
         return past((uint32_t) state, to, from, len);
     }
-    while (how != OPAL_COPY_LINES && len >= BLOCK_MIN) {
+    while (how != OPAL_COPY_LINES && how != OPAL_COPY_PLAIN && len >= BLOCK_MIN) {
         size_t block = len < BLOCK ? len : BLOCK;
         state = opal_checksum_update(kind, state, from, block);
         opal_copy_into(to, from, block, how);

@@ -3,7 +3,7 @@
 #include "opal/util/copy.h"
 
 bool opal_copy_has_rep, opal_cache_has_demote;
-opal_copy_fn_t opal_copy_vectors, opal_copy_onward, opal_copy_past;
+opal_copy_fn_t opal_copy_vectors, opal_copy_onward, opal_copy_plain, opal_copy_past;
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -50,6 +50,11 @@ __attribute__((target("avx512f"))) static void onward_avx512(void *to, const voi
     lines_avx512(to, from, len, ONWARD, false);
 }
 
+__attribute__((target("avx512f"))) static void plain_avx512(void *to, const void *from, size_t len)
+{
+    lines_avx512(to, from, len, 0, true);
+}
+
 __attribute__((target("avx2"))) static inline __attribute__((always_inline)) void lines_avx2(unsigned char *t, const unsigned char *f,
                                                                                               size_t len, size_t ahead, bool end)
 {
@@ -85,6 +90,11 @@ __attribute__((target("avx2"))) static void onward_avx2(void *to, const void *fr
     lines_avx2(to, from, len, ONWARD, false);
 }
 
+__attribute__((target("avx2"))) static void plain_avx2(void *to, const void *from, size_t len)
+{
+    lines_avx2(to, from, len, 0, true);
+}
+
 /* Whole lines by non-temporal stores, which are not ordered with others: the fence has them before all that is stored later. */
 static void past_sse2(void *to, const void *from, size_t len)
 {
@@ -114,7 +124,8 @@ static void past_sse2(void *to, const void *from, size_t len)
 
 void opal_copy_special(void *to, const void *from, size_t len, opal_copy_how_t how)
 {
-    opal_copy_fn_t copy = how == OPAL_COPY_LINES ? opal_copy_vectors : how == OPAL_COPY_PAST || how == OPAL_COPY_AWAY ? opal_copy_past : NULL;
+    opal_copy_fn_t copy = how == OPAL_COPY_LINES ? opal_copy_vectors : how == OPAL_COPY_PLAIN ? opal_copy_plain
+                          : how == OPAL_COPY_PAST || how == OPAL_COPY_AWAY ? opal_copy_past : NULL;
     if (copy) {
         copy(to, from, len);
     } else if (how == OPAL_COPY_REP) {
@@ -134,6 +145,7 @@ void opal_copy_init(void)
     opal_cache_has_demote = told && (c & 1u << 25) != 0;
     opal_copy_vectors = __builtin_cpu_supports("avx512f") ? vectors_avx512 : __builtin_cpu_supports("avx2") ? vectors_avx2 : NULL;
     opal_copy_onward = __builtin_cpu_supports("avx512f") ? onward_avx512 : __builtin_cpu_supports("avx2") ? onward_avx2 : NULL;
+    opal_copy_plain = __builtin_cpu_supports("avx512f") ? plain_avx512 : __builtin_cpu_supports("avx2") ? plain_avx2 : NULL;
     opal_copy_past = past_sse2;
 #endif
 }

@@ -74,16 +74,18 @@ typedef enum opal_copy_how {
     OPAL_COPY_LINES, /* ... in a cache that both share: by plain loads and stores, asked for ahead */
     OPAL_COPY_PAST,  /* far away: past the caches, to memory */
     OPAL_COPY_REP,   /* as OPAL_COPY_ANY, and any length of it by that instruction */
+    OPAL_COPY_PLAIN, /* ... or by plain loads and stores, nothing asked for ahead */
     OPAL_COPY_AWAY,  /* out of it only: past the caches to what they would not hold anyway, wherever its lines are */
 } opal_copy_how_t;
 
 typedef void (*opal_copy_fn_t)(void *to, const void *from, size_t len);
 
 /* Has the processor a quick instruction for copies of hundreds of bytes? One that moves a line to the common cache? Set by opal_copy_init(),
- * as are functions for copies that do without the first: by loads and stores of vectors; by these, asking as well for what is behind the end
- * of what is read; and by stores past the caches, which are over when it returns. Any length; NULL: there is none. */
+ * as are functions for copies that do without the first: by loads and stores of vectors, asking ahead for what is read; by these, asking as
+ * well for what is behind its end; by these alone; and by stores past the caches, which are over when it returns. Any length; NULL: there is
+ * none. */
 OPAL_DECLSPEC extern bool opal_copy_has_rep, opal_cache_has_demote;
-OPAL_DECLSPEC extern opal_copy_fn_t opal_copy_vectors, opal_copy_onward, opal_copy_past;
+OPAL_DECLSPEC extern opal_copy_fn_t opal_copy_vectors, opal_copy_onward, opal_copy_plain, opal_copy_past;
 OPAL_DECLSPEC void opal_copy_init(void);
 
 /* Any number of bytes in one of the special ways; memcpy() where the processor has none. */
@@ -129,7 +131,7 @@ static OPAL_ALWAYS_INLINE void opal_copy_into(void *to, const void *from, size_t
  * written past the caches comes from memory, which the C library is good at. */
 static OPAL_ALWAYS_INLINE void opal_copy_out(void *to, const void *from, size_t len, opal_copy_how_t how)
 {
-    if (OPAL_UNLIKELY(how == OPAL_COPY_LINES || how == OPAL_COPY_AWAY || how == OPAL_COPY_REP)) {
+    if (OPAL_UNLIKELY(how != OPAL_COPY_ANY && how != OPAL_COPY_PAST)) {
         opal_copy_special(to, from, len, how);
     } else if (len > OPAL_COPY_REP_MAX && len <= OPAL_COPY_VECTOR_MAX && opal_copy_vectors && how == OPAL_COPY_ANY) {
         opal_copy_vectors(to, from, len);

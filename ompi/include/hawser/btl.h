@@ -162,6 +162,7 @@ typedef enum {
     MCA_BTL_COPY_LINES, /* by plain loads and stores, asked for ahead: it is in a cache that both processors share */
     MCA_BTL_COPY_PAST,  /* past the caches, to memory: the processors are far from each other */
     MCA_BTL_COPY_REP,   /* since 1.22: by the processor's instruction for copies */
+    MCA_BTL_COPY_PLAIN, /* since 1.22: by plain loads and stores, nothing asked for ahead */
 } mca_btl_copy_t;
 
 /* Room lent by reserve(). */

@@ -97,6 +97,8 @@ enum {
     SHM_SAMPLES = 8,          /* measured fragments under way at most */
     SHM_BUFFER_CLASSES = 11,  /* of buffers for arrivals that are kept: 4 KiB to 4 MiB */
     SHM_PARTS_CLASSES = 8,    /* of fragments in parts, by their length: 16 KiB to 2 MiB */
+    SHM_RACE_MIN = 2 << 10,   /* bytes of fragments in one piece of which it is measured how they are copied; */
+    SHM_RACE_CLASSES = 3,     /* up to 16 KiB */
     SHM_WARM_MAX = 32,        /* chunks kept for answers to one peer at most */
     SHM_WARM_SHARE = 20,      /* of 32 of a peer's; another quarter may stay with messages: see keep_quota. Of the pool for one message in parts */
     SHM_WARM_CALM = 64,       /* turns after a stream, in which none are kept */
@@ -263,6 +265,7 @@ struct mca_btl_endpoint {
     bool longer;                        /* some message since `settled` had several lines */
     bool alone;                         /* the pieces asked for now are of the only long message there is */
     bool warm_pieces;                   /* ... and may go through chunks kept for answers */
+    bool racing;                        /* the fragment for which there is room is timed: see shm_race() */
     bool even_pieces;                   /* they are of several long messages, and may go in what has just been read: shm_warm_even() */
 
     /* The rest. */
@@ -306,6 +309,8 @@ struct mca_btl_endpoint {
     shm_even_t even;                    /* not with threads */
     shm_ways_t *ways;                   /* under the pool's lock; NULL until a fragment is long enough */
     uint64_t filling;                   /* since when (ns) the measured fragment for which there is room is being written */
+    uint64_t racing_since;              /* ... the timed one, see shm_race() */
+    opal_contest_t writing[SHM_RACE_CLASSES]; /* by powers of two of its length, from SHM_RACE_MIN on */
     uint32_t watch_consumed;            /* slot->consumed when last watched */
     uint32_t wants_lines;               /* of the refused send */
     uint32_t wants_number, wants_capacity; /* of the endpoint then */

@@ -293,6 +293,33 @@ static OPAL_ALWAYS_INLINE shm_named_t shm_loan_named(uint64_t token, size_t len)
                          .len = (uint32_t)len, .flags = (uint32_t)(token >> 48)};
 }
 
+/*
+ * A fragment in one piece, of some KiB, is written into lines that may be in the reader's caches by memcpy(), which uses the instruction for
+ * copies, or by plain stores: on some processors the one takes less, on others the other. So that is measured, from here to the message's
+ * publication, for fragments of like length.
+ */
+static OPAL_ALWAYS_INLINE opal_contest_t *shm_race(mca_btl_endpoint_t *ep, size_t len)
+{
+    return &ep->writing[len < 2 * SHM_RACE_MIN ? 0 : len < 4 * SHM_RACE_MIN ? 1 : 2];
+}
+
+static OPAL_ALWAYS_INLINE mca_btl_copy_t shm_race_begin(mca_btl_endpoint_t *ep, size_t len)
+{
+    opal_contest_turn_t turn = opal_contest_turn(shm_race(ep, len));
+    if (OPAL_UNLIKELY(turn.timed)) {
+        ep->racing = true;
+        ep->racing_since = opal_now_ns();
+    }
+    return turn.way ? MCA_BTL_COPY_PLAIN : MCA_BTL_COPY_ANY;
+}
+
+static OPAL_NOINLINE void shm_race_end(mca_btl_endpoint_t *ep, size_t len)
+{
+    ep->racing = false;
+    mca_btl_shm_fence(); /* the last stores may still wait for their lines */
+    opal_contest_note(shm_race(ep, len), opal_now_ns() - ep->racing_since, len);
+}
+
 /* A chunk, if one is free, and how much of the message it takes. */
 static OPAL_ALWAYS_INLINE bool shm_lend_chunk(mca_btl_endpoint_t *ep, size_t min, size_t want, mca_btl_room_t *room)
 {
@@ -305,6 +332,10 @@ static OPAL_ALWAYS_INLINE bool shm_lend_chunk(mca_btl_endpoint_t *ep, size_t min
     shm_even_sent(&ep->even);
     room->ptr = shm_bytes_of(ep, loan.chunk) + loan.offset + ep->lead;
     room->how = (mca_btl_copy_t)shm_how_of(loan.choice.way);
+    ep->racing = false;
+    if (room->how == MCA_BTL_COPY_ANY && room->len >= SHM_RACE_MIN && room->len < SHM_RACE_MIN << SHM_RACE_CLASSES) {
+        room->how = shm_race_begin(ep, room->len);
+    }
     room->token[1] = shm_loan_token(&loan, ep->lead);
     ep->filling = loan.since;
     return true;
@@ -399,6 +430,9 @@ static OPAL_ALWAYS_INLINE void shm_name_chunk(mca_btl_endpoint_t *ep, void *to, 
     const shm_named_t named = shm_loan_named(token, len);
     if (OPAL_UNLIKELY(named.flags & SHM_FLAG_MEASURED)) {
         shm_note_written(ep, &named);
+    }
+    if (OPAL_UNLIKELY(ep->racing)) {
+        shm_race_end(ep, len);
     }
     shm_mark_written(ep, shm_loan_chunk(token));
     memcpy(to, &named, sizeof(named));

@@ -159,7 +159,7 @@ static OPAL_ALWAYS_INLINE opal_copy_how_t engine_reading(const mca_btl_arrival_t
 {
     const mca_btl_module_t *module = arrival->module;
     static_assert((int) MCA_BTL_COPY_LINES == (int) OPAL_COPY_LINES && (int) MCA_BTL_COPY_PAST == (int) OPAL_COPY_PAST, "alike");
-    static_assert((int) MCA_BTL_COPY_REP == (int) OPAL_COPY_REP, "alike");
+    static_assert((int) MCA_BTL_COPY_REP == (int) OPAL_COPY_REP && (int) MCA_BTL_COPY_PLAIN == (int) OPAL_COPY_PLAIN, "alike");
     return module->struct_size > offsetof(mca_btl_module_t, reading) ? (opal_copy_how_t) module->reading : OPAL_COPY_ANY;
 }
 

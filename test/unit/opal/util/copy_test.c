@@ -89,16 +89,16 @@ int main(void)
     opal_copy_init();
     all_lengths(into_shared, 4200, "into shared memory, as this processor does it");
     all_lengths(out_of_shared, 4200, "out of shared memory");
-    static const char *const names[] = {"anyhow", "by lines", "past the caches", "by the instruction", "away"};
+    static const char *const names[] = {"anyhow", "by lines", "past the caches", "by the instruction", "by plain stores", "away"};
     for (how = OPAL_COPY_ANY; how <= OPAL_COPY_AWAY; how++) {
         all_lengths(out_of_others, 4200, names[how]);
         all_lengths(into_others, 4200, names[how]);
         all_lengths(part_of_others, 4200, names[how]);
     }
-    opal_copy_vectors = opal_copy_onward = opal_copy_past = NULL;
+    opal_copy_vectors = opal_copy_onward = opal_copy_plain = opal_copy_past = NULL;
     how = OPAL_COPY_ANY;
     all_lengths(part_of_others, 4200, "a processor without");
-    for (how = OPAL_COPY_LINES; how <= OPAL_COPY_REP; how++) {
+    for (how = OPAL_COPY_LINES; how <= OPAL_COPY_PLAIN; how++) {
         all_lengths(into_others, 4200, "a processor without");
     }
     return tap_end();
