@@ -12,6 +12,13 @@ static void change_ways(opal_contest_t *c)
     c->gap = OPAL_CONTEST_GAP_MIN;
 }
 
+/* The next pairs will be further from each other. */
+static void widen(opal_contest_t *c)
+{
+    uint32_t twice = 2u * (c->gap > 0 ? c->gap : OPAL_CONTEST_GAP_MIN);
+    c->gap = (uint16_t) (twice < OPAL_CONTEST_GAP_MAX ? twice : OPAL_CONTEST_GAP_MAX);
+}
+
 /* A point for the way in use, or for the other one. Whoever leads does not lead by much more than what wins, so that a change is seen. */
 static void score(opal_contest_t *c, bool other)
 {
@@ -21,8 +28,24 @@ static void score(opal_contest_t *c, bool other)
         c->gap = OPAL_CONTEST_GAP_MIN;
     } else if (!other && --c->points <= -OPAL_CONTEST_WON) {
         c->points += OPAL_CONTEST_WON / 4;
-        c->gap = c->gap < OPAL_CONTEST_GAP_MAX / 2 ? (uint16_t) (2 * c->gap) : OPAL_CONTEST_GAP_MAX;
+        widen(c);
     }
+}
+
+static void end_pair(opal_contest_t *c)
+{
+    c->second = false;
+    c->turned = !c->turned;
+    c->gap = c->gap > 0 ? c->gap : OPAL_CONTEST_GAP_MIN;
+    c->until = c->gap;
+}
+
+void opal_contest_pass(opal_contest_t *contest)
+{
+    if (contest->gap < OPAL_CONTEST_GAP_PASS) {
+        widen(contest);
+    }
+    end_pair(contest);
 }
 
 void opal_contest_note(opal_contest_t *contest, uint64_t ns, size_t units)
@@ -35,9 +58,6 @@ void opal_contest_note(opal_contest_t *contest, uint64_t ns, size_t units)
         return;
     }
     uint64_t used = contest->turned ? bounded : contest->first, other = contest->turned ? contest->first : bounded;
-    contest->gap = contest->gap > 0 ? contest->gap : OPAL_CONTEST_GAP_MIN;
     score(contest, other * 100 < used * OPAL_CONTEST_BETTER);
-    contest->second = false;
-    contest->turned = !contest->turned;
-    contest->until = contest->gap;
+    end_pair(contest);
 }

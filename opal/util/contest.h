@@ -19,7 +19,8 @@
 
 enum {
     OPAL_CONTEST_GAP_MIN = 4,    /* jobs from one pair to the next at least, */
-    OPAL_CONTEST_GAP_MAX = 1024, /* at most */
+    OPAL_CONTEST_GAP_PASS = 64,  /* at most, after pairs that could not be judged, */
+    OPAL_CONTEST_GAP_MAX = 256,  /* and after others */
     OPAL_CONTEST_WON = 8,        /* points ahead */
     OPAL_CONTEST_BETTER = 97,    /* per cent of the time of the way in use, below which the other has its point */
 };
@@ -34,8 +35,8 @@ typedef struct opal_contest {
     bool turned;      /* the pair begins with the other way: they take turns at that */
 } opal_contest_t;
 
-/* Which way the next job is to be done, and whether it is to be timed: note() wants to hear of it before the next one begins. One that it does
- * not hear of counts for nothing. */
+/* Which way the next job is to be done, and whether it is to be timed: note() or pass() want to hear of it before the next one begins. If
+ * they don't, the next one is to be timed in its place. */
 typedef struct opal_contest_turn {
     uint8_t way;
     bool timed;
@@ -50,6 +51,9 @@ static inline opal_contest_turn_t opal_contest_turn(opal_contest_t *contest)
     contest->until = 0;
     return (opal_contest_turn_t) {contest->way ^ (uint8_t) (contest->second != contest->turned), true};
 }
+
+/* A job that was to be timed can't be judged: the pair is over. */
+OPAL_DECLSPEC void opal_contest_pass(opal_contest_t *contest);
 
 /* A job that was to be timed took `ns` for `units` of work. */
 OPAL_DECLSPEC void opal_contest_note(opal_contest_t *contest, uint64_t ns, size_t units);

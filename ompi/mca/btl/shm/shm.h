@@ -56,6 +56,7 @@
 #include "ompi/mca/btl/shm/shm_even.h"
 #include "ompi/mca/btl/shm/shm_trust.h"
 #include "ompi/mca/btl/shm/shm_ways.h"
+#include "ompi/mca/btl/shm/shm_whole.h"
 
 #define SHM_MAGIC 0x6d68735f72657377ull
 #define SHM_LINE 64u
@@ -98,7 +99,7 @@ enum {
     SHM_BUFFER_CLASSES = 11,  /* of buffers for arrivals that are kept: 4 KiB to 4 MiB */
     SHM_PARTS_CLASSES = 8,    /* of fragments in parts, by their length: 16 KiB to 2 MiB */
     SHM_RACE_MIN = 2 << 10,   /* bytes of fragments in one piece of which it is measured how they are copied; */
-    SHM_RACE_CLASSES = 3,     /* up to 16 KiB */
+    SHM_RACE_CLASSES = 4,     /* up to 32 KiB */
     SHM_WARM_MAX = 32,        /* chunks kept for answers to one peer at most */
     SHM_WARM_SHARE = 20,      /* of 32 of a peer's; another quarter may stay with messages: see keep_quota. Of the pool for one message in parts */
     SHM_WARM_CALM = 64,       /* turns after a stream, in which none are kept */
@@ -325,6 +326,7 @@ struct mca_btl_endpoint {
     _Atomic uint32_t kept;              /* the peer's chunks that are kept here */
     shm_parts_t *parts;                 /* what comes from it; NULL until the first */
     shm_trust_t trust;                  /* ... of what goes to it */
+    shm_whole_t whole;                  /* the same */
     struct sockaddr_un door;
     socklen_t door_len;
 };

@@ -163,6 +163,9 @@ static bool shm_parts_are_good(mca_btl_endpoint_t *ep, size_t len)
     if (shm_warm_even(ep, false) && (!first || mca_btl_shm_warm_waits(ep, false))) {
         return false;
     }
+    if (len < SHM_WHOLE_MAX && len < mca_btl_shm_params.eager_limit) {
+        return !shm_whole_ask(&ep->whole, len, atomic_load_explicit(&ep->turns, memory_order_relaxed), opal_now_ns);
+    }
     return len <= SHM_PARTS_LONG || shm_trust_ask(&ep->trust, atomic_load_explicit(&ep->slot->early, memory_order_relaxed));
 }
 
