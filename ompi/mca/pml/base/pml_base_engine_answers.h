@@ -59,7 +59,7 @@ static void engine_frag_event(mca_btl_descriptor_t *desc, mca_btl_event_t event,
     if (done) {
         opal_list_remove(&send->item);
     }
-    bool more = peer->bulk_unsent > 0 || !opal_list_is_empty(&peer->again);
+    bool more = !opal_list_is_empty(&peer->bulk) || !opal_list_is_empty(&peer->again);
     mca_pml_peer_unlock(peer);
     if (done) {
         engine_send_done(send, MPI_SUCCESS);

@@ -159,7 +159,6 @@ static void engine_bulk_begin(mca_pml_peer_t *peer, mca_pml_send_t *send, uint64
     memset(send->part, 0, sizeof(send->part));
     engine_divide(peer, send, engine_flow_now(peer));
     opal_list_append(&peer->bulk, &send->item);
-    peer->bulk_unsent += from < to;
 }
 
 /* Pieces are about to be sent, or have been (0 bytes): tell the links what is ahead of them. It is taken that messages of which no pieces
@@ -186,12 +185,11 @@ static void engine_flush_bulk(mca_pml_peer_t *peer, opal_list_t *done, uint64_t 
         mca_pml_send_t *send = OPAL_CONTAINER_OF(i, mca_pml_send_t, item);
         if (send->offset < send->end) {
             engine_schedule(peer, send, now);
-            peer->bulk_unsent -= send->offset == send->end;
         }
-        if (engine_bulk_is_done(send)) {
+        if (send->offset == send->end) {
             opal_list_remove(i);
-            opal_list_append(done, i);
-        } else if (send->offset < send->end && !send->cp->bind && !(now > 0 && engine_has_room(peer))) {
+            opal_list_append(engine_bulk_is_done(send) ? done : &peer->handed, i);
+        } else if (!send->cp->bind && !(now > 0 && engine_has_room(peer))) {
             break; /* the links are full */
         }
     }

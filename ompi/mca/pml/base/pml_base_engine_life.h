@@ -140,7 +140,7 @@ static void engine_fail_recvs(mca_pml_peer_t *peer)
 }
 
 /* A long message under way, either direction: a send goes to `failed`, a receive is returned. */
-static mca_pml_recv_t *engine_fail_request(mca_pml_peer_t *peer, ompi_request_t *request, opal_list_t *failed)
+static mca_pml_recv_t *engine_fail_request(ompi_request_t *request, opal_list_t *failed)
 {
     if (request->type == OMPI_REQUEST_RECV) {
         mca_pml_recv_t *recv = (mca_pml_recv_t *) request;
@@ -151,7 +151,6 @@ static mca_pml_recv_t *engine_fail_request(mca_pml_peer_t *peer, ompi_request_t 
     }
     mca_pml_send_t *send = (mca_pml_send_t *) request;
     if (send->state == MCA_PML_SEND_WAITING || (send->state == MCA_PML_SEND_BULK && send->unconfirmed == 0)) {
-        peer->bulk_unsent -= send->state == MCA_PML_SEND_BULK && send->offset < send->end;
         opal_list_remove(&send->item);
         opal_list_append(failed, &send->item);
     }
@@ -165,7 +164,7 @@ static void engine_fail_matched(mca_pml_peer_t *peer, opal_list_t *failed)
     do {
         mca_pml_peer_lock(peer); /* ids of the peer's receives end under it */
         ompi_request_t *request = mca_pml_base_id_next(peer, &at);
-        mca_pml_recv_t *recv = request ? engine_fail_request(peer, request, failed) : NULL;
+        mca_pml_recv_t *recv = request ? engine_fail_request(request, failed) : NULL;
         mca_pml_peer_unlock(peer);
         more = request != NULL;
         if (recv) {
@@ -567,7 +566,7 @@ static bool engine_peer_is_drained(mca_pml_peer_t *peer)
 {
     mca_pml_peer_lock(peer);
     bool drained = opal_list_is_empty(&peer->control) && opal_list_is_empty(&peer->pending) &&
-                   opal_list_is_empty(&peer->bulk) && opal_list_is_empty(&peer->again);
+                   opal_list_is_empty(&peer->bulk) && opal_list_is_empty(&peer->handed) && opal_list_is_empty(&peer->again);
     mca_pml_peer_unlock(peer);
     int state = atomic_load_explicit(&peer->state, memory_order_acquire);
     return state == MCA_PML_PEER_FAILED ||

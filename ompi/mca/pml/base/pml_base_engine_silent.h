@@ -109,7 +109,7 @@ static void engine_watch_timer(void *context)
 /* Several links carry long messages: look after them. The caller holds the peer's lock. */
 static void engine_bulk_watch(mca_pml_peer_t *peer)
 {
-    if (!opal_list_is_empty(&peer->bulk)) {
+    if (!opal_list_is_empty(&peer->bulk) || !opal_list_is_empty(&peer->handed)) {
         if (!peer->bulk_timer &&
             opal_timer_add(ENGINE_WATCH_US, engine_watch_timer, peer, &peer->bulk_timer) != OPAL_SUCCESS) {
             mca_pml_base_out_of_memory("a timer");

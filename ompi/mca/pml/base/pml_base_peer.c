@@ -411,6 +411,9 @@ uint64_t mca_pml_base_unsent(void)
         OPAL_LIST_FOREACH (waiting, next, &peer->bulk) {
             count++;
         }
+        OPAL_LIST_FOREACH (waiting, next, &peer->handed) {
+            count++;
+        }
         OPAL_LIST_FOREACH (waiting, next, &peer->control) {
             count++;
         }
@@ -616,6 +619,7 @@ mca_pml_peer_t *mca_pml_base_peer_new(ompi_proc_t *proc)
     opal_list_init(&peer->control);
     opal_list_init(&peer->pending);
     opal_list_init(&peer->bulk);
+    opal_list_init(&peer->handed);
     opal_list_init(&peer->again);
     opal_list_init(&peer->placing);
     opal_list_init(&peer->unasked);

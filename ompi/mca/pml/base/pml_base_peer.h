@@ -118,8 +118,8 @@ typedef struct mca_pml_peer {
     opal_lock_t lock;             /* of everything here, if there are threads */
     opal_list_t control;          /* mca_pml_raw_t: fragments with bytes of their own; go first */
     opal_list_t pending;          /* mca_pml_send_t whose first fragment could not go yet */
-    opal_list_t bulk;             /* mca_pml_send_t with pieces left to send, or to be confirmed */
-    uint32_t bulk_unsent;         /* ... of which some are left to send */
+    opal_list_t bulk;             /* mca_pml_send_t with pieces left to send */
+    opal_list_t handed;           /* ... whose pieces the links have, but have not confirmed */
     opal_list_t again;            /* mca_pml_frag_t that a link gave back */
     opal_list_t placing;          /* mca_pml_placing_t: what links write that is to be verified; the owner of progress' alone */
     opal_list_t unasked;          /* mca_pml_recv_t whose pieces come unasked */
