@@ -61,3 +61,12 @@ void opal_contest_note(opal_contest_t *contest, uint64_t ns, size_t units)
     score(contest, other * 100 < used * OPAL_CONTEST_BETTER);
     end_pair(contest);
 }
+
+void opal_contest_row_end(opal_contest_row_t *row, bool valid, uint64_t (*now)(void))
+{
+    if (valid) {
+        opal_contest_note(row->contest, now() - row->since, row->units);
+    } else {
+        opal_contest_pass(row->contest);
+    }
+}

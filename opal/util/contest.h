@@ -58,4 +58,46 @@ OPAL_DECLSPEC void opal_contest_pass(opal_contest_t *contest);
 /* A job that was to be timed took `ns` for `units` of work. */
 OPAL_DECLSPEC void opal_contest_note(opal_contest_t *contest, uint64_t ns, size_t units);
 
+/*
+ * Jobs that can't be judged one by one, as each leaves something behind for the next: several in a row are done alike, and the last ones of
+ * them are timed together. All zeros are a row that has not begun.
+ */
+typedef struct opal_contest_row {
+    opal_contest_t *contest;  /* whose turn it is; NULL: nobody's yet */
+    opal_contest_turn_t turn;
+    uint16_t left;            /* jobs of the row that have not begun */
+    size_t units;             /* work of those that are timed, so far */
+    uint64_t since;           /* when (ns) the first one of them began */
+} opal_contest_row_t;
+
+typedef struct opal_contest_rows {
+    uint16_t jobs;  /* of a row */
+    uint16_t timed; /* the last ones, less than all */
+} opal_contest_rows_t;
+
+/* The row is over. `valid`: it can be judged. */
+OPAL_DECLSPEC void opal_contest_row_end(opal_contest_row_t *row, bool valid, uint64_t (*now)(void));
+
+/* The next job, of so many units, of a contest: which way is it to be done? Another contest's ends the row. `valid`: if this is the first job
+ * behind a row, that can be judged. `now` tells the time, and is asked only if that is needed. */
+static inline uint8_t opal_contest_row_next(opal_contest_row_t *row, const opal_contest_rows_t *rows, opal_contest_t *contest, size_t units,
+                                            bool valid, uint64_t (*now)(void))
+{
+    if (OPAL_UNLIKELY(row->left == 0 || row->contest != contest)) {
+        if (row->turn.timed) {
+            opal_contest_row_end(row, valid && row->left == 0, now);
+        }
+        row->contest = contest;
+        row->turn = opal_contest_turn(contest);
+        row->left = rows->jobs;
+    }
+    if (OPAL_UNLIKELY(row->turn.timed && row->left == rows->timed)) {
+        row->units = 0;
+        row->since = now();
+    }
+    row->units += units;
+    row->left--;
+    return row->turn.way;
+}
+
 #endif

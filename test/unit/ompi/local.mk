@@ -42,6 +42,7 @@ btl_shm_core = $(top_builddir)/ompi/mca/btl/shm/libbtl_shm_core.la $(opal_lib) -
 check_PROGRAMS += unit/ompi/btl_shm/ways_test unit/ompi/btl_shm/buffers_test unit/ompi/btl_shm/warm_test \
     unit/ompi/btl_shm/even_test unit/ompi/btl_shm/trust_test unit/ompi/btl_shm/whole_test unit/ompi/btl_shm/poll_test unit/ompi/btl_shm/ring_test
 unit_ompi_btl_shm_whole_test_LDADD = $(opal_lib)
+unit_ompi_btl_shm_even_test_LDADD = $(opal_lib)
 unit_ompi_btl_shm_ways_test_LDADD = $(btl_shm_core)
 unit_ompi_btl_shm_buffers_test_LDADD = $(btl_shm_core)
 unit_ompi_btl_shm_warm_test_LDADD = $(btl_shm_core)

@@ -89,6 +89,9 @@ static OPAL_NOINLINE bool shm_arrive_from_chunk(shm_module_t *m, mca_btl_endpoin
 static OPAL_ALWAYS_INLINE bool shm_take_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at, const shm_named_t *named)
 {
     opal_copy_how_t how = shm_how_of_flags(named->flags);
+    if (OPAL_UNLIKELY(ep->even.plain) && how == OPAL_COPY_LINES) {
+        how = OPAL_COPY_ANY;
+    }
     if (OPAL_LIKELY(how == OPAL_COPY_ANY)) {
         return m->brief(shm_cookie(ep), at, named->len) || shm_arrive_from_chunk(m, ep, at, named);
     }

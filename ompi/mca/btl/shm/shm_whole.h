@@ -19,7 +19,7 @@ enum {
     SHM_WHOLE_MIN = 16 << 10, /* shorter ones are in the first class */
     SHM_WHOLE_STEP = 4 << 10, /* of lengths from one class to the next */
     SHM_WHOLE_CLASSES = 4,
-    SHM_WHOLE_JOB = 6,        /* fragments in a row that are sent alike; the first ones put the chunks' lines where their way has them */
+    SHM_WHOLE_ROW = 6,        /* fragments in a row that are sent alike; the first ones put the chunks' lines where their way has them */
     SHM_WHOLE_TIMED = 3,      /* ... of which the last ones are timed */
     SHM_WHOLE_LOOKS = 8,      /* that one message in parts takes to come at most; more are of several */
     SHM_WHOLE_MAX = SHM_WHOLE_MIN + SHM_WHOLE_CLASSES * SHM_WHOLE_STEP, /* longer ones always go in parts */
@@ -27,11 +27,8 @@ enum {
 
 typedef struct shm_whole {
     opal_contest_t contests[SHM_WHOLE_CLASSES]; /* way 0: in parts, 1: whole */
-    opal_contest_t *contest;   /* of the job under way; NULL: none */
-    opal_contest_turn_t turn;  /* its way */
-    uint8_t left;              /* fragments of it that have not been sent */
-    uint32_t turns;            /* times that messages had come from the peer when its second one was sent, */
-    uint64_t since;            /* ... and when (ns) that was, if it is timed */
+    opal_contest_row_t row;
+    uint32_t turns;            /* times that messages had come from the peer when the first timed one was sent */
 } shm_whole_t;
 
 static inline opal_contest_t *shm_whole_class(shm_whole_t *whole, size_t len)
@@ -40,36 +37,18 @@ static inline opal_contest_t *shm_whole_class(shm_whole_t *whole, size_t len)
     return &whole->contests[i < SHM_WHOLE_CLASSES ? i : SHM_WHOLE_CLASSES - 1];
 }
 
-/* A timed job is over, or another class's fragment ends it. */
-static OPAL_NOINLINE void shm_whole_judge(shm_whole_t *whole, size_t len, uint32_t turns, uint64_t (*now)(void))
-{
-    uint32_t looks = turns - whole->turns;
-    if (whole->left == 0 && looks >= SHM_WHOLE_TIMED && looks <= SHM_WHOLE_TIMED * SHM_WHOLE_LOOKS) {
-        opal_contest_note(whole->contest, now() - whole->since, SHM_WHOLE_TIMED * len);
-    } else {
-        opal_contest_pass(whole->contest);
-    }
-}
-
 /* Does the next fragment, of so many bytes, go whole? `turns`: the times that messages have come from the peer, which goes round; `now` tells
  * the time, and is asked only if that is needed. */
 static inline bool shm_whole_ask(shm_whole_t *whole, size_t len, uint32_t turns, uint64_t (*now)(void))
 {
-    opal_contest_t *contest = shm_whole_class(whole, len);
-    if (whole->left == 0 || OPAL_UNLIKELY(contest != whole->contest)) {
-        if (OPAL_UNLIKELY(whole->turn.timed)) {
-            shm_whole_judge(whole, len, turns, now);
-        }
-        whole->contest = contest;
-        whole->turn = opal_contest_turn(contest);
-        whole->left = SHM_WHOLE_JOB;
-    }
-    if (OPAL_UNLIKELY(whole->turn.timed && whole->left == SHM_WHOLE_TIMED)) {
+    static const opal_contest_rows_t rows = {.jobs = SHM_WHOLE_ROW, .timed = SHM_WHOLE_TIMED};
+    uint32_t looks = turns - whole->turns;
+    bool answered = looks >= SHM_WHOLE_TIMED && looks <= SHM_WHOLE_TIMED * SHM_WHOLE_LOOKS;
+    uint8_t way = opal_contest_row_next(&whole->row, &rows, shm_whole_class(whole, len), len, answered, now);
+    if (OPAL_UNLIKELY(whole->row.left == SHM_WHOLE_TIMED - 1)) {
         whole->turns = turns;
-        whole->since = now();
     }
-    whole->left--;
-    return whole->turn.way == 1;
+    return way == 1;
 }
 
 #endif

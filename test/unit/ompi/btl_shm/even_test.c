@@ -74,10 +74,45 @@ static void changes(void)
     TAP_OK(!even.on, "where it does not matter nobody is even");
 }
 
+static uint64_t clock_ns;
+
+static uint64_t now(void)
+{
+    return clock_ns;
+}
+
+/* So many fragments, by vectors in 1000 ns each and otherwise in `plain_ns`; how many of them went otherwise. */
+static int stream(shm_even_t *even, int fragments, size_t len, uint64_t plain_ns)
+{
+    int plain = 0;
+    for (int i = 0; i < fragments; i++) {
+        shm_even_choose(even, len, now);
+        clock_ns += even->plain ? plain_ns : 1000;
+        plain += even->plain;
+    }
+    return plain;
+}
+
+static void copies(void)
+{
+    enum { MANY = 100 * SHM_EVEN_ROW };
+    shm_even_t even = {.on = true};
+    int plain = stream(&even, MANY, 64 << 10, 800);
+    TAP_OK(plain > MANY / 2 && even.contests[2].way == 1, "long ones go by what is quicker (%d of %d)", plain, MANY);
+    plain = stream(&even, MANY, 4 << 10, 1200);
+    TAP_OK(plain < MANY / 4 && even.contests[0].way == 0, "short ones by vectors, where those are (%d of %d)", plain, MANY);
+    even.plain = true;
+    even.sent = 100;
+    even.got = 1;
+    shm_even_judge(&even);
+    TAP_OK(!even.on && !even.plain, "who sends more than comes reads as he is told");
+}
+
 int main(void)
 {
     tap_start(60);
     kinds();
     changes();
+    copies();
     return tap_end();
 }
