@@ -3,9 +3,10 @@
  * Links chosen for a communicator by the info key hawser_links: what travels goes over them, by the library's own
  * counters, arrives whole, and the hint is seen where MPI says. For two processes of one host with shm and tcp.
  */
+#include "support/mpi_pvar.h"
 #include "support/mpi_test.h"
 
-enum { NAMES = 8192, LINKS = 32, LONG = 3 << 20 };
+enum { LONG = 3 << 20 };
 
 static int rank;
 
@@ -44,33 +45,9 @@ static void check_links(MPI_Comm comm, const char *expected)
 /* Bytes handed so far to the links whose name begins so. */
 static unsigned long long bytes_over(const char *prefix)
 {
-    static char text[NAMES];
-    char name[64] = "pml_base_link_bytes";
-    unsigned long long bytes[LINKS], sum = 0;
-    int index = 0, verbosity, class, bind, readonly, continuous, atomic, count = 0;
-    int name_length = sizeof(name), text_length = sizeof(text);
-    MPI_Datatype type;
-    MPI_T_enum enumeration;
-    MPI_T_pvar_session session;
-    MPI_T_pvar_handle handle;
-    MPI_CHECK(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) == MPI_SUCCESS);
-    MPI_T_pvar_get_info(index, name, &name_length, &verbosity, &class, &type, &enumeration, text, &text_length, &bind,
-                        &readonly, &continuous, &atomic);
-    MPI_T_pvar_session_create(&session);
-    MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
-    MPI_CHECK(count > 0 && count <= LINKS);
-    MPI_T_pvar_read(session, handle, bytes);
-    const char *at = strrchr(text, '[');
-    for (int i = 0; i < count && at; i++, at = strchr(at + 1, ',')) {
-        char link[64];
-        int number;
-        if (sscanf(at + 1, " %d: %63[^],]", &number, link) == 2 && strncmp(link, prefix, strlen(prefix)) == 0) {
-            sum += bytes[i];
-        }
-    }
-    MPI_T_pvar_handle_free(session, &handle);
-    MPI_T_pvar_session_free(&session);
-    return sum;
+    long long bytes = mpi_pvar_of_links("pml_base_link_bytes", prefix);
+    MPI_CHECK(bytes >= 0);
+    return (unsigned long long) bytes;
 }
 
 static void fill(unsigned char *data, int len, int salt)

@@ -35,6 +35,7 @@ lent:left --mca pml dr --mca btl shm,self
 lent:left --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_chaos_seed 5 --mca btl_chaos_loss 50000 --mca btl_chaos_damage 50000 --mca btl_chaos_duplicate 20000 --mca btl_chaos_reorder 50000
 lent:bare --mca pml dr --mca btl shm,self --mca pml_dr_checksum none
 lent:bare --mca pml dr --mca btl shm,tcp,self --mca pml_dr_checksum none
+lent:reserve --mca pml dr --mca btl shm,tcp,self
 lent:few --mca pml dr --mca btl shm,self --mca pml_dr_window 128k
 lent:few --mca pml dr --mca btl tcp,self
 lent:few --mca pml teg --mca btl shm,self

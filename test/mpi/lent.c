@@ -121,6 +121,36 @@ static void bare(void)
     MPI_Finalize();
 }
 
+/* Windows both ways, while another link is in reserve: nothing needs that one, acknowledgments neither, though the link that is used has no room
+ * for the next message most of the time. */
+static void reserve(void)
+{
+    enum { LENGTH = 40000 };
+    start();
+    meet();
+    unsigned char *out = malloc(WINDOW * LENGTH), *in = malloc(WINDOW * LENGTH);
+    MPI_Request requests[2 * WINDOW];
+    long long before = mpi_pvar_of_links("pml_base_link_messages", "tcp");
+    for (int round = 0; round < ROUNDS; round++) {
+        memset(out, round, WINDOW * LENGTH);
+        for (int i = 0; i < WINDOW; i++) {
+            MPI_Irecv(in + i * LENGTH, LENGTH, MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD, &requests[i]);
+        }
+        for (int i = 0; i < WINDOW; i++) {
+            MPI_Isend(out + i * LENGTH, LENGTH, MPI_BYTE, 1 - rank, TAG, MPI_COMM_WORLD, &requests[WINDOW + i]);
+        }
+        MPI_CHECK(MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
+        MPI_CHECK(in[0] == round && memcmp(in, in + 1, WINDOW * LENGTH - 1) == 0);
+    }
+    long long spare = mpi_pvar_of_links("pml_base_link_messages", "tcp") - before, used = mpi_pvar_of_links("pml_base_link_messages", "shm");
+    if (!MPI_CHECK(before >= 0 && spare < used / 50)) {
+        fprintf(stderr, "%lld over shm, %lld over tcp\n", used, spare);
+    }
+    free(out);
+    free(in);
+    MPI_Finalize();
+}
+
 /* ---- Asked for while the peer is away ---- */
 
 static sigset_t peer_is_done(void)
@@ -404,6 +434,7 @@ static const mpi_test_t tests[] = {
     {.name = "left", .np = 2, .fn = left},
     {.name = "bare", .np = 2, .fn = bare},
     {.name = "few", .np = 2, .fn = few},
+    {.name = "reserve", .np = 2, .fn = reserve},
     {.name = "asked", .np = 2, .fn = asked},
     {.name = "abandoned", .np = 2, .fn = abandoned, .says = "no answer for longer than pml_dr_path_timeout"},
 };

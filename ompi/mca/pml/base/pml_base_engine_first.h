@@ -246,8 +246,7 @@ static int engine_first_followed(mca_pml_peer_t *peer, mca_pml_link_t *link, mca
  * need take when that fails. */
 static inline size_t engine_lends_up_to(const mca_pml_peer_t *peer)
 {
-    size_t behind = peer->link_count == 1 ? peer->behind.eager_limit : 0;
-    return behind > peer->eager_max ? behind : peer->eager_max;
+    return peer->lend_max > peer->eager_max ? peer->lend_max : peer->eager_max;
 }
 
 /* Does this link take such a message from the user's memory? Not if it would rather send from there itself, and hold it. */

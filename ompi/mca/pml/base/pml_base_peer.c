@@ -125,7 +125,7 @@ static void relist_latency(mca_pml_peer_t *peer)
     peer->latency_count = 0;
     peer->latency_next = 0;
     peer->any_suspect = false;
-    peer->short_max = peer->eager_max = least_max_frag(peer);
+    peer->short_max = peer->eager_max = peer->frag_max = least_max_frag(peer);
     for (int i = 0; i < peer->link_count; i++) {
         mca_pml_link_t *link = &peer->links[i];
         const mca_btl_limits_t *limits = &link->module->limits;
@@ -211,7 +211,7 @@ static void relist_whole(mca_pml_peer_t *peer)
     const mca_pml_link_t *only = peer->bandwidth_count == 1 ? peer->bandwidth[0] : NULL;
     peer->whole_max = 0;
     if (only && mca_pml_base_goes_whole(&only->module->limits)) {
-        size_t most = least_max_frag(peer) - mca_pml_base_frag_room;
+        size_t most = peer->frag_max - mca_pml_base_frag_room;
         peer->whole_max = most < mca_pml_base_params.whole_max ? most : mca_pml_base_params.whole_max;
     }
 }

@@ -105,6 +105,8 @@ typedef struct mca_pml_peer {
     size_t whole_max;             /* payload of a message that may go whole from the user's memory; 0: none */
     size_t short_max, eager_max;  /* header and payload, least of all links that are up */
     size_t alone_max;             /* the same of a message that is copied on the way though it is longer than that: see engine_is_alone() */
+    size_t frag_max;              /* ... of a fragment that every link takes, those included that are down now */
+    size_t lend_max;              /* ... of a message that is sent from the user's memory before its receiver is known, if longer than eager_max */
     mca_btl_parts_t parts;        /* of the only link, if it carries long messages, too; else no_parts */
     mca_pml_ways_t ways;          /* ... of which some had better be fetched; under the lock */
     mca_pml_link_t *latency[MCA_PML_LINKS_MAX];
@@ -223,6 +225,8 @@ static inline void mca_pml_peer_redirect(mca_pml_peer_t *peer)
     peer->behind = peer->latency_count == 1 ? peer->latency[0]->behind : mca_pml_base_never_behind;
     bool alone = peer->latency_count == 1 && peer->bandwidth_count == 1 && peer->latency[0] == peer->bandwidth[0];
     peer->parts = alone ? peer->latency[0]->parts : mca_pml_base_no_parts;
+    size_t behind = alone ? peer->behind.eager_limit : 0;
+    peer->lend_max = behind < peer->frag_max ? behind : peer->frag_max; /* if this link fails, another one has to carry it */
 }
 
 /* Recompute the lists after a link came, went or changed; the caller holds the lock. */

@@ -8,8 +8,11 @@
 #include "ompi/mca/pml/dr/pml_dr_due.h"
 #include "ompi/mca/pml/dr/pml_dr_put.h"
 
+/* Does it matter that a link had no room for the last fragment? A short one may find some where a long one did not. */
+typedef enum { ROOM_MATTERS, ROOM_IS_SOUGHT } dr_room_t;
+
 /* How good a link is for a fragment of `len` bytes that failed on `bad` (-1: on none); 0: not at all. */
-static unsigned fitness(const dr_peer_t *d, const mca_pml_link_t *link, size_t len, int bad)
+static unsigned fitness(const dr_peer_t *d, const mca_pml_link_t *link, size_t len, int bad, dr_room_t room)
 {
     int path = (int) dr_path_of(d, link);
     const dr_path_t *p = d->stream.paths ? &d->stream.paths[path] : NULL;
@@ -17,16 +20,16 @@ static unsigned fitness(const dr_peer_t *d, const mca_pml_link_t *link, size_t l
         return 0;
     }
     bool good = !p || (p->state == DR_PATH_UP && (path != bad || p->vain == 0));
-    return 1u + (good ? 4 : 0) + (dr_is_full(d, link) ? 0 : 2) + (path != bad);
+    return 1u + (good ? 4 : 0) + (room == ROOM_MATTERS && dr_is_full(d, link) ? 0 : 2) + (path != bad);
 }
 
-static mca_pml_link_t *choose_link(const dr_peer_t *d, size_t len, int bad)
+static mca_pml_link_t *choose_link_for(const dr_peer_t *d, size_t len, int bad, dr_room_t room)
 {
     mca_pml_link_t *best = NULL;
     unsigned most = 0;
     for (int i = 0; i < d->peer->link_count; i++) {
         mca_pml_link_t *link = &d->peer->links[i];
-        unsigned fit = fitness(d, link, len, bad);
+        unsigned fit = fitness(d, link, len, bad, room);
         if (fit > most || (fit > 0 && fit == most &&
                            link->module->limits.latency_ns < best->module->limits.latency_ns)) {
             best = link;
@@ -34,6 +37,11 @@ static mca_pml_link_t *choose_link(const dr_peer_t *d, size_t len, int bad)
         }
     }
     return best;
+}
+
+static mca_pml_link_t *choose_link(const dr_peer_t *d, size_t len, int bad)
+{
+    return choose_link_for(d, len, bad, ROOM_MATTERS);
 }
 
 /* No link that is left takes so long a fragment: the engine has it back, its numbers become void. Only pieces of
@@ -91,7 +99,7 @@ int dr_send_control(dr_peer_t *d, const mca_btl_module_t *module, mca_btl_endpoi
     return module->ops->send_short(endpoint, &bytes.prefix, sizeof(bytes.prefix), bytes.header, len);
 }
 
-static void ack_over(dr_peer_t *d, mca_pml_link_t *link)
+static int ack_over(dr_peer_t *d, mca_pml_link_t *link)
 {
     dr_ack_t ack;
     dr_wire_ack_t wire;
@@ -103,29 +111,36 @@ static void ack_over(dr_peer_t *d, mca_pml_link_t *link)
     } else {
         dr_note_full(d, link, rc);
     }
+    return rc;
 }
 
-static mca_pml_link_t *link_for_ack(const dr_peer_t *d)
+/*
+ * Acknowledgments go over the quickest link, as long as that takes them: a link that has no room for another long fragment mostly has some
+ * for them, and over a slower one, they would come late, and cost both sides system calls. NULL: there is none.
+ */
+static mca_pml_link_t *ack_somewhere(dr_peer_t *d)
 {
-    return choose_link(d, sizeof(dr_prefix_t) + sizeof(dr_wire_ack_t), -1);
+    const size_t len = sizeof(dr_prefix_t) + sizeof(dr_wire_ack_t);
+    mca_pml_link_t *link = choose_link_for(d, len, -1, ROOM_IS_SOUGHT);
+    if (link && ack_over(d, link) == MCA_ERR_AGAIN) {
+        mca_pml_link_t *other = choose_link(d, len, -1);
+        if (other != link) {
+            ack_over(d, other);
+            link = other;
+        }
+    }
+    return link;
 }
 
 void dr_ack_now(dr_peer_t *d)
 {
-    mca_pml_link_t *link = link_for_ack(d);
-    if (link) {
-        ack_over(d, link);
-    }
+    (void) ack_somewhere(d);
 }
 
 void dr_ack_last(dr_peer_t *d)
 {
-    mca_pml_link_t *link = link_for_ack(d);
-    if (!link) {
-        return;
-    }
-    ack_over(d, link);
-    if (OPAL_UNLIKELY(d->stream.careful > 0) && !(link->module->limits.caps & MCA_BTL_CAP_RELIABLE)) {
+    mca_pml_link_t *link = ack_somewhere(d);
+    if (link && OPAL_UNLIKELY(d->stream.careful > 0) && !(link->module->limits.caps & MCA_BTL_CAP_RELIABLE)) {
         ack_over(d, link);
     }
 }
