@@ -24,8 +24,8 @@ enum {
     SHM_EVEN_SHARE = 4,    /* each must have sent one of so many */
     SHM_EVEN_READ = 2,     /* chunks kept, with which to send on */
     SHM_EVEN_QUOTA = 4,    /* so many must be allowed to be kept */
-    SHM_EVEN_ROW = 96,     /* fragments in a row that are sent alike, */
-    SHM_EVEN_TIMED = 64,   /* ... of which the last ones are timed */
+    SHM_EVEN_ROW = 32,     /* fragments in a row that are sent alike, */
+    SHM_EVEN_TIMED = 16,   /* ... of which the last ones are timed */
     SHM_EVEN_CLASS_MIN = 12 << 10, /* shorter ones are in the first class, */
     SHM_EVEN_CLASSES = 3,  /* those of four times that and more in the last one */
     SHM_EVEN_LONGEST = 2 << 20, /* bytes of messages that go so: of 4 MiB it was slower */
