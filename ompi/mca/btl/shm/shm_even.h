@@ -50,7 +50,7 @@ static inline void shm_even_judge(shm_even_t *even)
     even->got /= 2;
 }
 
-/* One of so many bytes is about to go, while it is on: sets `plain`. `now` tells the time, and is asked only if that is needed. */
+/* One of so many bytes goes, in such a stream: sets `plain` for the next one. `now` tells the time, and is asked only if that is needed. */
 static inline void shm_even_choose(shm_even_t *even, size_t len, uint64_t (*now)(void))
 {
     static const opal_contest_rows_t rows = {.jobs = SHM_EVEN_ROW, .timed = SHM_EVEN_TIMED};

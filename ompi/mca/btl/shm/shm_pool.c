@@ -302,16 +302,13 @@ static OPAL_NOINLINE void shm_go_wide(mca_btl_endpoint_t *ep, size_t len, shm_lo
 
 /* One that is kept for an answer: there is nothing to choose, but that more of them are under way than stay in the near caches where streams go
  * both ways. Not for pieces of a message of which too little would be in caches. */
-static OPAL_ALWAYS_INLINE bool shm_get_warm(mca_btl_endpoint_t *ep, size_t len, bool piece, shm_loan_t *loan)
+static OPAL_ALWAYS_INLINE bool shm_get_warm(mca_btl_endpoint_t *ep, bool piece, shm_loan_t *loan)
 {
     bool even = shm_warm_even(ep, piece);
     loan->fresh = false;
     loan->offset = 0;
     if (!even && ((piece && !ep->warm_pieces) || shm_warm_in_stream(ep))) {
         return false;
-    }
-    if (even) {
-        shm_even_choose(&ep->even, len, opal_now_ns);
     }
     loan->choice = (shm_ways_choice_t){even && !ep->even.plain && opal_copy_vectors ? SHM_WAY_WIDE : SHM_WAY_NEAR, false};
     loan->since = 0;
@@ -334,7 +331,7 @@ static OPAL_ALWAYS_INLINE bool shm_get_for(mca_btl_endpoint_t *ep, size_t len, b
     if (OPAL_UNLIKELY(m->sample_count > 0)) {
         shm_collect_samples(m);
     }
-    if (shm_get_warm(ep, len, piece, loan)) {
+    if (shm_get_warm(ep, piece, loan)) {
         return true;
     }
     uint32_t reach = shm_reach(ep, piece);

@@ -330,6 +330,9 @@ static OPAL_ALWAYS_INLINE bool shm_lend_chunk(mca_btl_endpoint_t *ep, size_t min
         return false;
     }
     shm_even_sent(&ep->even);
+    if (shm_warm_even(ep, want > min)) {
+        shm_even_choose(&ep->even, room->len, opal_now_ns);
+    }
     room->ptr = shm_bytes_of(ep, loan.chunk) + loan.offset + ep->lead;
     room->how = (mca_btl_copy_t)shm_how_of(loan.choice.way);
     ep->racing = false;
