@@ -178,6 +178,7 @@ enum {
     SHM_FLAG_FRESH = 1u << 3,    /* the chunk may be new to you: have all of its pages mapped at once */
     SHM_FLAG_LAST = 1u << 4,     /* of parts: no other one is in this chunk, which is free behind it */
     SHM_FLAG_YOURS = 1u << 5,    /* the chunk is the reader's own: an earlier fragment came in it */
+    SHM_FLAG_ROUND = 1u << 6,    /* the way by which it was chosen; copied as anything else */
 };
 
 /* A fragment in a chunk. */
@@ -697,14 +698,14 @@ static inline opal_copy_how_t shm_how_of(shm_way_t way)
 static inline uint32_t shm_flags_of(const shm_loan_t *loan)
 {
     shm_way_t way = loan->choice.way;
-    uint32_t how = way == SHM_WAY_WIDE ? SHM_FLAG_LINES : way == SHM_WAY_PAST ? SHM_FLAG_PAST : 0;
+    uint32_t how = way == SHM_WAY_WIDE ? SHM_FLAG_LINES : way == SHM_WAY_PAST ? SHM_FLAG_PAST : way == SHM_WAY_ROUND ? SHM_FLAG_ROUND : 0;
     return how | (loan->choice.measured ? SHM_FLAG_MEASURED : 0) | (loan->fresh ? SHM_FLAG_FRESH : 0) |
            (loan->chunk & SHM_THEIRS ? SHM_FLAG_YOURS : 0);
 }
 
 static inline shm_way_t shm_way_of_flags(uint32_t flags)
 {
-    return flags & SHM_FLAG_LINES ? SHM_WAY_WIDE : flags & SHM_FLAG_PAST ? SHM_WAY_PAST : SHM_WAY_NEAR;
+    return flags & SHM_FLAG_LINES ? SHM_WAY_WIDE : flags & SHM_FLAG_PAST ? SHM_WAY_PAST : flags & SHM_FLAG_ROUND ? SHM_WAY_ROUND : SHM_WAY_NEAR;
 }
 
 static inline opal_copy_how_t shm_how_of_flags(uint32_t flags)

@@ -13,7 +13,7 @@ static const mca_base_var_enum_t copies[] = {
     {"auto", SHM_COPY_AUTO}, {"always", SHM_COPY_ALWAYS}, {"never", SHM_COPY_NEVER}, {NULL, 0}};
 
 static const mca_base_var_enum_t ways[] = {
-    {"auto", SHM_WAY_AUTO}, {"near", SHM_WAY_NEAR}, {"wide", SHM_WAY_WIDE}, {"past", SHM_WAY_PAST}, {NULL, 0}};
+    {"auto", SHM_WAY_AUTO}, {"near", SHM_WAY_NEAR}, {"wide", SHM_WAY_WIDE}, {"round", SHM_WAY_ROUND}, {"past", SHM_WAY_PAST}, {NULL, 0}};
 
 static const struct {
     mca_base_var_desc_t desc;
@@ -74,8 +74,8 @@ static const struct {
      &mca_btl_shm_params.part},
     {{.name = "way", .type = MCA_VAR_ENUM, .level = MCA_VAR_LEVEL_TUNER, .enums = ways, .def.i = SHM_WAY_AUTO,
       .help = "How fragments of 2 KiB and more are copied: near (through the chunk used last, in the caches), wide (through all of the "
-              "pool in turn, for a cache that the processors share behind their own), past (written past the caches), or whichever is "
-              "measured to be quickest (auto)"},
+              "pool in turn, for a cache that the processors share behind their own, by vectors), round (the same by the processor's "
+              "instruction for copies), past (written past the caches), or whichever is measured to be quickest (auto)"},
      &mca_btl_shm_params.way},
     {{.name = "warm", .type = MCA_VAR_INT, .level = MCA_VAR_LEVEL_TUNER, .unit = "chunks", .def.i = SHM_WARM_MAX, .min = 0,
       .max = SHM_WARM_MAX,

@@ -221,7 +221,7 @@ static OPAL_NOINLINE void shm_begin_ways(mca_btl_endpoint_t *ep)
 {
     ep->ways = malloc(sizeof(*ep->ways));
     if (ep->ways) {
-        uint32_t usable = (opal_copy_vectors ? 1u << SHM_WAY_WIDE : 0) | (opal_copy_past ? 1u << SHM_WAY_PAST : 0);
+        uint32_t usable = 1u << SHM_WAY_ROUND | (opal_copy_vectors ? 1u << SHM_WAY_WIDE : 0) | (opal_copy_past ? 1u << SHM_WAY_PAST : 0);
         const shm_layout_t *l = &ep->module->layout;
         mca_btl_shm_ways_init(ep->ways, usable, l->chunk_count, (uint64_t)l->chunk_count * l->chunk_size);
     }
@@ -295,7 +295,7 @@ static OPAL_NOINLINE void shm_go_wide(mca_btl_endpoint_t *ep, size_t len, shm_lo
     loan->fresh = !(state->seen_by & reader);
     state->seen_by |= reader;
     opal_prefetch_write(shm_chunk_state(&m->segment, &m->layout, next));
-    for (uint32_t i = 0; i < SHM_AHEAD_LINES && loan->choice.way == SHM_WAY_WIDE; i++) {
+    for (uint32_t i = 0; i < SHM_AHEAD_LINES && loan->choice.way != SHM_WAY_PAST; i++) {
         opal_prefetch_write(there + i * SHM_LINE);
     }
 }

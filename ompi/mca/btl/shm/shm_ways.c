@@ -70,7 +70,7 @@ static shm_way_t next_trial(const shm_ways_t *ways, const shm_ways_class_t *c)
 /* Fragments of a class until the pool's lines are where a way has them. */
 static uint32_t warm_length(const shm_ways_t *ways, const shm_ways_class_t *c)
 {
-    uint64_t places = c->trial == SHM_WAY_WIDE ? ways->bytes / ((uint64_t)SHM_WAYS_MIN << (c - ways->classes))
+    uint64_t places = c->trial == SHM_WAY_WIDE || c->trial == SHM_WAY_ROUND ? ways->bytes / ((uint64_t)SHM_WAYS_MIN << (c - ways->classes))
                       : c->trial == SHM_WAY_NEAR ? ways->chunks : 0;
     return places < SHM_WAYS_WARM_MAX ? (uint32_t)places : SHM_WAYS_WARM_MAX;
 }
