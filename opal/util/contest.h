@@ -52,6 +52,17 @@ static inline opal_contest_turn_t opal_contest_turn(opal_contest_t *contest)
     return (opal_contest_turn_t) {contest->way ^ (uint8_t) (contest->second != contest->turned), true};
 }
 
+/* Of jobs whose cost depends on their length, which are alike: powers of two, from `least` on; shorter ones are in class 0, all that are longer in
+ * the last of `classes`. */
+static inline unsigned opal_contest_class(size_t len, size_t least, unsigned classes)
+{
+    unsigned i = 0;
+    while (i + 1 < classes && len >= least << (i + 1)) {
+        i++;
+    }
+    return i;
+}
+
 /* A job that was to be timed can't be judged: the pair is over. */
 OPAL_DECLSPEC void opal_contest_pass(opal_contest_t *contest);
 

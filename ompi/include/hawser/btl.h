@@ -77,7 +77,7 @@ extern "C" {
  * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
  * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts;
  * 14: how what passes through memory is copied; 15: behind.reserve_from; 16: ahead; 17: lanes; 18: send_filled, take;
- * 19: placed; 20: services->waiting; 21: parts.first */
+ * 19: placed; 20: services->waiting; 21: parts.first; 22: MCA_BTL_COPY_REP, MCA_BTL_COPY_PLAIN */
 #define MCA_BTL_CONTRACT_MINOR 22
 
 enum {

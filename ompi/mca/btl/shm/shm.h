@@ -267,8 +267,8 @@ struct mca_btl_endpoint {
     bool longer;                        /* some message since `settled` had several lines */
     bool alone;                         /* the pieces asked for now are of the only long message there is */
     bool warm_pieces;                   /* ... and may go through chunks kept for answers */
-    bool racing;                        /* the fragment for which there is room is timed: see shm_race() */
     bool even_pieces;                   /* they are of several long messages, and may go in what has just been read: shm_warm_even() */
+    bool racing;                        /* the fragment for which there is room is timed: see shm_race() */
 
     /* The rest. */
     SHM_ALIGNED shm_module_t *module;

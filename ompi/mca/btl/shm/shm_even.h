@@ -33,9 +33,9 @@ enum {
 
 typedef struct shm_even {
     bool on;            /* they do */
+    bool plain;         /* ... and what is read and written goes by vectors no more, but as anything else does */
     bool never;         /* it does not matter, and nothing is counted */
     bool waits;         /* the fragment that was refused last can go in a chunk that is kept, when there is one */
-    bool plain;         /* ... and what is read and written goes by vectors no more, but as anything else does */
     uint32_t sent, got; /* fragments in chunks since judged last, and half of what counted then */
     opal_contest_t contests[SHM_EVEN_CLASSES]; /* way 1: plain */
     opal_contest_row_t row;

@@ -232,11 +232,7 @@ static bool shm_parts_place(mca_btl_endpoint_t *ep, const void *payload, size_t 
  */
 static opal_contest_t *shm_parts_reading(shm_parts_t *p, size_t total)
 {
-    unsigned i = 0;
-    while (i + 1 < SHM_PARTS_CLASSES && total >= (size_t)SHM_PARTS_CLASS_MIN << (i + 1)) {
-        i++;
-    }
-    return &p->reading[i];
+    return &p->reading[opal_contest_class(total, SHM_PARTS_CLASS_MIN, SHM_PARTS_CLASSES)];
 }
 
 static inline opal_copy_how_t shm_parts_how(const shm_parts_t *p, const shm_part_t *part)
@@ -339,7 +335,7 @@ static void shm_parts_end(shm_module_t *m, mca_btl_endpoint_t *ep)
     shm_parts_t *p = ep->parts;
     mca_btl_arrival_t arrival = {.module = &m->super, .endpoint = ep};
     unsigned char *buffer = p->buffer;
-    if (OPAL_UNLIKELY(p->turn.timed)) {
+    if (OPAL_UNLIKELY(p->turn.timed) && !p->dropped) {
         opal_contest_note(shm_parts_reading(p, p->total), p->ns, p->total);
     }
     if (buffer) {

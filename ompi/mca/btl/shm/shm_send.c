@@ -300,7 +300,7 @@ static OPAL_ALWAYS_INLINE shm_named_t shm_loan_named(uint64_t token, size_t len)
  */
 static OPAL_ALWAYS_INLINE opal_contest_t *shm_race(mca_btl_endpoint_t *ep, size_t len)
 {
-    return &ep->writing[len < 2 * SHM_RACE_MIN ? 0 : len < 4 * SHM_RACE_MIN ? 1 : len < 8 * SHM_RACE_MIN ? 2 : 3];
+    return &ep->writing[opal_contest_class(len, SHM_RACE_MIN, SHM_RACE_CLASSES)];
 }
 
 static OPAL_ALWAYS_INLINE mca_btl_copy_t shm_race_begin(mca_btl_endpoint_t *ep, size_t len)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "ompi/mca/btl/shm/shm_ways.h"
 #include "opal/declspec.h"
+#include "opal/util/contest.h"
 
 enum {
     COUNTED = SHM_WAYS_TRIAL - 1, /* measurements of which the least is a cost */
@@ -14,11 +15,7 @@ enum {
 
 static shm_ways_class_t *class_of(shm_ways_t *ways, size_t len)
 {
-    unsigned i = 0;
-    while (i + 1 < SHM_WAYS_CLASSES && len >= (size_t)SHM_WAYS_MIN << (i + 1)) {
-        i++;
-    }
-    return &ways->classes[i];
+    return &ways->classes[opal_contest_class(len, SHM_WAYS_MIN, SHM_WAYS_CLASSES)];
 }
 
 /* The nearest class that knows what its way costs; NULL: there is none. */

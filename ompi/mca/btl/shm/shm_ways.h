@@ -9,7 +9,7 @@
  *
  *     NEAR  the chunk that has just come back is taken again: it is in the caches, best where the processors share those
  *     WIDE  all of the pool goes round, so that what is written next has left the reader's own caches; by vectors
- *     ROUND the same, by the instruction for copies, as NEAR: on some processors that is quicker, and what it has read leaves the caches as soon
+ *     ROUND the same, copied as NEAR: mostly by the instruction for copies, which some processors are quicker at
  *     PAST  written past the caches; all of the pool goes round
  *
  * Of the fragments of a class now and then one is measured: the time of the writer's copy and that of the reader's, which the reader leaves

@@ -242,8 +242,7 @@ static int engine_first_followed(mca_pml_peer_t *peer, mca_pml_link_t *link, mca
     return rc;
 }
 
-/* Longest fragment that goes without asking. Who is sent a stream is behind (engine_is_behind()); what its only link takes, no other
- * need take when that fails. */
+/* Longest fragment that goes without asking. Who is sent a stream is behind (engine_is_behind()). */
 static inline size_t engine_lends_up_to(const mca_pml_peer_t *peer)
 {
     return peer->lend_max > peer->eager_max ? peer->lend_max : peer->eager_max;

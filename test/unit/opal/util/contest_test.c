@@ -84,11 +84,30 @@ static void odd_cases(void)
     TAP_OK(!opal_contest_turn(&c).timed, "a pair of impossible times is a pair");
 }
 
+static uint64_t now(void)
+{
+    static uint64_t ns;
+    return ns += 1000;
+}
+
+/* Rows of which none comes to its end, as another contest's jobs come between. */
+static void cut_rows(void)
+{
+    static const opal_contest_rows_t rows = {.jobs = 4, .timed = 3};
+    opal_contest_t a = {0}, b = {0};
+    opal_contest_row_t row = {0};
+    for (int i = 0; i < JOBS; i++) {
+        (void) opal_contest_row_next(&row, &rows, i / 2 % 2 ? &a : &b, UNITS, true, now);
+    }
+    TAP_OK(a.points == 0 && b.points == 0 && !a.second && !b.second, "a row that was cut short judges nothing");
+}
+
 int main(void)
 {
     tap_start(20);
     clear_cases();
     noisy_cases();
     odd_cases();
+    cut_rows();
     return tap_end();
 }
