@@ -14,6 +14,7 @@
 #include "ompi/mca/coll/coll.h"
 #include "ompi/mca/pml/base/pml_base_bsend.h"
 #include "ompi/mca/pml/base/pml_base_bind.h"
+#include "ompi/mca/pml/base/pml_base_util.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/mca/topo/topo.h"
 #include "ompi/mpi/p2p/partitioned.h"
@@ -159,6 +160,7 @@ int ompi_comm_free(ompi_communicator_t *comm)
     int rc = ompi_attribute_delete_all(comm, &comm->attrs);
     if (rc == MPI_SUCCESS) {
         mca_pml_base_bsend_drop_comm(comm);
+        mca_pml_base_comm_leaves(comm);
         comm->flags |= OMPI_COMM_FREED;
         ompi_comm_forget_parent(comm);
         ompi_handle_fini(&comm->base);

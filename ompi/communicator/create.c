@@ -7,6 +7,7 @@
 #include "ompi/communicator/context.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/info/info.h"
+#include "ompi/mca/pml/base/pml_base_util.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/mca/topo/topo.h"
 #include "ompi/mpi/c/bodies.h"
@@ -261,6 +262,7 @@ int ompi_mpi_comm_disconnect(ompi_communicator_t **comm)
 {
     int rc = check_freeable(*comm);
     if (rc == MPI_SUCCESS) {
+        mca_pml_base_comm_leaves(*comm);
         opal_progress_wait_until(is_quiet, *comm);
         rc = part(*comm);
     }

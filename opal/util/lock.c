@@ -12,10 +12,11 @@
  * Whoever leaves a lock mostly takes it again at once, for the next message, and has at hand all that the lock guards: two threads that take
  * turns have every line of it cross from core to core twice for a message, and more threads fight for the lock's own. So who finds the lock
  * held looks again seldom, and takes it only if it is free twice, GAP apart: its holder has then gone elsewhere, as one does that waits for
- * an answer. Pauses are doubled from FIRST to MOST; a pause is 40 to 50 ns on today's x86 processors. From YIELD on the holder may be a
- * thread of this processor. What was tried: docs/performance.md, Threads.
+ * an answer. Pauses are doubled from FIRST to MOST; but while it is taken again and again (BUSY steps since it was last looked at),
+ * they are LONG, so that each of those who want it has it for a row of messages. A pause is 20 to 50 ns on today's x86 processors. From YIELD
+ * on the holder may be a thread of this processor. What was tried: docs/performance.md, Threads.
  */
-enum { GAP = 4, LOOKS = 2, FIRST = 64, MOST = 512, YIELD = 4, ROUNDS = 12 };
+enum { GAP = 4, LOOKS = 2, BUSY = 4, FIRST = 64, LONG = 256, MOST = 512, YIELD = 4, ROUNDS = 12 };
 
 bool opal_lock_asymmetric;
 
@@ -33,10 +34,14 @@ static void relax(void)
 #endif
 }
 
-static bool take(opal_lock_t *lock)
+static uint32_t look(const opal_lock_t *lock)
 {
-    int32_t held = 0;
-    return atomic_compare_exchange_strong(&lock->held, &held, 1);
+    return atomic_load_explicit(&lock->turn, memory_order_relaxed);
+}
+
+static bool take(opal_lock_t *lock, uint32_t turn)
+{
+    return !opal_lock_is_held(turn) && atomic_compare_exchange_strong(&lock->turn, &turn, turn + 1);
 }
 
 static void pauses(int n)
@@ -50,7 +55,7 @@ static bool is_left(const opal_lock_t *lock)
 {
     for (int i = 0; i < LOOKS; i++) {
         pauses(GAP);
-        if (atomic_load_explicit(&lock->held, memory_order_relaxed) != 0) {
+        if (opal_lock_is_held(look(lock))) {
             return false;
         }
     }
@@ -59,27 +64,31 @@ static bool is_left(const opal_lock_t *lock)
 
 void opal_lock_wait(opal_lock_t *lock)
 {
+    uint32_t turn = look(lock);
     for (int i = 0, n = FIRST; i < ROUNDS; i++) {
-        if (is_left(lock) && take(lock)) {
+        uint32_t before = turn;
+        bool left = is_left(lock);
+        turn = look(lock);
+        if (left && take(lock, turn)) {
             return;
         }
         if (i >= YIELD) {
             sched_yield();
         }
-        pauses(n);
+        pauses(turn - before >= BUSY ? LONG : n);
         n += n < MOST ? n : 0;
     }
     atomic_fetch_add(&lock->waiters, 1);
     if (opal_lock_asymmetric) {
         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
     }
-    while (!take(lock)) {
-        syscall(SYS_futex, &lock->held, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+    while (turn = atomic_load(&lock->turn), !take(lock, turn)) {
+        syscall(SYS_futex, &lock->turn, FUTEX_WAIT_PRIVATE, turn, NULL, NULL, 0);
     }
     atomic_fetch_sub(&lock->waiters, 1);
 }
 
 void opal_lock_wake(opal_lock_t *lock)
 {
-    syscall(SYS_futex, &lock->held, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    syscall(SYS_futex, &lock->turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }

@@ -470,6 +470,54 @@ static void watched(void)
     MPI_T_finalize();
 }
 
+/* ---- The end of a communicator that several threads have used: nothing is counted as its user that is none ---- */
+
+static MPI_Comm common;
+
+static void *talk_in_common(void *arg)
+{
+    int tag = (int) (intptr_t) arg;
+    for (int i = 0; i < 10 * ROUNDS; i++) {
+        int out = i, in = -1;
+        MPI_Request request;
+        MPI_Irecv(&in, 1, MPI_INT, rank, tag, common, &request);
+        MPI_Send(&out, 1, MPI_INT, rank, tag, common);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_CHECK(in == i);
+    }
+    return NULL;
+}
+
+/* Freed while a receive and a collective of it are under way. */
+static void free_in_use(void)
+{
+    int in = -1, size;
+    MPI_Request requests[3];
+    MPI_Comm_size(common, &size);
+    MPI_Irecv(&in, 1, MPI_INT, (rank + size - 1) % size, THREADS, common, &requests[0]);
+    MPI_Ibarrier(common, &requests[1]);
+    MPI_Isend(&rank, 1, MPI_INT, (rank + 1) % size, THREADS, common, &requests[2]);
+    MPI_Comm_free(&common);
+    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+    MPI_CHECK(in == (rank + size - 1) % size);
+}
+
+static void parting(void)
+{
+    start();
+    for (int i = 0; i < 8; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &common);
+        in_threads(talk_in_common);
+        if (i % 2 == 0) {
+            MPI_Comm_disconnect(&common);
+        } else {
+            free_in_use();
+        }
+        MPI_CHECK(common == MPI_COMM_NULL);
+    }
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
     {.name = "to-self", .np = 1, .fn = to_self},
     {.name = "wildcards", .np = 2, .fn = wildcards},
@@ -479,6 +527,7 @@ static const mpi_test_t tests[] = {
     {.name = "tools", .np = 2, .fn = tools},
     {.name = "joined", .np = 3, .fn = joined},
     {.name = "watched", .np = 2, .fn = watched},
+    {.name = "parting", .np = 2, .fn = parting},
 };
 
 int main(int argc, char **argv)

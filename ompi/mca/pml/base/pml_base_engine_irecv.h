@@ -44,11 +44,14 @@ static inline void engine_recv_init(mca_pml_recv_t *recv, void *buf, size_t coun
     engine_recv_target(recv);
 }
 
-/* Take the oldest message for the receive, or post it. */
-static OPAL_NOINLINE void engine_recv_begin_any(mca_pml_recv_t *recv)
+/* Take the oldest message for the receive, or post it. `refers`: it is to hold a reference to its communicator, and threads are about. */
+static OPAL_NOINLINE void engine_recv_begin_any(mca_pml_recv_t *recv, bool refers)
 {
     mca_pml_comm_t *pc = recv->super.comm->pml;
     mca_pml_comm_lock(pc);
+    if (refers) {
+        mca_pml_comm_take(pc);
+    }
     if (OPAL_UNLIKELY(mca_pml_match_needs_wild(&pc->match, recv->src, recv->tag)) &&
         mca_pml_match_go_wild(&pc->match, recv->src, recv->tag) != OPAL_SUCCESS) {
         mca_pml_base_out_of_memory("the index of unexpected messages");
@@ -98,7 +101,7 @@ static OPAL_NOINLINE void engine_recv_begin_threads(mca_pml_recv_t *recv)
     }
     if (!posted) {
         opal_progress_lane = recv->super.comm->lane;
-        engine_recv_begin_any(recv);
+        engine_recv_begin_any(recv, false);
     }
 }
 
@@ -107,7 +110,7 @@ static inline void engine_recv_begin(mca_pml_recv_t *recv, int32_t src, int32_t 
     if (OPAL_UNLIKELY(opal_progress_threads)) {
         engine_recv_begin_threads(recv);
     } else if (OPAL_UNLIKELY(!engine_recv_post_usual(recv, src, tag))) {
-        engine_recv_begin_any(recv);
+        engine_recv_begin_any(recv, false);
     }
 }
 
@@ -152,7 +155,7 @@ static int engine_recv_start(ompi_request_t *request)
     return MPI_SUCCESS;
 }
 
-/* `threads`: others may be in the library at the same time. */
+/* Without its reference to the communicator. `threads`: others may be in the library at the same time. */
 static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_recv_new(void *buf, size_t count, ompi_datatype_t *type, int src, int tag,
                                                           ompi_communicator_t *comm, bool threads)
 {
@@ -160,7 +163,6 @@ static OPAL_ALWAYS_INLINE mca_pml_recv_t *engine_recv_new(void *buf, size_t coun
     if (OPAL_LIKELY(recv != NULL)) {
         engine_recv_init(recv, buf, count, type, src, tag, comm);
         ompi_datatype_retain(type);
-        opal_refs_add_if(&comm->refs, 1, threads);
     }
     return recv;
 }
@@ -170,7 +172,11 @@ static OPAL_ALWAYS_INLINE int engine_irecv_undisturbed(void *buf, size_t count, 
                                                        ompi_communicator_t *comm, ompi_request_t **request, bool alone)
 {
     mca_pml_recv_t *recv = engine_recv_new(buf, count, type, src, tag, comm, false);
-    bool posted = recv && engine_recv_post_usual(recv, engine_match_src(src), engine_match_tag(tag));
+    bool posted = false;
+    if (OPAL_LIKELY(recv != NULL)) {
+        opal_refs_add_if(&comm->refs, 1, false);
+        posted = engine_recv_post_usual(recv, engine_match_src(src), engine_match_tag(tag));
+    }
     if (alone) {
         opal_alone_leave();
     }
@@ -179,7 +185,7 @@ static OPAL_ALWAYS_INLINE int engine_irecv_undisturbed(void *buf, size_t count, 
     }
     *request = &recv->super;
     if (OPAL_UNLIKELY(!posted)) {
-        engine_recv_begin_any(recv);
+        engine_recv_begin_any(recv, false);
     }
     return MPI_SUCCESS;
 }
@@ -207,7 +213,7 @@ static OPAL_NOINLINE int engine_irecv_among(void *buf, size_t count, ompi_dataty
     }
     *request = &recv->super;
     opal_progress_lane = comm->lane;
-    engine_recv_begin_any(recv);
+    engine_recv_begin_any(recv, true);
     return MPI_SUCCESS;
 }
 
@@ -227,6 +233,7 @@ static int engine_recv_init_persistent(void *buf, size_t count, ompi_datatype_t 
     if (!recv) {
         return MPI_ERR_NO_MEM;
     }
+    ompi_comm_retain(comm);
     recv->super.persistent = true;
     recv->super.active = false;
     ompi_status_set_empty(&recv->super.status);

@@ -168,6 +168,7 @@ static int engine_imrecv(void *buf, size_t count, ompi_datatype_t *type, ompi_me
     if (!recv) {
         return MPI_ERR_NO_MEM;
     }
+    ompi_comm_retain(message->comm);
     *request = &recv->super;
     engine_deliver_message(recv, engine_message_open(message));
     return MPI_SUCCESS;

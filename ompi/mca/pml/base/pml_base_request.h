@@ -36,6 +36,8 @@ typedef struct mca_pml_comm {
     uint32_t losses_told;        /* receives from any source have been told of lost peers up to this one */
     uint64_t watched_age;        /* receives posted before this one waited when they were looked at last */
     ompi_communicator_t *comm;
+    int32_t stock;               /* references to it that are counted there and nobody has; under `lock` */
+    bool leaving;                /* ... it is to keep none any more */
     mca_pml_bind_t *bind;        /* NULL: any link; under `lock` */
     opal_list_item_t item;       /* in the engine's list of all */
     mca_pml_comm_peer_t *_Atomic peers[]; /* by rank in the remote group; NULL: not talked to */
@@ -213,6 +215,18 @@ static inline void mca_pml_comm_unlock(mca_pml_comm_t *pc)
     if (OPAL_UNLIKELY(opal_progress_threads)) {
         opal_unlock(&pc->lock);
     }
+}
+
+/* A reference to the communicator for the caller, who has the lock; threads are about. The count has them by the dozen: an atomic operation
+ * for each takes as long as a seventh of a short message's way through this process. mca_pml_base_comm_leaves() gives back what is left. */
+static inline void mca_pml_comm_take(mca_pml_comm_t *pc)
+{
+    enum { DOZENS = 60 };
+    if (OPAL_UNLIKELY(pc->stock == 0)) {
+        pc->stock = pc->leaving ? 1 : DOZENS;
+        opal_refs_add_if(&pc->comm->refs, pc->stock, true);
+    }
+    pc->stock--;
 }
 
 #endif

@@ -105,3 +105,17 @@ void mca_pml_base_comm_promises(ompi_communicator_t *comm)
     comm->pml->overtaking = comm->flags & OMPI_COMM_ASSERT_ALLOW_OVERTAKING;
     mca_pml_comm_unlock(comm->pml);
 }
+
+void mca_pml_base_comm_leaves(ompi_communicator_t *comm)
+{
+    mca_pml_comm_t *pc = comm->pml;
+    if (!pc) {
+        return;
+    }
+    mca_pml_comm_lock(pc);
+    int32_t unused = pc->stock;
+    pc->stock = 0;
+    pc->leaving = true;
+    mca_pml_comm_unlock(pc);
+    (void) opal_refs_add(&comm->refs, -unused); /* the caller has one */
+}

@@ -16,6 +16,9 @@ void mca_pml_base_report_unreachable(mca_pml_peer_t *peer);
 /* What is promised of the wildcards used on a communicator, and of the order of its messages, has changed. */
 void mca_pml_base_comm_promises(ompi_communicator_t *comm);
 
+/* A communicator is about to be freed or left: from now on only those who use it are counted in its references. */
+void mca_pml_base_comm_leaves(ompi_communicator_t *comm);
+
 /* Room in the attached buffer of MPI_Buffer_attach for a message of `len` bytes; NULL: it does not fit now.
  * `comm`: its own buffer first, see MPI-4.1 section 3.6. */
 void *mca_pml_base_bsend_alloc(ompi_communicator_t *comm, size_t len);

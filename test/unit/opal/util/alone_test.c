@@ -59,12 +59,12 @@ static void test_one_thread(void)
     pthread_join(thread, NULL);
     TAP_OK(!elsewhere && opal_alone_is_self(), "another one is not, and does not end it by asking");
     opal_lock(&lock);
-    TAP_OK(atomic_load(&lock.held) == 0 && atomic_load(&opal_alone.nested) == 1, "a lock is a section then");
+    TAP_OK(!opal_lock_is_held(atomic_load(&lock.turn)) && atomic_load(&opal_alone.nested) == 1, "a lock is a section then");
     opal_unlock(&lock);
     opal_alone_end();
     TAP_OK(!opal_alone_enter() && !opal_alone_nest() && atomic_load(&opal_alone.inside) == 0, "after the end nobody is");
     opal_lock(&lock);
-    TAP_OK(atomic_load(&lock.held) == 1, "and the lock is one again");
+    TAP_OK(opal_lock_is_held(atomic_load(&lock.turn)), "and the lock is one again");
     opal_unlock(&lock);
 }
 
