@@ -53,6 +53,14 @@ static bool engine_offer(mca_pml_link_t *link, mca_pml_send_t *send, mca_pml_hdr
     return true;
 }
 
+/* How much of a message goes with its announcement, where there is room for so much. What is hardly longer than that leaves little behind. */
+static inline size_t engine_first_payload(size_t bytes, size_t room)
+{
+    const size_t most = bytes > room && bytes - room <= room / 8 ? room : mca_pml_base_params.first_frag;
+    const size_t fits = bytes < room ? bytes : room;
+    return fits < most ? fits : most;
+}
+
 static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml_send_t *send)
 {
     union {
@@ -63,8 +71,7 @@ static int engine_first_rndv(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_pml
     bool fetch = engine_fetch_link(peer, send) == link && engine_offer(link, send, &hdr.rget);
     size_t hdr_len = fetch ? sizeof(hdr.rget) : sizeof(hdr.rndv);
     size_t room = engine_eager_max(peer, send->cp, link) - hdr_len - POLICY_ROOM;
-    size_t len = fetch ? 0 : send->bytes < room ? send->bytes : room;
-    len = len < mca_pml_base_params.first_frag ? len : mca_pml_base_params.first_frag;
+    size_t len = fetch ? 0 : engine_first_payload(send->bytes, room);
     if (!engine_has_credit(peer, engine_cost(len))) {
         len = 0; /* the announcement alone */
     }
