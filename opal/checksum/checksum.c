@@ -8,7 +8,7 @@
 
 static const opal_crc32c_kernel_t *const kernels[] = {
 #if defined(__x86_64__)
-    &opal_crc32c_avx512_3way, &opal_crc32c_avx512, &opal_crc32c_avx2_3way, &opal_crc32c_avx2, &opal_crc32c_3way, &opal_crc32c_sse42,
+    &opal_crc32c_avx512_4way, &opal_crc32c_avx512, &opal_crc32c_avx2_3way, &opal_crc32c_avx2, &opal_crc32c_3way, &opal_crc32c_sse42,
 #elif OPAL_CRC32C_INLINE
     &opal_crc32c_arm_3way, &opal_crc32c_arm,
 #endif

@@ -22,7 +22,7 @@ OPAL_DECLSPEC const opal_crc32c_kernel_t *opal_crc32c_chosen(void);
 
 extern const opal_crc32c_kernel_t opal_crc32c_table;
 #if defined(__x86_64__)
-extern const opal_crc32c_kernel_t opal_crc32c_avx512_3way, opal_crc32c_avx512, opal_crc32c_avx2_3way, opal_crc32c_avx2, opal_crc32c_3way,
+extern const opal_crc32c_kernel_t opal_crc32c_avx512_4way, opal_crc32c_avx512, opal_crc32c_avx2_3way, opal_crc32c_avx2, opal_crc32c_3way,
     opal_crc32c_sse42;
 #elif OPAL_CRC32C_INLINE
 extern const opal_crc32c_kernel_t opal_crc32c_arm_3way, opal_crc32c_arm;

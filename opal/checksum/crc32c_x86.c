@@ -412,64 +412,63 @@ const opal_crc32c_kernel_t opal_crc32c_avx512 = {
     .copy_past = avx512_copy_past,
 };
 
-/* ---- The same beside three streams of the instruction, where nothing is copied ---- */
+/* ---- The same beside streams of the instruction, where nothing is copied ---- */
 
 /*
  * AMD's processors fold 512 bits in two steps, 16 bytes a cycle, and could do the instruction's 8 bytes besides. In each turn
- * 256 bytes are folded, and 5 words taken of each of three streams that lie behind them. The factors are those of this one length.
+ * 256 bytes are folded, and 4 words taken of each of four streams that lie behind them: three would do for the instruction's latency, if
+ * nothing ever came late. With the 256 bytes that folding begins with it is 4 KiB or 16 KiB, for whose numbers of turns the factors are.
  */
-enum { MIX_TURNS = 43, MIX_WORDS = 5, MIX_FOLDED = 256 * MIX_TURNS, MIX_STREAM = 8 * MIX_WORDS * MIX_TURNS,
-       MIX = MIX_FOLDED + 3 * MIX_STREAM };
+enum { MIX_FOLDED = 256, MIX_STREAMS = 4, MIX_STREAM = 32, MIX_SHORT = 10, MIX_LONG = 42 };
 
-/* As in crc32c_streams.h: for one, two and three streams. */
-static const uint32_t mix_factor[3] = {0xe0a22e29, 0xde42c92a, 0xa174826f};
+/* As in crc32c_streams.h: for one to four streams. */
+static const uint32_t mix_short_factor[MIX_STREAMS] = {0xbac2fd7b, 0x6b749fb2, 0x3771e98f, 0xdd66cbbb};
+static const uint32_t mix_long_factor[MIX_STREAMS] = {0xc9c8b782, 0x889774e1, 0x24e6fe8f, 0x0e0126b2};
 
-INLINE void mix_step(uint64_t crc[3], const uint8_t *src)
+static inline size_t mix_length(size_t turns)
 {
-    crc[0] = crc32c_stream_step(crc[0], NULL, src, 0, false);
-    crc[1] = crc32c_stream_step(crc[1], NULL, src + MIX_STREAM, 0, false);
-    crc[2] = crc32c_stream_step(crc[2], NULL, src + 2 * MIX_STREAM, 0, false);
+    return MIX_FOLDED + turns * (MIX_FOLDED + MIX_STREAMS * MIX_STREAM);
 }
 
-AVX512 INLINE uint32_t mix_512(uint32_t crc, const uint8_t *src)
+AVX512 INLINE uint32_t mix_512(uint32_t crc, const uint8_t *src, size_t turns, const uint32_t factor[MIX_STREAMS])
 {
     const __m512i by_64 = factors_512(FOLD_64), by_256 = factors_512(FOLD_256);
-    const uint8_t *word = src + MIX_FOLDED, *last = word + MIX_STREAM - 8;
-    uint64_t stream[3] = {0, 0, 0};
+    const uint8_t *word = src + MIX_FOLDED * (turns + 1);
+    uint64_t stream[MIX_STREAMS] = {0};
     __m512i x[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        x[i] = load_512(NULL, src + 64 * i, false);
+        x[i] = load_512(NULL, src + 64 * i, READ);
     }
     x[0] = _mm512_xor_si512(x[0], _mm512_zextsi128_si512(_mm_cvtsi32_si128((int) crc)));
-    for (int turn = 1; turn < MIX_TURNS; turn++) {
-        src += 256;
+    for (size_t turn = 0; turn < turns; turn++, word += MIX_STREAM) {
+        src += MIX_FOLDED;
 #pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) {
-            x[i] = fold_512(x[i], by_256, load_512(NULL, src + 64 * i, false));
-        }
-#pragma GCC unroll 5
-        for (int i = 0; i < MIX_WORDS; i++, word += 8) {
-            mix_step(stream, word);
+        for (size_t i = 0; i < 4; i++) {
+            x[i] = fold_512(x[i], by_256, load_512(NULL, src + 64 * i, READ));
+            stream[i] = stream_step_256(stream[i], NULL, word + turns * MIX_STREAM * i, 0, false);
         }
     }
-    x[0] = fold_512(x[0], by_64, x[1]);
-    x[0] = fold_512(x[0], by_64, x[2]);
-    x[0] = fold_512(x[0], by_64, x[3]);
-    for (; word < last; word += 8) {
-        mix_step(stream, word);
+#pragma GCC unroll 3
+    for (int i = 1; i < 4; i++) {
+        x[0] = fold_512(x[0], by_64, x[i]);
     }
-    uint64_t moved = crc32c_product(reduce(join_512(x[0])), mix_factor[2]);
-    moved ^= crc32c_product(crc32c_stream_step(stream[0], NULL, last, 0, false), mix_factor[1]);
-    moved ^= crc32c_product(crc32c_stream_step(stream[1], NULL, last + MIX_STREAM, 0, false), mix_factor[0]);
-    return (uint32_t) crc32c_stream_step(stream[2], NULL, last + 2 * MIX_STREAM, moved, false);
+    uint64_t moved = product_256(reduce(join_512(x[0])), factor[MIX_STREAMS - 1]);
+#pragma GCC unroll 3
+    for (int i = 0; i < MIX_STREAMS - 1; i++) {
+        moved ^= product_256(stream[i], factor[MIX_STREAMS - 2 - i]);
+    }
+    return (uint32_t) (stream[MIX_STREAMS - 1] ^ opal_crc32c_step8(0, moved));
 }
 
 AVX512 static uint32_t mixed_update(uint32_t crc, const void *data, size_t len)
 {
     const uint8_t *src = data;
-    for (; len >= MIX; len -= MIX, src += MIX) {
-        crc = mix_512(crc, src);
+    for (size_t n = mix_length(MIX_LONG); len >= n; len -= n, src += n) {
+        crc = mix_512(crc, src, MIX_LONG, mix_long_factor);
+    }
+    for (size_t n = mix_length(MIX_SHORT); len >= n; len -= n, src += n) {
+        crc = mix_512(crc, src, MIX_SHORT, mix_short_factor);
     }
     return avx512(crc, NULL, src, len, READ);
 }
@@ -479,8 +478,8 @@ static bool mixed_usable(void)
     return avx512_usable() && __builtin_cpu_is("amd");
 }
 
-const opal_crc32c_kernel_t opal_crc32c_avx512_3way = {
-    .name = "avx512-3way",
+const opal_crc32c_kernel_t opal_crc32c_avx512_4way = {
+    .name = "avx512-4way",
     .needs = "AVX-512 (F, VL), VPCLMULQDQ, and AMD's rate of it",
     .instruction = true,
     .usable = mixed_usable,
