@@ -184,7 +184,7 @@ static void best_ring(pair_t *p, pair_t *best, double *least)
     p->part = 16;
     for (size_t i = 0; i < sizeof(rings) / sizeof(rings[0]); i++) {
         p->slots = rings[i] / p->piece;
-        for (p->how = OPAL_COPY_ANY; p->how <= OPAL_COPY_PAST && p->slots > 1; p->how++) {
+        for (p->how = OPAL_COPY_ANY; p->how <= OPAL_COPY_PLAIN && p->slots > 1; p->how++) {
             measure(p, best, least);
         }
     }
@@ -193,7 +193,7 @@ static void best_ring(pair_t *p, pair_t *best, double *least)
 /* The best over all pieces, and all rings or parts of them that the sender might write. */
 static void best_of(pair_t *p)
 {
-    static const char *const how_names[] = { "any", "lines", "past" };
+    static const char *const how_names[] = { "any", "lines", "past", "rep", "plain" };
     pair_t best = *p;
     double least = 1e9;
 

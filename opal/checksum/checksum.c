@@ -172,7 +172,8 @@ enum { BLOCK = 16 << 10, BLOCK_MIN = 4 << 10, ASKED_MIN = 512 };
  * Lines that are in the other processor's caches are copied by what does not fetch them first: stores of a pass that also sums would wait
  * for each. So a block is summed first, and copied out of the cache then. Stores past the caches wait for nothing. The lines of less than a block
  * are asked for at once, and come while it is summed: in windows of 64, near and far, by a tenth and a fifth quicker than one at a time; a block by as
- * much slower.
+ * much slower. Processors that are near each other, and have room for many stores that wait, are quicker in one pass all the same: that is
+ * OPAL_COPY_PLAIN, for those who measure.
  */
 uint64_t opal_checksum_copy_into(opal_checksum_kind_t kind, uint64_t state, void *dst, const void *src, size_t len, opal_copy_how_t how)
 {
@@ -194,7 +195,8 @@ uint64_t opal_checksum_copy_into(opal_checksum_kind_t kind, uint64_t state, void
         from += block;
         len -= block;
     }
-    for (size_t at = 0; len >= ASKED_MIN && at < len; at += OPAL_COPY_LINE) {
+    bool asked = len >= ASKED_MIN && len < BLOCK_MIN && how != OPAL_COPY_PLAIN;
+    for (size_t at = 0; asked && at < len; at += OPAL_COPY_LINE) {
         opal_prefetch_write(to + at);
     }
     return opal_checksum_copy(kind, state, to, from, len);

@@ -99,7 +99,7 @@ enum {
     SHM_BUFFER_CLASSES = 11,  /* of buffers for arrivals that are kept: 4 KiB to 4 MiB */
     SHM_PARTS_CLASSES = 8,    /* of fragments in parts, by their length: 16 KiB to 2 MiB */
     SHM_RACE_MIN = 2 << 10,   /* bytes of fragments in one piece of which it is measured how they are copied; */
-    SHM_RACE_CLASSES = 4,     /* up to 32 KiB */
+    SHM_RACE_CLASSES = 6,     /* up to 128 KiB */
     SHM_WARM_MAX = 32,        /* chunks kept for answers to one peer at most */
     SHM_WARM_SHARE = 20,      /* of 32 of a peer's; another quarter may stay with messages: see keep_quota. Of the pool for one message in parts */
     SHM_WARM_CALM = 64,       /* turns after a stream, in which none are kept */
@@ -313,6 +313,7 @@ struct mca_btl_endpoint {
     uint64_t filling;                   /* since when (ns) the measured fragment for which there is room is being written */
     uint64_t racing_since;              /* ... the timed one, see shm_race() */
     opal_contest_t writing[SHM_RACE_CLASSES]; /* by powers of two of its length, from SHM_RACE_MIN on */
+    opal_contest_t filled[SHM_PARTS_CLASSES]; /* the same of parts that the user writes, see shm_parts_race() */
     uint32_t watch_consumed;            /* slot->consumed when last watched */
     uint32_t wants_lines;               /* of the refused send */
     uint32_t wants_number, wants_capacity; /* of the endpoint then */

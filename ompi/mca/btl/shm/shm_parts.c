@@ -48,6 +48,7 @@ typedef struct shm_writing {
     size_t total, at;
     uint32_t part, first;             /* bytes of one, and of the first one */
     shm_loan_t loan;                  /* the first chunk's: of all the same way, and the offset of what needs but one */
+    mca_btl_copy_t how;               /* it is written */
     uint32_t chunks[SHM_PARTS_CHUNKS], count;
 } shm_writing_t;
 
@@ -98,7 +99,7 @@ static void shm_write_part(mca_btl_endpoint_t *ep, shm_writing_t *w, const void 
     part.flags = (uint16_t)(shm_flags_of(&loan) | (offset + len >= size || w->at + len == w->total ? SHM_FLAG_LAST : 0));
     part.offset += w->loan.offset;
     unsigned char *to = shm_bytes_of(ep, loan.chunk) + part.offset;
-    w->fill(w->context, w->at, to, len, (mca_btl_copy_t)shm_how_of(w->loan.choice.way));
+    w->fill(w->context, w->at, to, len, w->how);
     w->at += len;
     shm_mark_written(ep, loan.chunk);
     uint32_t lines = shm_lines(sizeof(part) + header_len);
@@ -141,16 +142,37 @@ static bool shm_parts_fit(mca_btl_endpoint_t *ep, shm_writing_t *w)
     return (lines <= ep->room || mca_btl_shm_ring_make_room(ep, lines)) && shm_take_chunks(ep, w);
 }
 
+/*
+ * What the user writes it also sums: in one pass with the copy, or first, so that the instruction for copies can be used? On some processors
+ * the one takes less, on others the other, and that is measured for fragments of like length. Those that are only copied are best copied
+ * by the instruction wherever it was seen: plain stores take the writer less, and the reader more.
+ */
+static opal_contest_t *shm_parts_race(mca_btl_endpoint_t *ep, const shm_writing_t *w)
+{
+    return &ep->filled[opal_contest_class(w->total, SHM_PARTS_CLASS_MIN, SHM_PARTS_CLASSES)];
+}
+
 static void shm_write_parts(mca_btl_endpoint_t *ep, shm_writing_t *w, const void *header, size_t header_len)
 {
     bool measured = w->loan.choice.measured;
+    opal_contest_turn_t turn = {0};
+    w->how = (mca_btl_copy_t)shm_how_of(w->loan.choice.way);
+    if (w->fill != shm_fill_copy && w->how == MCA_BTL_COPY_ANY) {
+        turn = opal_contest_turn(shm_parts_race(ep, w));
+        w->how = turn.way ? MCA_BTL_COPY_PLAIN : MCA_BTL_COPY_ANY;
+    }
+    uint64_t since = OPAL_UNLIKELY(turn.timed) ? opal_now_ns() : 0;
     shm_write_part(ep, w, header, header_len);
     while (w->at < w->total) {
         shm_write_part(ep, w, header, 0);
     }
+    if (OPAL_UNLIKELY(turn.timed)) {
+        mca_btl_shm_fence(); /* see shm_note_written() */
+        opal_contest_note(shm_parts_race(ep, w), opal_now_ns() - since, w->total);
+    }
     uint32_t last = w->chunks[w->count - 1];
     if (OPAL_UNLIKELY(measured) && !(last & SHM_THEIRS)) {
-        mca_btl_shm_fence(); /* see shm_note_written() */
+        mca_btl_shm_fence();
         mca_btl_shm_chunk_measured(ep, last, w->total, w->loan.choice.way, opal_now_ns() - w->loan.since);
     }
 }

@@ -146,7 +146,7 @@ static uint32_t in_pieces(opal_checksum_kind_t kind, const uint8_t *src, uint8_t
         if (way == 0) {
             state = opal_checksum_copy(kind, state, dst, src, n);
         } else if (way == 1) {
-            state = opal_checksum_copy_into(kind, state, dst, src, n, (opal_copy_how_t) draw(OPAL_COPY_PAST + 1));
+            state = opal_checksum_copy_into(kind, state, dst, src, n, (opal_copy_how_t) draw(OPAL_COPY_PLAIN + 1));
         } else if (way == 2) {
             state = opal_checksum_copy_out(kind, state, dst, src, n, (opal_copy_how_t) draw(OPAL_COPY_AWAY + 1));
         } else {
