@@ -3,6 +3,8 @@
  * its length is between two sizes, two moves that overlap. */
 #include "opal/datatype/copy.h"
 
+#include "opal/datatype/copy_second.h"
+
 /* How a block of up to 64 bytes is copied. */
 typedef enum block_class {
     BLOCK_1,
@@ -209,6 +211,25 @@ static void gather_8(uintptr_t dst, uintptr_t src, ptrdiff_t src_stride, size_t 
     strided(dst, 8, src, src_stride, n, 8, BLOCK_8);
 }
 
+static void strided_8(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdiff_t src_stride, size_t n)
+{
+    const bool gathers = 8 == dst_stride;
+    size_t done = 0;
+
+    if (gathers && 16 == src_stride) {
+        done = opal_copy_gather_second(dst, src, n);
+    } else if (16 == dst_stride && 8 == src_stride) {
+        done = opal_copy_scatter_second(dst, src, n);
+    }
+    dst += done * (uintptr_t) dst_stride;
+    src += done * (uintptr_t) src_stride;
+    if (gathers) {
+        gather_8(dst, src, src_stride, n - done);
+    } else {
+        strided(dst, dst_stride, src, src_stride, n - done, 8, BLOCK_8);
+    }
+}
+
 /* Four blocks of 12 bytes, three floats each. Gathered, they are three stores instead of eight; scattered, six loads. */
 static inline void gather_four_12(uintptr_t dst, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d)
 {
@@ -264,11 +285,7 @@ void opal_copy_strided(uintptr_t dst, ptrdiff_t dst_stride, uintptr_t src, ptrdi
         strided(dst, dst_stride, src, src_stride, n, len, BLOCK_5_7);
         break;
     case BLOCK_8:
-        if (8 == dst_stride) {
-            gather_8(dst, src, src_stride, n);
-        } else {
-            strided(dst, dst_stride, src, src_stride, n, len, BLOCK_8);
-        }
+        strided_8(dst, dst_stride, src, src_stride, n);
         break;
     case BLOCK_9_15:
         strided(dst, dst_stride, src, src_stride, n, len, BLOCK_9_15);

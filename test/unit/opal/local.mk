@@ -5,6 +5,9 @@ unit_opal_datatype_arch_test_LDADD = $(opal_lib)
 check_PROGRAMS += unit/opal/datatype/layout_property
 unit_opal_datatype_layout_property_SOURCES = unit/opal/datatype/layout_property.c
 unit_opal_datatype_layout_property_LDADD = $(opal_lib)
+check_PROGRAMS += unit/opal/datatype/second_test
+unit_opal_datatype_second_test_SOURCES = unit/opal/datatype/second_test.c
+unit_opal_datatype_second_test_LDADD = $(opal_lib)
 
 check_PROGRAMS += unit/opal/checksum/checksum_test
 unit_opal_checksum_checksum_test_SOURCES = unit/opal/checksum/checksum_test.c
