@@ -29,7 +29,8 @@ static inline bool note_delivered(dr_peer_t *d, const dr_prefix_t *prefix, uint6
 enum {
     DR_FUSE_MIN = 4096,      /* bytes of a fragment below which two passes cost less than finding its place */
     DR_ASKED_MIN = 320,      /* from which on all its lines are asked for before it is summed */
-    DR_APART_MAX = 12 << 10, /* bytes of a whole message that may be copied, and then summed: see sum_out() */
+    DR_CONTEST_MIN = 8 << 10, /* of a whole message from which on it is measured how it is summed: see sum_out() */
+    DR_APART_MAX = 12 << 10, /* ... up to here */
 };
 
 /* The payload of a piece of a matched message, which nobody else may deliver, goes to its place and is summed in one pass: as if
@@ -251,40 +252,41 @@ static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *ar
  * user's memory, which is nobody's until the receive is complete.
  */
 
-/*
- * Out of memory that the peer has written. On some processors its lines come quickest by a plain copy, which asks for them early, and what stays
- * in the first-level cache is summed there then; on others one pass for both takes a fifth less. So that is measured, for messages of like
- * length of a peer, or of a few of very many: what stands with each would be more than a peer at rest may cost. Longer ones are summed on
- * their way.
- */
-enum { DR_READING_PEERS = 64, DR_READING_CLASSES = 2 }; /* from DR_FUSE_MIN to twice that, and beyond */
-
-static opal_contest_t *contest_of(const dr_peer_t *d, size_t len)
+/* Out of memory that the peer has written. By a plain copy, which asks for its lines early; what stays in the first-level cache is summed there
+ * then. */
+static uint64_t sum_apart(const dr_seal_t *in, void *to, const void *from, size_t len, opal_copy_how_t how)
 {
-    static opal_contest_t reading[DR_READING_PEERS][DR_READING_CLASSES];
-    return &reading[d->peer->proc->rank % DR_READING_PEERS][opal_contest_class(len, DR_FUSE_MIN, DR_READING_CLASSES)];
+    opal_copy_out(to, from, len, how);
+    return opal_checksum_update(in->kind, dr_wire_begin(in), to, len);
 }
 
-static uint64_t sum_out(dr_peer_t *d, void *to, const void *from, size_t len, opal_copy_how_t how)
+static uint64_t sum_in_one_pass(const dr_seal_t *in, void *to, const void *from, size_t len, opal_copy_how_t how)
 {
-    const opal_checksum_kind_t kind = d->in.kind;
-    if (len > DR_APART_MAX || how == OPAL_COPY_AWAY || kind == OPAL_CHECKSUM_NONE) {
-        return opal_checksum_copy_out(kind, dr_wire_begin(&d->in), to, from, len, how);
-    }
-    opal_contest_t *contest = contest_of(d, len);
-    const opal_contest_turn_t turn = opal_contest_turn(contest); /* 0: apart, 1: in one pass */
+    return opal_checksum_copy_out(in->kind, dr_wire_begin(in), to, from, len, how);
+}
+
+/* Which of the two takes less? For messages of a peer, or of a few of very many: what stands with each would be more than a peer at rest may cost. */
+static OPAL_NOINLINE uint64_t sum_by_contest(dr_peer_t *d, void *to, const void *from, size_t len, opal_copy_how_t how)
+{
+    enum { PEERS = 64 };
+    static opal_contest_t contests[PEERS]; /* ways: 0 apart, 1 in one pass */
+    opal_contest_t *contest = &contests[d->peer->proc->rank % PEERS];
+    const opal_contest_turn_t turn = opal_contest_turn(contest);
     const uint64_t since = OPAL_UNLIKELY(turn.timed) ? opal_now_ns() : 0;
-    uint64_t sum = dr_wire_begin(&d->in);
-    if (turn.way == 1) {
-        sum = opal_checksum_copy_out(kind, sum, to, from, len, how);
-    } else {
-        opal_copy_out(to, from, len, how);
-        sum = opal_checksum_update(kind, sum, to, len);
-    }
+    uint64_t sum = (turn.way == 1 ? sum_in_one_pass : sum_apart)(&d->in, to, from, len, how);
     if (OPAL_UNLIKELY(turn.timed)) {
         opal_contest_note(contest, opal_now_ns() - since, len);
     }
     return sum;
+}
+
+/* Long ones are best summed on their way, short ones apart; between that depends on the processor, by a fifth. */
+static uint64_t sum_out(dr_peer_t *d, void *to, const void *from, size_t len, opal_copy_how_t how)
+{
+    if (len > DR_APART_MAX || how == OPAL_COPY_AWAY || d->in.kind == OPAL_CHECKSUM_NONE) {
+        return sum_in_one_pass(&d->in, to, from, len, how);
+    }
+    return len >= DR_CONTEST_MIN ? sum_by_contest(d, to, from, len, how) : sum_apart(&d->in, to, from, len, how);
 }
 
 /* A longer one has its sum compared when it is in place. */
