@@ -205,7 +205,14 @@ int ompi_comm_init(void)
     return rc;
 }
 
-/* What the user did not free goes, too, whoever still counts on it: traffic has ended. */
+/* Whoever still counts on it: traffic has ended. */
+static void end_for_all(ompi_communicator_t *comm)
+{
+    atomic_store(&comm->refs, 1);
+    drop(comm);
+}
+
+/* What the user did not free goes, too. */
 void ompi_comm_finalize(void)
 {
     uint32_t slot = 0;
@@ -215,12 +222,11 @@ void ompi_comm_finalize(void)
     opal_progress(); /* those that wait for a round to end */
     while ((comm = ompi_context_next(&slot)) != NULL) {
         if (!(comm->flags & OMPI_COMM_PREDEFINED)) {
-            atomic_store(&comm->refs, 1);
             comm->local_comm = NULL; /* in the table itself */
-            drop(comm);
+            end_for_all(comm);
         }
     }
-    drop(&ompi_comm_self);
-    drop(&ompi_comm_world);
+    end_for_all(&ompi_comm_self);
+    end_for_all(&ompi_comm_world);
     ompi_context_finalize();
 }

@@ -518,6 +518,34 @@ static void parting(void)
     MPI_Finalize();
 }
 
+/* MPI_COMM_WORLD ends as well: of what its collectives go through nothing stays mapped. */
+
+static bool has_mapped(const char *name)
+{
+    char line[512];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    MPI_CHECK(maps != NULL);
+    while (fgets(line, sizeof(line), maps)) {
+        found |= strstr(line, name) != NULL;
+    }
+    fclose(maps);
+    return found;
+}
+
+static void world_ends(void)
+{
+    start();
+    common = MPI_COMM_WORLD;
+    in_threads(talk_in_common);
+    for (int i = 0; i < 8; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_CHECK(has_mapped("memfd:hawser"));
+    MPI_Finalize();
+    MPI_CHECK(!has_mapped("memfd:hawser"));
+}
+
 static const mpi_test_t tests[] = {
     {.name = "to-self", .np = 1, .fn = to_self},
     {.name = "wildcards", .np = 2, .fn = wildcards},
@@ -528,6 +556,7 @@ static const mpi_test_t tests[] = {
     {.name = "joined", .np = 3, .fn = joined},
     {.name = "watched", .np = 2, .fn = watched},
     {.name = "parting", .np = 2, .fn = parting},
+    {.name = "world-ends", .np = 2, .fn = world_ends},
 };
 
 int main(int argc, char **argv)

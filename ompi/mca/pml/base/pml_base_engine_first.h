@@ -56,7 +56,8 @@ static bool engine_offer(mca_pml_link_t *link, mca_pml_send_t *send, mca_pml_hdr
 /* How much of a message goes with its announcement, where there is room for so much. What is hardly longer than that leaves little behind. */
 static inline size_t engine_first_payload(size_t bytes, size_t room)
 {
-    const size_t most = bytes > room && bytes - room <= room / 8 ? room : mca_pml_base_params.first_frag;
+    const size_t usual = mca_pml_base_params.first_frag;
+    const size_t most = bytes > room && bytes - room <= room / 8 && usual > 0 ? room : usual;
     const size_t fits = bytes < room ? bytes : room;
     return fits < most ? fits : most;
 }

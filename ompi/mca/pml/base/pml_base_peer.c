@@ -46,7 +46,8 @@ int mca_pml_base_register_params(void)
         .scope = MCA_VAR_SCOPE_STARTUP};
     static const mca_base_var_desc_t first = {
         .framework = "pml", .component = "base", .name = "first_frag", .type = MCA_VAR_SIZE, .unit = "bytes",
-        .help = "Most payload that a long message sends before its receive is known",
+        .help = "Most payload that a long message sends before its receive is known; one that is hardly longer than what a link takes "
+                "without asking sends as much as that (0: none does)",
         .def.size = 16u << 10, .min = 0, .max = 1 << 30, .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP};
     static const mca_base_var_desc_t whole = {
         .framework = "pml", .component = "base", .name = "whole_max", .type = MCA_VAR_SIZE, .unit = "bytes",

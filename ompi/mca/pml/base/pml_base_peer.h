@@ -144,7 +144,7 @@ typedef struct mca_pml_base_params {
     uint64_t eager_window;        /* bytes */
     uint64_t unexpected_max;      /* bytes of one peer beyond these */
     uint64_t whole_max;           /* bytes of a message that is sent whole from the user's memory */
-    uint64_t first_frag;          /* payload of a rendezvous' first fragment at most */
+    uint64_t first_frag;          /* payload of a rendezvous' first fragment at most; see engine_first_payload() */
     int64_t stripe;               /* mca_pml_stripe_t */
     double stripe_min;            /* least share of a link that takes part in STRIPE_AUTO */
     bool adapt;                   /* weights follow what is measured */

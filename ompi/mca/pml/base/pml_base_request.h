@@ -221,9 +221,9 @@ static inline void mca_pml_comm_unlock(mca_pml_comm_t *pc)
  * for each takes as long as a seventh of a short message's way through this process. mca_pml_base_comm_leaves() gives back what is left. */
 static inline void mca_pml_comm_take(mca_pml_comm_t *pc)
 {
-    enum { DOZENS = 60 };
+    enum { SOME = 60 };
     if (OPAL_UNLIKELY(pc->stock == 0)) {
-        pc->stock = pc->leaving ? 1 : DOZENS;
+        pc->stock = pc->leaving ? 1 : SOME;
         opal_refs_add_if(&pc->comm->refs, pc->stock, true);
     }
     pc->stock--;
