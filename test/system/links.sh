@@ -13,7 +13,7 @@
 #   LINKS_PML    the point-to-point layer (teg)
 . "$top_srcdir/test/support/tap.sh"
 cuts=${LINKS_CUTS:-6}
-tap_start $((300 + cuts * 25))
+tap_start $((350 + cuts * 25))
 LINKS_SEED=${LINKS_SEED:-$(od -An -N3 -tu4 /dev/urandom | tr -d ' ')}
 
 OMPI_MCA_pml=${LINKS_PML:-teg}
@@ -248,6 +248,27 @@ while [ "$n" -lt "$cuts" ]; do
     touch "$tap_dir/until"
     tap_ok "$what: none is lost, repeated, damaged or overtaken" is_whole 2
 done
+
+# A link in doubt, for it has become slow, is what is left.
+rm -f "$tap_dir/until"
+start mix --until "$tap_dir/until" --seconds 1000 --seed "$LINKS_SEED"
+in_stream 10
+limit=${LINKS_LIMIT:-$((600 + 10 * $(delay)))}
+for round in 1 2; do
+    lab rate h1 3 20mbit
+    nap 300
+    at=$(ms)
+    lab cut h1 2 drop
+    at=$(((at + $(ms)) / 2))
+    tap_ok "a link is cut while the other one is slow, round $round: that carries" flows_within "$limit" "$at" 3 0.3
+    echo "# $(cat "$tap_dir/tap.out")"
+    lab mend h1 2
+    lab rate h1 3 200mbit
+    at=$(ms)
+    tap_ok "mended: the link carries again" flows_within 20000 "$at" 2 $((rate / 4))
+done
+touch "$tap_dir/until"
+tap_ok "a slow link and a cut one: none is lost, repeated, damaged or overtaken" is_whole 2
 
 # One way, the receiver has nothing on the link that could tell it of the cut: the sender alone does, and repeats what
 # is stuck on its way into the receiver's buffer.

@@ -347,12 +347,13 @@ static void engine_link_back(mca_pml_peer_t *peer, mca_pml_link_t *link)
     }
 }
 
-/* Nothing gets through. With another link to go on with, what it holds is wanted back now; without, it is waited for. */
+/* Nothing gets through. With another link to go on with, what it holds is wanted back now; without, it is waited for. The other one may be
+ * suspect, for having been slow: then nothing goes over it, and nothing would show that it works, as long as the silent one is kept. */
 static void engine_link_silent(mca_pml_peer_t *peer, mca_pml_link_t *link, const char *why)
 {
     bool other = false;
     for (int i = 0; i < peer->link_count; i++) {
-        other |= &peer->links[i] != link && peer->links[i].up && !peer->links[i].suspect;
+        other |= &peer->links[i] != link && peer->links[i].up;
     }
     if (other && link->up && (link->module->limits.caps & MCA_BTL_CAP_LET_GO)) {
         link->module->ops->fail(link->endpoint, why);
@@ -396,17 +397,16 @@ static void engine_state(void *cookie, mca_btl_endpoint_t *endpoint, mca_btl_sta
         mca_pml_peer_unlock(peer);
         return;
     }
-    if (state == MCA_BTL_STATE_UP || state == MCA_BTL_STATE_DOWN) {
-        policy_link(peer, link, state == MCA_BTL_STATE_UP);
-    }
     if (state == MCA_BTL_STATE_UP) {
+        policy_link(peer, link, true);
         engine_link_back(peer, link);
     } else if (state == MCA_BTL_STATE_SILENT) {
         engine_link_silent(peer, link, why);
     } else if (state == MCA_BTL_STATE_RESUMED) {
         link->resumes++;
     } else {
-        engine_link_lost(peer, link, why);
+        engine_link_lost(peer, link, why); /* the peer hears of it before what is sent again: its answers take the others then */
+        policy_link(peer, link, false);
     }
     bool any = peer->latency_count > 0;
     mca_pml_peer_unlock(peer);

@@ -76,8 +76,8 @@ static void engine_doubt(mca_pml_peer_t *peer, mca_pml_link_t *link)
 {
     link->suspect = true;
     mca_pml_base_peer_relist(peer); /* leaves the bandwidth list as it is */
+    engine_send_doubt(peer); /* before what is sent again */
     policy_doubt(peer, link);
-    engine_send_doubt(peer);
 }
 
 static void engine_watch(mca_pml_peer_t *peer, uint64_t now)

@@ -19,7 +19,7 @@ static unsigned fitness(const dr_peer_t *d, const mca_pml_link_t *link, size_t l
     if (!link->up || len > link->module->limits.max_frag || (p && p->state == DR_PATH_DOWN)) {
         return 0;
     }
-    bool good = !p || (p->state == DR_PATH_UP && (path != bad || p->vain == 0));
+    bool good = !link->suspect && (!p || (p->state == DR_PATH_UP && (path != bad || p->vain == 0)));
     return 1u + (good ? 4 : 0) + (room == ROOM_MATTERS && dr_is_full(d, link) ? 0 : 2) + (path != bad);
 }
 

@@ -5,6 +5,19 @@
 #include "ompi/mca/pml/dr/pml_dr_again.h"
 #include "ompi/mca/pml/dr/pml_dr_due.h"
 
+/* What this link was given last to tell the peer of what has come is lost, perhaps: told again over another one, or the peer would wait for
+ * its timer, and send again what is here. */
+static void tell_again(dr_peer_t *d, const mca_pml_link_t *down)
+{
+    for (int i = 0; i < d->peer->link_count; i++) {
+        const mca_pml_link_t *link = &d->peer->links[i];
+        if (link != down && link->up && d->stream.rx.next > 0) {
+            dr_stream_want_ack(&d->stream, true);
+            return;
+        }
+    }
+}
+
 void dr_link_says(mca_pml_peer_t *peer, mca_pml_link_t *link, bool up)
 {
     dr_peer_t *d = peer->policy;
@@ -15,12 +28,12 @@ void dr_link_says(mca_pml_peer_t *peer, mca_pml_link_t *link, bool up)
     d->full &= (uint8_t) ~(1u << path);
     link->probed = false;
     d->btl_down = (uint8_t) (up ? d->btl_down & ~(1u << path) : d->btl_down | 1u << path);
-    if (!d->stream.paths) {
-        return;
+    if (!up) {
+        tell_again(d, link);
     }
-    if (up) {
+    if (d->stream.paths && up) {
         dr_stream_set_up(&d->stream, path, opal_now_ns());
-    } else {
+    } else if (d->stream.paths) {
         dr_stream_set_down(&d->stream, path, opal_now_ns());
     }
     dr_urgent(d);
@@ -38,6 +51,7 @@ void dr_sync_paths(dr_peer_t *d, dr_out_t *out)
             continue;
         }
         if (p->state == DR_PATH_DOWN && link->up) {
+            tell_again(d, link);
             dr_engine_link_lost(d->peer, link, "nothing that is sent over it is acknowledged");
             out->flush = true;
         } else if (p->state != DR_PATH_DOWN && !link->up) {
