@@ -119,7 +119,7 @@ static void take_piece(pair_t *p, size_t at, size_t len, long number)
 
     if (RING == p->way) {
         wait_beyond(&p->shared->summed.value, number + 1);
-        sum = opal_crc32c_copy(UINT32_MAX, p->memory + at, place(p, number), len);
+        sum = opal_checksum_copy_out_ahead(OPAL_CHECKSUM_CRC32C, UINT32_MAX, p->memory + at, place(p, number), len, OPAL_COPY_ANY);
     } else {
         cross(p, 0, at, own);
         sum = opal_crc32c_update(UINT32_MAX, p->memory + at, own);

@@ -37,6 +37,7 @@ static const opal_crc32c_kernel_t *choose(void)
     const opal_crc32c_kernel_t *k = opal_crc32c_chosen();
     opal_crc32c_long = k->update;
     opal_crc32c_copy_long = k->copy;
+    opal_crc32c_copy_ahead = k->copy_ahead ? k->copy_ahead : k->copy;
     copy_past = k->copy_past;
     opal_crc32c_instruction = k->instruction;
     return k;
@@ -52,8 +53,14 @@ static uint32_t first_copy(uint32_t crc, void *dst, const void *src, size_t len)
     return choose()->copy(crc, dst, src, len);
 }
 
+static uint32_t first_copy_ahead(uint32_t crc, void *dst, const void *src, size_t len)
+{
+    choose();
+    return opal_crc32c_copy_ahead(crc, dst, src, len);
+}
+
 _Atomic opal_crc32c_fn_t opal_crc32c_long = first_update;
-_Atomic opal_crc32c_copy_fn_t opal_crc32c_copy_long = first_copy;
+_Atomic opal_crc32c_copy_fn_t opal_crc32c_copy_long = first_copy, opal_crc32c_copy_ahead = first_copy_ahead;
 atomic_bool opal_crc32c_instruction;
 
 /* ---- Joining: polynomials modulo P, bit 31 the coefficient of x^0 ---- */

@@ -35,8 +35,10 @@ typedef enum opal_checksum_kind {
     OPAL_CHECKSUM_CRC32C,
 } opal_checksum_kind_t;
 
-/* Up to here a checksum by the processor's CRC instruction, inline, beats the call of a kernel. */
-enum { OPAL_CHECKSUM_SHORT = 64 };
+enum {
+    OPAL_CHECKSUM_SHORT = 64, /* up to here a checksum by the processor's CRC instruction, inline, beats the call of a kernel */
+    OPAL_CHECKSUM_AHEAD_MIN = 32 << 10, /* from here on it pays to ask for lines early: see opal_checksum_copy_out_ahead() */
+};
 
 /* ---- CRC32C without the choice. `crc` is the register: ~0 at the start, and its complement is the checksum. ---- */
 
@@ -45,7 +47,7 @@ typedef uint32_t (*opal_crc32c_fn_t)(uint32_t crc, const void *data, size_t len)
 typedef uint32_t (*opal_crc32c_copy_fn_t)(uint32_t crc, void *dst, const void *src, size_t len);
 
 OPAL_DECLSPEC extern _Atomic opal_crc32c_fn_t opal_crc32c_long;
-OPAL_DECLSPEC extern _Atomic opal_crc32c_copy_fn_t opal_crc32c_copy_long;
+OPAL_DECLSPEC extern _Atomic opal_crc32c_copy_fn_t opal_crc32c_copy_long, opal_crc32c_copy_ahead;
 /* The chosen kernel is one of a processor with a CRC32C instruction. */
 OPAL_DECLSPEC extern atomic_bool opal_crc32c_instruction;
 
@@ -225,6 +227,17 @@ static inline uint64_t opal_checksum_copy_out(opal_checksum_kind_t kind, uint64_
         return opal_checksum_copy_into(kind, state, dst, src, len, OPAL_COPY_PAST);
     }
     return opal_checksum_copy(kind, state, dst, src, len);
+}
+
+/* ... that has gone on to something else: lines are asked for long before they are needed. Of what is still being written near by, that would take
+ * lines away from the writer. */
+static inline uint64_t opal_checksum_copy_out_ahead(opal_checksum_kind_t kind, uint64_t state, void *dst, const void *src, size_t len,
+                                                    opal_copy_how_t how)
+{
+    if (kind == OPAL_CHECKSUM_CRC32C && len >= OPAL_CHECKSUM_AHEAD_MIN && how != OPAL_COPY_AWAY) {
+        return atomic_load_explicit(&opal_crc32c_copy_ahead, memory_order_relaxed)((uint32_t) state, dst, src, len);
+    }
+    return opal_checksum_copy_out(kind, state, dst, src, len, how);
 }
 
 static inline uint32_t opal_checksum_finish(opal_checksum_kind_t kind, uint64_t state)

@@ -12,6 +12,7 @@ typedef struct opal_crc32c_kernel {
     bool (*usable)(void);   /* here */
     opal_crc32c_fn_t update;
     opal_crc32c_copy_fn_t copy;
+    opal_crc32c_copy_fn_t copy_ahead; /* as opal_checksum_copy_out_ahead() says; NULL: no faster than `copy`, or not measured */
     opal_crc32c_copy_fn_t copy_past; /* the caches, and over when it returns; NULL: there is none */
 } opal_crc32c_kernel_t;
 

@@ -46,7 +46,7 @@ static bool fuse(dr_peer_t *d, mca_btl_arrival_t *arrival, uint32_t *sum)
     const void *payload = (const char *) arrival->data + place.header_len;
     void *to = place.iov[0].iov_base;
     mca_pml_past_copy_t copy = engine_copying_piece(placing->recv, placing->offset, len, engine_reading(arrival));
-    *sum = opal_checksum_finish(d->in.kind, opal_checksum_copy_out(d->in.kind, dr_wire_begin(&d->in), to, payload, len, copy.how));
+    *sum = opal_checksum_finish(d->in.kind, opal_checksum_copy_out_ahead(d->in.kind, dr_wire_begin(&d->in), to, payload, len, copy.how));
     engine_copied(&copy, len);
     arrival->len = place.header_len;
     arrival->placed_len = len;
@@ -262,7 +262,7 @@ static uint64_t sum_apart(const dr_seal_t *in, void *to, const void *from, size_
 
 static uint64_t sum_in_one_pass(const dr_seal_t *in, void *to, const void *from, size_t len, opal_copy_how_t how)
 {
-    return opal_checksum_copy_out(in->kind, dr_wire_begin(in), to, from, len, how);
+    return opal_checksum_copy_out_ahead(in->kind, dr_wire_begin(in), to, from, len, how);
 }
 
 /* Which of the two takes less? For messages of a peer, or of a few of very many: what stands with each would be more than a peer at rest may cost. */

@@ -95,6 +95,10 @@ static bool kernel_agrees(const opal_crc32c_kernel_t *k, const uint8_t *src, uin
     uint32_t want = crc_bits(start, src, len);
     memset(dst - GUARD, 0xa5, len + 2 * GUARD);
     bool ok = k->update(start, src, len) == want && k->copy(start, dst, src, len) == want && copied(dst, src, len);
+    if (ok && k->copy_ahead) {
+        memset(dst - GUARD, 0xa5, len + 2 * GUARD);
+        ok = k->copy_ahead(start, dst, src, len) == want && copied(dst, src, len);
+    }
     if (ok && k->copy_past) {
         memset(dst - GUARD, 0xa5, len + 2 * GUARD);
         ok = k->copy_past(start, dst, src, len) == want && copied(dst, src, len);
