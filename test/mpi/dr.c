@@ -2,7 +2,7 @@
 /*
  * Processes that do not answer, under pml/dr (dr.sh): one that is stopped for a while is waited for, one that computes is
  * not flooded, one that stays silent is given up after pml_dr_path_timeout while the others go on; a receive that is
- * posted after that time is none the worse; and nobody leaves MPI_Finalize while another needs an acknowledgment. And
+ * posted after that time is none the worse, nor is who was outside MPI for longer; and nobody leaves MPI_Finalize while another needs an acknowledgment. And
  * messages that may overtake each other, and fragments that do; and nobody waits for one that has received and left MPI.
  * DR_STOP_S: how long a process is stopped (3).
  */
@@ -204,6 +204,40 @@ static void late(void)
         MPI_Probe(0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Recv(buffer, LONGEST, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_CHECK(is_whole(buffer, 0, 0));
+    }
+    MPI_Finalize();
+}
+
+static void look_at_links_until(double until)
+{
+    int found;
+    while (MPI_Wtime() < until) {
+        MPI_Iprobe(MPI_ANY_SOURCE, TAG + 1, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    }
+}
+
+/*
+ * From the first second to the third nothing that rank 0 sends arrives (dr.sh). It sends in that time, and then looks at nothing for longer
+ * than pml_dr_path_timeout, which is 3 s: it must not take that for the other's silence.
+ */
+static void away(void)
+{
+    start();
+    double begin = MPI_Wtime();
+    int number = 42;
+    if (rank == 0) {
+        MPI_Request request;
+        look_at_links_until(begin + 1.5);
+        MPI_Isend(&number, 1, MPI_INT, 1, TAG, MPI_COMM_WORLD, &request);
+        look_at_links_until(begin + 1.7);
+        nanosleep(&(struct timespec){.tv_sec = 5}, NULL);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Recv(&number, 1, MPI_INT, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_CHECK(number == 43);
+    } else {
+        MPI_Recv(&number, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        number++;
+        MPI_Send(&number, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD);
     }
     MPI_Finalize();
 }
@@ -425,6 +459,7 @@ static const mpi_test_t tests[] = {
     {.name = "computing", .np = 2, .fn = computing},
     {.name = "silent", .np = 3, .fn = silent, .says = "no answer for longer than pml_dr_path_timeout"},
     {.name = "late", .np = 2, .fn = late},
+    {.name = "away", .np = 2, .fn = away},
     {.name = "leaving", .np = 4, .fn = leaving},
     {.name = "overtaking", .np = 2, .fn = overtaking},
     {.name = "spread", .np = 2, .fn = spread},

@@ -3,6 +3,8 @@
 # pml/dr and processes that do not answer, and messages that come in another order (dr.c). DR_STOP_S=60 stops one for a minute; DR_LEAVE_SEEDS are those of the
 # faults under which all leave.
 . "$top_srcdir/test/support/combinations.sh"
+folder=$(mktemp -d) && trap 'rm -rf "$folder"' EXIT
+printf '%s\n' '0 loss 0' '1s loss 1000000 rank=0' '3s loss 0' >"$folder/lost"
 leaving() {
     for seed in ${DR_LEAVE_SEEDS:-1 2 3}; do
         echo "dr:leaving --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_chaos_seed $seed" \
@@ -20,6 +22,8 @@ dr:silent --mca pml dr --mca btl udp,self --mca pml_dr_path_timeout 2
 dr:silent --mca pml dr --mca btl shm,self --mca pml_dr_path_timeout 2
 dr:late --mca pml dr --mca btl udp,self --mca pml_dr_path_timeout 3
 dr:late --mca pml dr --mca btl tcp,self --mca pml_dr_path_timeout 3
+dr:away --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap udp --mca btl_chaos_script $folder/lost --mca pml_dr_path_timeout 3
+dr:away --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap shm --mca btl_chaos_script $folder/lost --mca pml_dr_path_timeout 3
 dr:leaving --mca pml dr --mca btl udp,self
 $(leaving)
 dr:outside --mca pml dr --mca btl shm,self

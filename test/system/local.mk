@@ -34,8 +34,8 @@ check_SCRIPTS += system/lab.sh
 EXTRA_DIST += system/lab.sh lab/lab lab/traffic
 
 # Two links between two hosts of the lab, slowed down, cut and mended.
-check_SCRIPTS += system/links.sh system/links_unused.sh system/links_lists.sh system/links_dr.sh system/dr_lossy.sh
-EXTRA_DIST += system/links_lib.sh system/links.sh system/links_unused.sh system/links_lists.sh system/links_dr.sh system/links_mix.c system/links_pairs.c system/dr_lossy.sh
+check_SCRIPTS += system/links.sh system/links_away.sh system/links_unused.sh system/links_lists.sh system/links_dr.sh system/dr_lossy.sh
+EXTRA_DIST += system/links_lib.sh system/links.sh system/links_away.sh system/links_away.c system/links_unused.sh system/links_lists.sh system/links_dr.sh system/links_mix.c system/links_pairs.c system/dr_lossy.sh
 # In test/soak only.
 EXTRA_DIST += system/mpi4py_lossy.sh system/mixed.sh system/mpi4py_verbs.sh system/verbs_kit.sh
 

@@ -254,13 +254,17 @@ static void engine_lanes_fail(mca_pml_peer_t *peer)
     }
 }
 
-/* The time in which a link might have come back is over. */
+/* The time in which a link might have come back is over, or a step of it. */
 static void engine_path_timeout(void *context)
 {
     mca_pml_peer_t *peer = context;
     mca_pml_peer_lock(peer);
     opal_timer_del(peer->path_timer);
     peer->path_timer = NULL;
+    if (mca_pml_base_path_step(peer, engine_path_timeout)) {
+        mca_pml_peer_unlock(peer);
+        return;
+    }
     /* Messages were given up: those after them would never have their turn, so this is for good. */
     bool lost = peer->latency_count == 0 || peer->gone || peer->severed ||
                 atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_FAILED;
@@ -326,8 +330,7 @@ static void engine_link_lost(mca_pml_peer_t *peer, mca_pml_link_t *link, const c
     engine_divide_all(peer, link);
     engine_send_doubt(peer);
     if (peer->latency_count == 0 && !peer->path_timer) { /* sends wait: a link may come back */
-        mca_pml_base_path_watch(peer, (uint64_t) mca_pml_base_params.path_timeout * 1000000,
-                                engine_path_timeout);
+        mca_pml_base_path_wait(peer, engine_path_timeout);
     }
 }
 
@@ -374,7 +377,7 @@ static OPAL_COLD void engine_lane_state(mca_pml_peer_t *lane, mca_pml_link_t *li
     mca_pml_peer_lock(peer);
     peer->severed = true;
     if (!peer->path_timer) {
-        mca_pml_base_path_watch(peer, (uint64_t) mca_pml_base_params.path_timeout * 1000000, engine_path_timeout);
+        mca_pml_base_path_wait(peer, engine_path_timeout);
     }
     mca_pml_peer_unlock(peer);
 }
@@ -456,8 +459,6 @@ static void engine_lost(ompi_proc_t *proc)
         return;
     }
     mca_pml_peer_lock(peer);
-    opal_timer_del(peer->path_timer);
-    peer->path_timer = NULL;
     mca_pml_base_path_watch(peer, ENGINE_FAILED_US, engine_path_timeout);
     mca_pml_peer_unlock(peer);
 }

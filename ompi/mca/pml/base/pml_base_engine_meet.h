@@ -168,8 +168,6 @@ static OPAL_COLD void engine_flooded(mca_pml_peer_t *sender)
     if (!peer->flooded) {
         peer->flooded = true;
         mca_pml_peer_set_state(peer, MCA_PML_PEER_FAILED);
-        opal_timer_del(peer->path_timer);
-        peer->path_timer = NULL;
         mca_pml_base_path_watch(peer, 1, engine_path_timeout);
     }
     mca_pml_peer_unlock(peer);

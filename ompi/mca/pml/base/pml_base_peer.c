@@ -258,11 +258,40 @@ void mca_pml_base_link_up(mca_pml_peer_t *peer, mca_pml_link_t *link)
     }
 }
 
-void mca_pml_base_path_watch(mca_pml_peer_t *peer, uint64_t us, void (*fn)(void *))
+enum { PATH_STEPS = 8 };
+
+static void path_timer(mca_pml_peer_t *peer, uint64_t us, unsigned steps, void (*fn)(void *))
 {
+    opal_timer_del(peer->path_timer);
+    peer->path_timer = NULL;
+    peer->path_steps = (uint8_t) steps;
     if (opal_timer_add(us, fn, peer, &peer->path_timer) != OPAL_SUCCESS) {
         mca_pml_base_out_of_memory("a timer");
     }
+}
+
+void mca_pml_base_path_watch(mca_pml_peer_t *peer, uint64_t us, void (*fn)(void *))
+{
+    path_timer(peer, us, 0, fn);
+}
+
+static uint64_t path_step_us(void)
+{
+    return (uint64_t) mca_pml_base_params.path_timeout * 1000000 / PATH_STEPS;
+}
+
+void mca_pml_base_path_wait(mca_pml_peer_t *peer, void (*fn)(void *))
+{
+    path_timer(peer, path_step_us(), PATH_STEPS - 1, fn);
+}
+
+bool mca_pml_base_path_step(mca_pml_peer_t *peer, void (*fn)(void *))
+{
+    if (peer->path_steps == 0) {
+        return false;
+    }
+    path_timer(peer, path_step_us(), peer->path_steps - 1u, fn);
+    return true;
 }
 
 static struct {

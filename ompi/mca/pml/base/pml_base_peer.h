@@ -134,6 +134,7 @@ typedef struct mca_pml_peer {
     bool flooded;                 /* FAILED: it sent more than may be kept */
     _Atomic bool stuck;           /* of a lane: it is full, and waiting has not helped */
     bool severed;                 /* a lane has failed, and what was in it is lost */
+    uint8_t path_steps;           /* that follow the one of which path_timer tells the end */
     _Atomic uint32_t loss;        /* FAILED after it was READY: the how-manieth of our peers; 0: not so */
     opal_event_t *path_timer;     /* runs while no link is up, and on when the peer has failed */
     opal_event_t *bulk_timer;     /* runs while several links carry long messages */
@@ -253,8 +254,14 @@ static inline void mca_pml_peer_set_state(mca_pml_peer_t *peer, mca_pml_peer_sta
 /* Note that a link went down, or came up again; the lists follow. The caller holds the lock. */
 void mca_pml_base_link_down(mca_pml_peer_t *peer, mca_pml_link_t *link, const char *why);
 void mca_pml_base_link_up(mca_pml_peer_t *peer, mca_pml_link_t *link);
-/* Call fn(peer) after `us` microseconds, from peer->path_timer. */
+/* Call fn(peer) after `us` microseconds, from peer->path_timer. The caller holds the lock. */
 void mca_pml_base_path_watch(mca_pml_peer_t *peer, uint64_t us, void (*fn)(void *));
+/*
+ * The same after pml_base_path_timeout, in steps: fn() is called at the end of each, and asks path_step() whether another one has begun. A
+ * process that computes for longer than all of it sees no link come back meanwhile, and finds one step over, not all.
+ */
+void mca_pml_base_path_wait(mca_pml_peer_t *peer, void (*fn)(void *));
+bool mca_pml_base_path_step(mca_pml_peer_t *peer, void (*fn)(void *));
 /* All links with their states and reasons, for a message to the user: "shm: ...; tcp:eth0: ...". Allocated, or NULL. */
 char *mca_pml_base_peer_links(mca_pml_peer_t *peer);
 /* Offer what travelled over which link to tools, as performance variables; the last values stay behind close. */

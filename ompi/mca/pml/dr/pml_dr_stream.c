@@ -789,7 +789,7 @@ static void tick_path(dr_stream_t *s, unsigned path, uint64_t now, uint64_t *nex
     if (p->flight > 0) {
         p->since = p->since > 0 ? p->since : now;
         uint64_t rto = dr_stream_rto(s, p);
-        if (now - p->since >= rto + (p->vain > 0 ? rto / 256 * (draw(s) % 32) : 0)) {
+        if (now >= p->since + rto + (p->vain > 0 ? rto / 256 * (draw(s) % 32) : 0)) { /* another thread may have set `since` after `now` was read */
             timed_out(s, path, now);
             rto = dr_stream_rto(s, p);
         }
@@ -802,21 +802,30 @@ static void tick_path(dr_stream_t *s, unsigned path, uint64_t now, uint64_t *nex
     }
 }
 
-/* Who is not heard for long, though something is expected of it, is lost for good. While nothing is, ticks may cease: that
- * time does not count. */
+enum { DR_SILENCES = 8 };
+
+/*
+ * Who is not heard for long, though something is expected of it, is lost for good. While nothing is, ticks may cease: that time does not
+ * count. Nor does the time in which this process looks at nothing, since what was lost is not sent again meanwhile: the time is told in steps, of
+ * which one at most ends in a tick, however late that is.
+ */
 static void tick_silence(dr_stream_t *s, uint64_t now, uint64_t *next)
 {
+    uint64_t step = s->params->silence_max / DR_SILENCES;
     if (opal_list_is_empty(&s->unacked)) {
         s->heard_at = 0;
-    } else if (s->heard || s->heard_at == 0) {
+        return;
+    }
+    if (s->heard || s->heard_at == 0) {
         s->heard = false;
         s->heard_at = now;
-    } else if (now - s->heard_at >= s->params->silence_max) {
-        s->dead = true;
+        s->silences = 0;
+    } else if (now >= s->heard_at + step) {
+        s->heard_at = now;
+        s->silences++;
+        s->dead = s->dead || s->silences >= DR_SILENCES;
     }
-    if (!opal_list_is_empty(&s->unacked)) {
-        earlier(next, s->heard_at + s->params->silence_max);
-    }
+    earlier(next, s->heard_at + step);
 }
 
 uint64_t dr_stream_tick(dr_stream_t *s, uint64_t now)

@@ -151,9 +151,10 @@ typedef struct dr_stream {
     uint8_t ack_turn;           /* acknowledgments sent: which of many blocks the next one tells */
     uint32_t timed;             /* records in flight with a time: what is acknowledged needs one, too */
     uint32_t rtt_was;           /* ns: the longest of the paths that dr_stream_rest() gave up; 0: not known */
-    uint64_t heard_at;          /* ns; 0: nothing was expected at the last tick */
+    uint64_t heard_at;          /* ns; when this step of the silence began; 0: nothing was expected at the last tick */
     uint32_t repeat;            /* dr_repeat_of() a fragment that came again since the last acknowledgment; 0: none did */
     uint16_t careful;           /* acknowledgments until losses are no longer likely */
+    uint8_t silences;           /* steps of silence_max that are over */
     dr_range_t *held;           /* DR_HELD_MAX of them, then DR_ACK_NACKS that came damaged; NULL until needed */
     dr_path_t *paths;           /* path_count of them; NULL until something is to be sent, and at rest */
 } dr_stream_t;
