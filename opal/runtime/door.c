@@ -4,9 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,12 +13,8 @@
 #include <unistd.h>
 
 #include "opal/mca/shmem/shmem.h"
+#include "opal/runtime/bell.h"
 #include "opal/runtime/progress.h"
-
-enum {
-    RINGS = 16,         /* the kernel queues fewer */
-    PATIENCE_MS = 1000, /* with sleepers that are told to wake and do not */
-};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int door = -1;
@@ -36,14 +30,11 @@ static socklen_t address_of(opal_door_id_t id, struct sockaddr_un *address)
     return (socklen_t) (offsetof(struct sockaddr_un, sun_path) + 1 + (size_t) n);
 }
 
-/* All of them at once: they count against their senders' buffers. */
 static void on_ring(int fd, unsigned what, void *context)
 {
-    struct mmsghdr bells[RINGS] = {0};
     (void) what;
     (void) context;
-    int ignored = recvmmsg(fd, bells, RINGS, MSG_DONTWAIT, NULL);
-    (void) ignored;
+    opal_bells_take(fd);
 }
 
 static int make(void)
@@ -76,37 +67,12 @@ int opal_door_open(opal_door_id_t *own)
     return rc;
 }
 
-/* Is this socket's buffer full of what others have not yet read? The kernel calls the socket writable while half of the
- * buffer is free. */
-static bool rings_pile_up(void)
-{
-    struct pollfd own = {.fd = door, .events = POLLOUT};
-    return poll(&own, 1, 0) == 0;
-}
-
-static bool rings_are_read(void)
-{
-    struct pollfd own = {.fd = door, .events = POLLOUT};
-    return poll(&own, 1, PATIENCE_MS) == 1;
-}
-
-/* EAGAIN means that this socket's buffer is full, or the sleeper's queue, who wakes anyway then. The buffer may have been
- * emptied before it is looked at: only refused again is it the queue. */
 void opal_door_ring(opal_door_id_t id)
 {
     struct sockaddr_un address;
-    if (id.word[0] == 0) {
-        return;
-    }
-    socklen_t len = address_of(id, &address);
-    for (bool again = false;; again = true) {
-        if (sendto(door, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *) &address, len) >= 0 || errno != EAGAIN) {
-            return;
-        }
-        bool piled_up = rings_pile_up();
-        if (piled_up ? !rings_are_read() : again) {
-            return;
-        }
+    if (id.word[0] != 0) {
+        socklen_t len = address_of(id, &address);
+        opal_bell_ring(door, &address, len);
     }
 }
 

@@ -89,6 +89,11 @@ check_SCRIPTS += mpi/rehearsal.sh
 mpi/rehearsal.log: mpi/rehearsal$(EXEEXT) mpi/p2p$(EXEEXT)
 EXTRA_DIST += mpi/rehearsal.sh
 # What tools read of each link to each process.
+EXTRA_PROGRAMS += mpi/shortage
+mpi_shortage_LDADD = $(ompi_lib)
+check_SCRIPTS += mpi/shortage.sh
+mpi/shortage.log: mpi/shortage$(EXEEXT)
+EXTRA_DIST += mpi/shortage.sh
 EXTRA_PROGRAMS += mpi/paths
 mpi_paths_LDADD = $(ompi_lib)
 check_SCRIPTS += mpi/paths.sh

@@ -77,8 +77,8 @@ extern "C" {
  * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
  * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts;
  * 14: how what passes through memory is copied; 15: behind.reserve_from; 16: ahead; 17: lanes; 18: send_filled, take;
- * 19: placed; 20: services->waiting; 21: parts.first; 22: MCA_BTL_COPY_REP, MCA_BTL_COPY_PLAIN */
-#define MCA_BTL_CONTRACT_MINOR 22
+ * 19: placed; 20: services->waiting; 21: parts.first; 22: MCA_BTL_COPY_REP, MCA_BTL_COPY_PLAIN; 23: no_memory */
+#define MCA_BTL_CONTRACT_MINOR 23
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -231,6 +231,9 @@ typedef struct mca_btl_upcalls {
     /* Since 1.19; NULL: not wanted. Payload stands where place() said: `len` bytes from offset `at` on. Each byte once, in order, before
      * arrive(): for who reads them, e.g. sums them, best while they are in the cache. A link tells of all of a fragment, or of nothing. */
     void (*placed)(void *peer, void *token, size_t at, size_t len);
+    /* Since 1.23; NULL: not wanted; by mca_btl_no_memory(). There is no memory for what has come, and its sender may take it for received. It
+     * returns if the callee can do without; then the link goes down, or drops it if it may. Else the job ends. */
+    void (*no_memory)(mca_btl_module_t *module);
 } mca_btl_upcalls_t;
 
 /* ---- Services ---- */
@@ -465,6 +468,15 @@ struct mca_btl_module {
                              * link around an upcall, else MCA_BTL_COPY_ANY */
     uint32_t lane;          /* since 1.17 (struct_size says whether it is there): 0, or its number, 1 to MCA_BTL_LANES_MAX */
 };
+
+/* See mca_btl_upcalls_t.no_memory. */
+static inline void mca_btl_no_memory(mca_btl_module_t *module)
+{
+    const mca_btl_upcalls_t *up = module->upcalls;
+    if (up && up->struct_size > offsetof(mca_btl_upcalls_t, no_memory) && up->no_memory) {
+        up->no_memory(module);
+    }
+}
 
 /* mca_base_component_t.ops of framework "btl". */
 typedef struct mca_btl_component_ops {

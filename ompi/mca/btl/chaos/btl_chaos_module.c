@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static chaos_module_t *modules[CHAOS_MODULES_MAX]; /* for incoming() alone */
+static chaos_module_t *modules[CHAOS_MODULES_MAX]; /* for above() alone */
 
 /* ---- Endpoints ---- */
 
@@ -316,12 +316,26 @@ static void state(void *peer, mca_btl_endpoint_t *endpoint, mca_btl_state_t stat
     mca_btl_chaos_progress(ep, mca_btl_chaos_services->now_ns());
 }
 
-static void *incoming(mca_btl_module_t *below, mca_btl_name_t name)
+static chaos_module_t *above(const mca_btl_module_t *below)
 {
     chaos_module_t *m = NULL;
     for (int i = 0; i < CHAOS_MODULES_MAX; i++) {
         m = modules[i] && modules[i]->below == below ? modules[i] : m;
     }
+    return m;
+}
+
+static void no_memory(mca_btl_module_t *below)
+{
+    chaos_module_t *m = above(below);
+    if (m) {
+        mca_btl_no_memory(&m->super);
+    }
+}
+
+static void *incoming(mca_btl_module_t *below, mca_btl_name_t name)
+{
+    chaos_module_t *m = above(below);
     void *cookie = m ? m->super.upcalls->incoming(&m->super, name) : NULL;
     return cookie ? endpoint_of(m, name, cookie) : NULL;
 }
@@ -338,6 +352,7 @@ static const mca_btl_upcalls_t upcalls = {
     .returned = returned,
     .state = state,
     .incoming = incoming,
+    .no_memory = no_memory,
 };
 
 /* ---- Progress ---- */

@@ -49,6 +49,7 @@
 #include "hawser/btl.h"
 #include "opal/declspec.h"
 #include "opal/mca/shmem/shmem.h"
+#include "opal/runtime/bell.h"
 #include "opal/util/contest.h"
 #include "opal/util/copy.h"
 #include "opal/util/lock.h"

@@ -21,11 +21,8 @@ static socklen_t shm_door_name(struct sockaddr_un *address, mca_btl_name_t name,
 
 static void shm_door_rung(int fd, unsigned what, void *context)
 {
-    char bell[16];
     (void)what, (void)context; /* the poller that runs next does the rest */
-    /* One: there is hardly ever more, and what is left wakes again. */
-    ssize_t ignored = recv(fd, bell, sizeof(bell), MSG_DONTWAIT);
-    (void)ignored;
+    opal_bells_take(fd);
 }
 
 int mca_btl_shm_door_open(shm_module_t *m)
@@ -67,17 +64,19 @@ OPAL_COLD void mca_btl_shm_fence(void)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Of several who find the flag set one rings. A full queue means that the sleeper wakes anyway. */
+/* Of several who find the flag set one rings; where that could not be, the next one does. */
 OPAL_COLD void mca_btl_shm_door_ring(mca_btl_endpoint_t *ep, _Atomic uint32_t *flag)
 {
     uint32_t set = 1;
     if (!atomic_compare_exchange_strong(flag, &set, 0) || ep->door_len == 0) {
         return;
     }
-    if (sendto(ep->module->door, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&ep->door,
-               ep->door_len) < 0 && errno == ECONNREFUSED) {
+    int error = opal_bell_ring(ep->module->door, &ep->door, ep->door_len);
+    if (error == ECONNREFUSED) {
         ep->watched = true; /* probably dead; the watch makes sure */
         atomic_store_explicit(&ep->module->watch_wanted, true, memory_order_relaxed);
+    } else if (error) {
+        atomic_store(flag, 1);
     }
 }
 

@@ -412,6 +412,7 @@ bool mca_btl_shm_part_arrive(shm_module_t *m, mca_btl_endpoint_t *ep, const unsi
         opal_prefetch_lines(payload, SHM_PARTS_AHEAD); /* they come while their place is looked for */
     }
     if (part.at == 0 && !shm_parts_begin(ep, &part, message + sizeof(part), payload)) {
+        mca_btl_no_memory(&m->super);
         mca_btl_shm_peer_down(ep, "there is no memory for a message of it");
         return false;
     }

@@ -208,7 +208,7 @@ static OPAL_COLD void shm_damaged(shm_module_t *m, shm_rx_t *rx)
     static SHM_ALIGNED const unsigned char nothing[SHM_LINE]; /* a word that never comes */
     rx->line = nothing;
     rx->number = 1;
-    (void)m;
+    atomic_store_explicit(&shm_slot_at(&m->segment, &m->layout, rx->endpoint->local_rank)->refused, 1, memory_order_release);
     mca_btl_shm_parts_cancel(rx->endpoint);
     mca_btl_shm_peer_down(rx->endpoint, "its ring is damaged");
 }

@@ -410,6 +410,7 @@ static bool visit(mca_btl_endpoint_t *ep, size_t *need, int *done)
         room = *need - have;
     }
     if (!rbuf_ensure(ep, *need)) {
+        mca_btl_no_memory(&ep->module->super);
         btl_tcp_endpoint_lost(ep, "out of memory for receiving");
         return false;
     }

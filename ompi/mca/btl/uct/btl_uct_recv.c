@@ -29,6 +29,7 @@ static ucs_status_t out_of_memory(const void *frame, size_t len)
         ep = btl_uct_endpoint_of_id(prefix.to);
     }
     if (ep) {
+        mca_btl_no_memory(&ep->module->super);
         btl_uct_fail_soon(ep, "out of memory for what has come");
     }
     return UCS_OK;

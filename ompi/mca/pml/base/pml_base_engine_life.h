@@ -651,6 +651,7 @@ static int engine_init(const char *name, mca_pml_t *pml)
         engine_upcalls.arrive_brief = opal_progress_threads ? engine_arrive_brief_threads : engine_arrive_brief;
         engine_upcalls.arrive_brief_how = opal_progress_threads ? engine_arrive_brief_how_threads : engine_arrive_brief_how;
     }
+    engine_upcalls.no_memory = POLICY_VERIFIES ? mca_pml_base_no_memory_yet : mca_pml_base_no_memory;
     mca_pml_base_peer_ready = engine_peer_ready;
     mca_pml_base_queues = engine_queues;
     mca_pml_base_frag_room = sizeof(mca_pml_hdr_frag_t) + POLICY_ROOM;

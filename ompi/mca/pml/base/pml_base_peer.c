@@ -740,6 +740,7 @@ int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls, b
 {
     pml_name = pml;
     takes_lossy = lossy;
+    mca_pml_base_reserve(true);
     int rc = mca_btl_base_open(pml, opal_progress_threads, lanes, &btls);
     if (rc != OPAL_SUCCESS) {
         return rc;
@@ -778,6 +779,7 @@ void mca_pml_base_peers_fini(void)
     opal_list_item_t *i;
     opal_timer_del(watch.timer);
     watch.timer = NULL;
+    mca_pml_base_reserve(false);
     ompi_event_flush();
     mca_pml_base_trace_end();
     mca_pml_base_pvars_close();

@@ -51,15 +51,45 @@ mca_pml_message_t *mca_pml_base_orphan_take(uint32_t context)
 
 /* ---- Reports ---- */
 
+enum { LAST_RESERVE = 256 << 10 }; /* bytes: what it takes to tell the runtime, about */
+
+static void *reserve;
+
+void mca_pml_base_reserve(bool hold)
+{
+    free(reserve);
+    reserve = hold ? malloc(LAST_RESERVE) : NULL; /* nobody writes to it: it takes no memory until then */
+}
+
 void mca_pml_base_out_of_memory(const char *what)
 {
     char text[256];
+    mca_pml_base_reserve(false);
     snprintf(text, sizeof(text), "out of memory for %s", what);
     opal_show_help("pml:out-of-memory",
                    "Out of memory for %s. The message can't be kept and must not be lost, so the job ends.\n"
                    "Fewer processes per node, or a smaller pml_base_eager_window, need less memory.",
                    what);
     ompi_rte_abort(1, text);
+}
+
+void mca_pml_base_no_memory(mca_btl_module_t *module)
+{
+    char what[128];
+    snprintf(what, sizeof(what), "a message that has come over %s", module->name);
+    mca_pml_base_out_of_memory(what);
+}
+
+void mca_pml_base_no_memory_yet(mca_btl_module_t *module)
+{
+    static _Atomic uint64_t first, last; /* ns, of shortages with no longer pauses between them */
+    uint64_t limit = (uint64_t) mca_pml_base_params.path_timeout * 1000000000;
+    uint64_t now = opal_now_ns(), before = atomic_exchange(&last, now);
+    if (before == 0 || now > before + limit) {
+        atomic_store(&first, now);
+    } else if (now >= atomic_load(&first) + limit) {
+        mca_pml_base_no_memory(module);
+    }
 }
 
 void mca_pml_base_report_unreachable(mca_pml_peer_t *peer)

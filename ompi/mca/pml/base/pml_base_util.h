@@ -10,6 +10,13 @@
 /* Memory ran out where a message would be lost: say so and end the job. */
 void mca_pml_base_out_of_memory(const char *what) __attribute__((noreturn, cold));
 
+/* ... for what has come over a link: mca_btl_upcalls_t.no_memory. */
+void mca_pml_base_no_memory(mca_btl_module_t *module);
+/* ... where it is sent again: not before that has gone on for pml_base_path_timeout. */
+void mca_pml_base_no_memory_yet(mca_btl_module_t *module);
+/* Memory for that way, which frees some; `hold`: from the start on, else at the end. */
+void mca_pml_base_reserve(bool hold);
+
 /* Tell the user, once per peer, that no link leads there and why. */
 void mca_pml_base_report_unreachable(mca_pml_peer_t *peer);
 
