@@ -165,7 +165,8 @@ static int split_guided(ompi_communicator_t *comm, int key, ompi_info_t *info,
     return split_in_node(comm, color, key, newcomm);
 }
 
-/* MPI_COMM_TYPE_RESOURCE_GUIDED: by hardware, or by the name of a process set. */
+/* MPI_COMM_TYPE_RESOURCE_GUIDED: by hardware, or by the name of a process set. Those of sets take part in the first split
+ * of the others, with colours that are no node's. */
 static int split_resource(ompi_communicator_t *comm, int key, ompi_info_t *info,
                           ompi_communicator_t **newcomm)
 {
@@ -175,18 +176,17 @@ static int split_resource(ompi_communicator_t *comm, int key, ompi_info_t *info,
     }
     int64_t color = OMPI_COLOR_NONE;
     if (strcasecmp(pset, "mpi://WORLD") == 0) {
-        color = 0;
+        color = -1;
     } else if (strcasecmp(pset, "mpi://SELF") == 0) {
-        color = comm->my_rank;
+        color = -2 - (int64_t) comm->my_rank;
     }
     free(pset);
     return ompi_comm_split(comm, color, key, MPI_SUCCESS, newcomm);
 }
 
-/* MPI_COMM_TYPE_HW_UNGUIDED: the first level of the hardware on which the processes are not all in
- * the same place. If there is none, nobody is in a new communicator. */
-static int split_unguided(ompi_communicator_t *comm, int key, ompi_info_t *info,
-                          ompi_communicator_t **newcomm)
+/* By the first level of the hardware on which the processes are not all in the same place. If there is none, nobody is in
+ * a new communicator. */
+static int split_by_level(ompi_communicator_t *comm, ompi_info_t *info, ompi_communicator_t **newcomm)
 {
     static const char *const types[] = {"mpi_shared_memory", "hwloc://Package", "hwloc://NUMANode",
                                         "hwloc://L3Cache",   "hwloc://L2Cache", "hwloc://Core",
@@ -208,10 +208,24 @@ static int split_unguided(ompi_communicator_t *comm, int key, ompi_info_t *info,
     while (level < LEVELS && (ranges[2 * level] == OMPI_COLOR_NONE || ranges[2 * level] == -ranges[2 * level + 1])) {
         level++;
     }
-    rc = ompi_comm_split(comm, level < LEVELS ? colors[level] : OMPI_COLOR_NONE, key, rc, newcomm);
+    rc = ompi_comm_split(comm, level < LEVELS ? colors[level] : OMPI_COLOR_NONE, comm->my_rank, rc, newcomm);
     if (rc == MPI_SUCCESS && *newcomm && info && !info->read_only) {
         rc = ompi_info_put(info, "mpi_hw_resource_type", types[level]);
     }
+    return rc;
+}
+
+/* MPI_COMM_TYPE_HW_UNGUIDED: among those that want it, as the others are in no new communicator. */
+static int split_unguided(ompi_communicator_t *comm, int key, ompi_info_t *info,
+                          ompi_communicator_t **newcomm)
+{
+    ompi_communicator_t *takers;
+    int rc = ompi_comm_split(comm, 0, key, MPI_SUCCESS, &takers);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+    rc = split_by_level(takers, info, newcomm);
+    ompi_comm_free(takers);
     return rc;
 }
 

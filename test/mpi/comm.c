@@ -228,6 +228,50 @@ static void test_split_type(void)
     MPI_Finalize();
 }
 
+/* The members of the part in which this process is; 0: in none. */
+static int size_of_part(int split_type, MPI_Info info)
+{
+    MPI_Comm comm;
+    int n = 0;
+    MPI_CHECK(MPI_Comm_split_type(MPI_COMM_WORLD, split_type, 0, info, &comm) == MPI_SUCCESS);
+    if (comm != MPI_COMM_NULL) {
+        check_ring(comm);
+        MPI_Comm_size(comm, &n);
+        MPI_Comm_free(&comm);
+    }
+    return n;
+}
+
+/* Processes that want no part, or do not say which, beside others that do. */
+static void test_split_type_apart(void)
+{
+    static const int types[] = {MPI_COMM_TYPE_SHARED, MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_HW_UNGUIDED,
+                                MPI_COMM_TYPE_RESOURCE_GUIDED};
+    MPI_Info hardware, world, self;
+    start();
+    MPI_Info_create(&hardware);
+    MPI_Info_set(hardware, "mpi_hw_resource_type", "mpi_shared_memory");
+    MPI_Info_create(&world);
+    MPI_Info_set(world, "mpi_pset_name", "mpi://WORLD");
+    MPI_Info_create(&self);
+    MPI_Info_set(self, "mpi_pset_name", "mpi://SELF");
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        int n = size_of_part(rank == 1 ? MPI_UNDEFINED : types[i], hardware);
+        MPI_CHECK(types[i] == MPI_COMM_TYPE_HW_UNGUIDED ? n < size - 1 : n <= size - 1);
+        MPI_CHECK(rank != 1 || n == 0);
+    }
+    int n = size_of_part(MPI_COMM_TYPE_RESOURCE_GUIDED, rank == 1 ? MPI_INFO_NULL : world);
+    MPI_CHECK(n == (rank == 1 ? 0 : size - 1));
+    n = size_of_part(MPI_COMM_TYPE_RESOURCE_GUIDED, rank == 0 ? self : world);
+    MPI_CHECK(n == (rank == 0 ? 1 : size - 1));
+    n = size_of_part(MPI_COMM_TYPE_RESOURCE_GUIDED, rank == 0 ? world : rank == 1 ? MPI_INFO_NULL : hardware);
+    MPI_CHECK(rank == 0 ? n == 1 : rank == 1 ? n == 0 : n >= 1 && n <= size - 2);
+    MPI_Info_free(&hardware);
+    MPI_Info_free(&world);
+    MPI_Info_free(&self);
+    MPI_Finalize();
+}
+
 static void test_create(void)
 {
     MPI_Group world, part;
@@ -474,6 +518,7 @@ static const mpi_test_t tests[] = {
     {.name = "split-alone", .np = 0, .fn = test_split},
     {.name = "hardware", .np = 2, .fn = test_hardware},
     {.name = "split-type", .np = 4, .fn = test_split_type},
+    {.name = "split-type-apart", .np = 4, .fn = test_split_type_apart},
     {.name = "create", .np = 5, .fn = test_create},
     {.name = "names", .np = 2, .fn = test_names},
     {.name = "info", .np = 2, .fn = test_info},
