@@ -98,8 +98,8 @@ int ompi_error(int errorcode, const char *format, ...)
 /* "communicator MPI_COMM_WORLD, rank 1 of 4" */
 static void describe_object(const void *object, uint32_t kind, char *text, size_t size)
 {
-    if (kind == OMPI_HANDLE_COMM) {
-        const ompi_communicator_t *comm = object;
+    const ompi_communicator_t *comm = object;
+    if (kind == OMPI_HANDLE_COMM && comm) {
         snprintf(text, size, " on communicator %s, rank %d of %d",
                  comm->name[0] ? comm->name : "without a name", comm->my_rank,
                  ompi_comm_size(comm));
@@ -115,7 +115,7 @@ __attribute__((noreturn)) static void die(const void *object, uint32_t kind, int
     const char *why = reason_of == error ? opal_thread_text(&reason) : "";
     describe_object(object, kind, where, sizeof where);
     ompi_error_text(error, text);
-    if (!object) { /* the library could not start: no handler could have been set */
+    if (!object && kind != OMPI_HANDLE_COMM) { /* the library could not start: there was no choice of a handler */
         opal_show_help("mpi:start-error", "%s failed: %s", function, *why ? why : text);
         ompi_rte_abort(error, *why ? why : text);
     }
@@ -139,29 +139,9 @@ static void call_user(ompi_errhandler_t *errhandler, void *object, uint32_t kind
     }
 }
 
-/* Where the handler of an object stands; NULL: the initial one is to be called. */
-static _Atomic(ompi_errhandler_t *) *slot_of(void *object, uint32_t kind)
-{
-    if (kind == OMPI_HANDLE_COMM) {
-        return &((ompi_communicator_t *) object)->errhandler;
-    }
-    return kind == OMPI_HANDLE_SESSION ? &((ompi_session_t *) object)->errhandler : NULL;
-}
-
-int ompi_errhandler_invoke(void *object, int errorcode, const char *routine)
+static int tell(ompi_errhandler_t *errhandler, void *object, uint32_t kind, int errorcode, const char *routine)
 {
     int code = errorcode;
-    uint32_t kind = object ? ((const ompi_handle_base_t *) object)->kind : OMPI_HANDLE_NONE;
-    _Atomic(ompi_errhandler_t *) *slot = slot_of(object, kind);
-    if (errorcode == MPI_SUCCESS) {
-        return MPI_SUCCESS;
-    }
-    if (!slot && ompi_runtime_active()) { /* of no object: MPI_COMM_SELF stands for the process */
-        object = &ompi_comm_self;
-        kind = OMPI_HANDLE_COMM;
-        slot = &ompi_comm_self.errhandler;
-    }
-    ompi_errhandler_t *errhandler = slot ? ompi_errhandler_hold(slot) : ompi_errhandler_initial();
     switch (errhandler->type) {
     case OMPI_ERRHANDLER_FATAL:
     case OMPI_ERRHANDLER_ABORT:
@@ -175,6 +155,37 @@ int ompi_errhandler_invoke(void *object, int errorcode, const char *routine)
     reason_of = MPI_SUCCESS;
     ompi_errhandler_release(errhandler);
     return errorcode;
+}
+
+/* Where the handler of an object stands; NULL: the initial one is to be called. */
+static _Atomic(ompi_errhandler_t *) *slot_of(void *object, uint32_t kind)
+{
+    if (kind == OMPI_HANDLE_COMM) {
+        return &((ompi_communicator_t *) object)->errhandler;
+    }
+    return kind == OMPI_HANDLE_SESSION ? &((ompi_session_t *) object)->errhandler : NULL;
+}
+
+int ompi_errhandler_invoke(void *object, int errorcode, const char *routine)
+{
+    uint32_t kind = object ? ((const ompi_handle_base_t *) object)->kind : OMPI_HANDLE_NONE;
+    _Atomic(ompi_errhandler_t *) *slot = slot_of(object, kind);
+    if (errorcode == MPI_SUCCESS) {
+        return MPI_SUCCESS;
+    }
+    if (!slot && ompi_runtime_active()) { /* of no object: MPI_COMM_SELF stands for the process */
+        object = &ompi_comm_self;
+        kind = OMPI_HANDLE_COMM;
+        slot = &ompi_comm_self.errhandler;
+    }
+    return tell(slot ? ompi_errhandler_hold(slot) : ompi_errhandler_initial(), object, kind, errorcode, routine);
+}
+
+int ompi_errhandler_invoke_given(ompi_errhandler_t *errhandler, ompi_handle_kind_t kind, int errorcode,
+                                 const char *routine)
+{
+    ompi_errhandler_retain(errhandler);
+    return tell(errhandler, NULL, kind, errorcode, routine);
 }
 
 /* ---- Bodies ---- */

@@ -55,6 +55,11 @@ int ompi_error(int errorcode, const char *format, ...) __attribute__((format(pri
  * is fatal. MPI_SUCCESS is passed through. */
 int ompi_errhandler_invoke(void *object, int errorcode, const char *routine);
 
+/* The same for an object of this class that could not be made: the handler that it was to have hears it, with the null
+ * handle. */
+int ompi_errhandler_invoke_given(ompi_errhandler_t *errhandler, ompi_handle_kind_t kind, int errorcode,
+                                 const char *routine);
+
 /* The handler of files before they are open (MPI_FILE_NULL). */
 extern _Atomic(ompi_errhandler_t *) ompi_errhandler_of_no_file;
 

@@ -63,6 +63,14 @@ static void test_wrong_kind(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Win_create_errhandler((MPI_Win_errhandler_function *) note, &handler);
     MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler) == MPI_ERR_ERRHANDLER);
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Session session;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_group(MPI_COMM_SELF, &group);
+    MPI_CHECK(MPI_Comm_create_from_group(group, "x", MPI_INFO_NULL, handler, &comm) == MPI_ERR_ERRHANDLER);
+    MPI_CHECK(MPI_Session_init(MPI_INFO_NULL, handler, &session) == MPI_ERR_ERRHANDLER);
+    MPI_Group_free(&group);
     MPI_Errhandler_free(&handler);
     MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRHANDLER_NULL) == MPI_ERR_ERRHANDLER);
     MPI_Finalize();

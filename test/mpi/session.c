@@ -171,6 +171,67 @@ static void test_intercomm(void)
     MPI_Session_finalize(&session);
 }
 
+/* ---- Error handlers ---- */
+
+static int comm_errors, session_errors, last_error;
+static MPI_Comm last_comm;
+
+static void note_comm(MPI_Comm *comm, int *code, ...)
+{
+    comm_errors++;
+    last_error = *code;
+    last_comm = *comm;
+}
+
+static void note_session(MPI_Session *session, int *code, ...)
+{
+    session_errors += *session == MPI_SESSION_NULL;
+    last_error = *code;
+}
+
+static int heard(int *errors, int rc)
+{
+    int once = *errors == 1 && rc != MPI_SUCCESS && last_error == rc;
+    *errors = 0;
+    return once;
+}
+
+/* What can't be made has no handler: the one that it was to have hears of it. */
+static void test_handler_given(void)
+{
+    MPI_Session session;
+    MPI_Errhandler of_comms, of_sessions;
+    MPI_Group world, other;
+    MPI_Comm comm;
+    int rank, size;
+    MPI_Session_create_errhandler(note_session, &of_sessions);
+    MPI_CHECK(heard(&session_errors, MPI_Session_init(MPI_INFO_NULL, of_sessions, NULL)));
+    MPI_CHECK(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, NULL) == MPI_ERR_ARG);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+    MPI_Comm_create_errhandler(note_comm, &of_comms);
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &world);
+    MPI_Group_rank(world, &rank);
+    MPI_Group_size(world, &size);
+    MPI_Group_incl(world, 1, (int[]) {(rank + 1) % size}, &other);
+    int rc = MPI_Comm_create_from_group(other, "x", MPI_INFO_NULL, of_comms, &comm);
+    MPI_CHECK(rc == MPI_ERR_GROUP && heard(&comm_errors, rc) && last_comm == MPI_COMM_NULL);
+    rc = MPI_Comm_create_from_group(world, NULL, MPI_INFO_NULL, of_comms, &comm);
+    MPI_CHECK(rc == MPI_ERR_ARG && heard(&comm_errors, rc));
+    rc = MPI_Comm_create_from_group(MPI_GROUP_NULL, "x", MPI_INFO_NULL, of_comms, &comm);
+    MPI_CHECK(rc == MPI_ERR_GROUP && heard(&comm_errors, rc));
+    rc = MPI_Comm_create_from_group(world, NULL, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
+    MPI_CHECK(rc == MPI_ERR_ARG && comm_errors == 0);
+    rc = MPI_Intercomm_create_from_groups(world, size, world, 0, "x", MPI_INFO_NULL, of_comms, &comm);
+    MPI_CHECK(rc == MPI_ERR_RANK && heard(&comm_errors, rc));
+    rc = MPI_Intercomm_create_from_groups(world, 0, MPI_GROUP_NULL, 0, "x", MPI_INFO_NULL, of_comms, &comm);
+    MPI_CHECK(rc == MPI_ERR_GROUP && heard(&comm_errors, rc));
+    MPI_Errhandler_free(&of_comms);
+    MPI_Errhandler_free(&of_sessions);
+    MPI_Group_free(&world);
+    MPI_Group_free(&other);
+    MPI_Session_finalize(&session);
+}
+
 /* ---- Buffers ---- */
 
 enum { BYTES = 1 << 20, ROOM = BYTES + 2 * MPI_BSEND_OVERHEAD }; /* more than any eager limit: it must wait */
@@ -323,6 +384,7 @@ static const mpi_test_t tests[] = {
     {.name = "beside-world", .np = 3, .fn = test_beside_world},
     {.name = "questions", .np = 2, .fn = test_questions},
     {.name = "intercomm", .np = 4, .fn = test_intercomm},
+    {.name = "handler-given", .np = 2, .fn = test_handler_given},
     {.name = "buffer", .np = 0, .fn = test_buffer},
     {.name = "buffer-iflush", .np = 1, .fn = test_buffer_iflush},
     {.name = "buffer-automatic", .np = 1, .fn = test_buffer_automatic},

@@ -73,9 +73,20 @@ def not_a(kind, local):
     return f"!ompi_handle_is({local}, OMPI_HANDLE_{bodies.HANDLES[kind][2]})", ERROR_OF[kind]
 
 
+def made_with_handler(routine):
+    """The kind of the object that a routine makes and gives the error handler that is its argument; None: it does no such
+    thing."""
+    made = [p.kind for p in routine.parameters if p.dir == "out" and p.kind in ("COMMUNICATOR", "SESSION")]
+    given = any(p.kind == "ERRHANDLER" and p.dir == "in" for p in routine.parameters)
+    return made[0] if made and given else None
+
+
 def handle_check(routine, p, local):
     if p.dir == "out":
         return None
+    if p.kind == "ERRHANDLER" and made_with_handler(routine):
+        kind = bodies.HANDLES[made_with_handler(routine)][2]
+        return f"!ompi_shell_errhandler_ok({local}, OMPI_HANDLE_{kind})", ERROR_OF[p.kind]
     if null_allowed(routine, p):
         value = f"*{p.name}" if p.type.endswith("*") else p.name
         null = f"MPI_{bodies.HANDLES[p.kind][2]}_NULL"

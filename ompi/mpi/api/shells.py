@@ -67,6 +67,9 @@ class Shell:
         for kind in ERROR_OBJECTS:
             if self.first(kind):
                 return self.first(kind), bodies.HANDLES[kind][2]
+        made = checks.made_with_handler(self.routine)
+        if made:
+            return "errhandler_", bodies.HANDLES[made][2]
         if any(p.kind in ("REQUEST", "MESSAGE") and p.dir != "out" for p in self.parameters):
             return "NULL", "REQUEST"  # the request may be gone by then: its body notes the object
         return "NULL", "NONE"
@@ -156,7 +159,8 @@ class Shell:
     def failure(self, target, error):
         """The statement that calls the error handler and returns."""
         obj, kind = target
-        return f"return ompi_shell_error({obj}, OMPI_HANDLE_{kind}, {error}, \"{self.name}\");"
+        function = "ompi_shell_error_given" if obj == "errhandler_" else "ompi_shell_error"
+        return f"return {function}({obj}, OMPI_HANDLE_{kind}, {error}, \"{self.name}\");"
 
     def complaint(self, error, p):
         """The error class, with the argument noted for the error handler's message."""

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "ompi/errhandler/errhandler.h"
 #include "opal/mca/base/var.h"
 
 bool ompi_mpi_param_check = true;
@@ -47,12 +46,16 @@ static int no_file(int error, const char *function)
     return ompi_errhandler_invoke(NULL, error, function);
 }
 
+static int inactive(void)
+{
+    return ompi_error(MPI_ERR_OTHER, "MPI was not initialised before this call, or was "
+                                     "finalised: call it between MPI_Init and MPI_Finalize");
+}
+
 int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error, const char *function)
 {
     if (error == OMPI_SHELL_INACTIVE) {
-        error = ompi_error(MPI_ERR_OTHER, "MPI was not initialised before this call, or was "
-                                          "finalised: call it between MPI_Init and MPI_Finalize");
-        return ompi_errhandler_invoke(NULL, error, function);
+        return ompi_errhandler_invoke(NULL, inactive(), function);
     }
     if (kind == OMPI_HANDLE_REQUEST) {
         object = error_origin;
@@ -64,6 +67,17 @@ int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error, const cha
         return no_file(error, function);
     }
     return ompi_errhandler_invoke(object, error, function);
+}
+
+int ompi_shell_error_given(ompi_errhandler_t *errhandler, ompi_handle_kind_t kind, int error,
+                           const char *function)
+{
+    if (!ompi_shell_errhandler_ok(errhandler, kind)) {
+        return ompi_shell_error(NULL, OMPI_HANDLE_NONE, error, function);
+    }
+    error = error == OMPI_SHELL_INACTIVE ? inactive() : error;
+    error_origin = NULL;
+    return ompi_errhandler_invoke_given(errhandler, kind, error, function);
 }
 
 int ompi_mpi_raise(ompi_communicator_t *comm, int error, const char *function)

@@ -10,6 +10,7 @@
 #include "mpi.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/datatype/datatype.h"
+#include "ompi/errhandler/errhandler.h"
 #include "ompi/include/ompi/handles.h"
 #include "ompi/mpi/c/bodies.h"
 #include "ompi/mpi/c/state.h"
@@ -34,6 +35,11 @@
  * (OMPI_HANDLE_FILE), else the default one. */
 OPAL_COLD int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error,
                                const char *function);
+
+/* The same of a routine that would have made an object of this class: the handler is the one that it was given for that; where
+ * it is none for this class, the default one. */
+OPAL_COLD int ompi_shell_error_given(ompi_errhandler_t *errhandler, ompi_handle_kind_t kind, int error,
+                                     const char *function);
 
 /* Notes, for the message of the error handler, which argument is bad; returns `error`. */
 OPAL_COLD int ompi_shell_bad_value(int error, const char *argument, long long value);
@@ -76,6 +82,13 @@ static inline bool ompi_shell_op_ok(const ompi_op_t *op, const ompi_datatype_t *
 {
     return ompi_handle_is(op, OMPI_HANDLE_OP) &&
            (type == NULL || ompi_op_is_valid(op, type) == MPI_SUCCESS);
+}
+
+/* A handler for objects of this class. */
+static inline bool ompi_shell_errhandler_ok(const ompi_errhandler_t *errhandler, ompi_handle_kind_t kind)
+{
+    return ompi_handle_is(errhandler, OMPI_HANDLE_ERRHANDLER) &&
+           (errhandler->type != OMPI_ERRHANDLER_USER || errhandler->object_kind == (uint32_t) kind);
 }
 
 static inline bool ompi_shell_dest_ok(const ompi_communicator_t *comm, int rank)
