@@ -379,10 +379,11 @@ int ompi_mpi_startall(int count, MPI_Request requests[])
 
 int ompi_mpi_cancel(ompi_request_t *request)
 {
-    if (!ompi_request_is_live(request)) {
-        return MPI_ERR_REQUEST;
+    int rc = ompi_request_is_live(request) ? request->ops->cancel(request) : MPI_ERR_REQUEST;
+    if (rc != MPI_SUCCESS && request) {
+        ompi_error_origin(request->comm);
     }
-    return request->ops->cancel(request);
+    return rc;
 }
 
 int ompi_mpi_request_free(ompi_request_t **handle)

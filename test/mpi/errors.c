@@ -76,6 +76,33 @@ static void test_wrong_kind(void)
     MPI_Finalize();
 }
 
+/* What can't be cancelled: its communicator's handler hears of it. */
+static void test_cancel(void)
+{
+    MPI_Errhandler handler;
+    MPI_Comm comm, copy;
+    MPI_Request request;
+    int x;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_create_errhandler(note, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    MPI_Ibarrier(comm, &request);
+    MPI_CHECK(MPI_Cancel(&request) == MPI_ERR_REQUEST && called == 1 && last_comm == comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Comm_idup(comm, &copy, &request);
+    MPI_CHECK(MPI_Cancel(&request) == MPI_ERR_REQUEST && called == 2 && last_comm == comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Recv_init(&x, 1, MPI_INT, 0, 0, comm, &request);
+    MPI_CHECK(MPI_Cancel(&request) == MPI_ERR_REQUEST && called == 3 && last_comm == comm); /* not active */
+    MPI_Request_free(&request);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&comm);
+    MPI_Finalize();
+}
+
 static void test_arguments(void)
 {
     MPI_Comm comm = MPI_COMM_WORLD, out;
@@ -232,6 +259,7 @@ static const mpi_test_t tests[] = {
     {.name = "wrong-kind", .np = 1, .fn = test_wrong_kind},
     {.name = "arguments", .np = 2, .fn = test_arguments},
     {.name = "buffers", .np = 2, .fn = test_buffers},
+    {.name = "cancel", .np = 2, .fn = test_cancel},
     {.name = "codes", .np = 1, .fn = test_codes},
     {.name = "fatal",
      .np = 3,
