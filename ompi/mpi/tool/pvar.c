@@ -138,8 +138,8 @@ int ompi_mpi_t_pvar_get_info(int pvar_index, char *name, int *name_len, int *ver
     put(var_class, p->desc.var_class);
     put(bind, p->desc.of_peers ? MPI_T_BIND_MPI_COMM : MPI_T_BIND_NO_OBJECT);
     put(readonly, !sums(p)); /* sums can be reset, nothing can be written */
+    put(atomic, sums(p));
     put(continuous, !p->desc.on_demand);
-    put(atomic, 0);
     if (datatype) {
         *datatype = p->desc.states ? MPI_INT : p->desc.is_double ? MPI_DOUBLE : MPI_UNSIGNED_LONG_LONG;
     }
@@ -389,7 +389,7 @@ static int read_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle, voi
         return ompi_tool_leave(MPI_T_ERR_INVALID);
     }
     if (and_reset && !sums(ompi_pvar_get(h->index))) {
-        return ompi_tool_leave(MPI_T_ERR_PVAR_NO_WRITE);
+        return ompi_tool_leave(MPI_T_ERR_PVAR_NO_ATOMIC);
     }
     if (ompi_pvar_get(h->index)->desc.states) {
         take(h, h->sum); /* which has no use of its own: states are not summed */

@@ -195,6 +195,14 @@ static MPI_T_pvar_handle pvar(MPI_T_pvar_session session, const char *name, int 
     return handle;
 }
 
+static int is_atomic(const char *name, int var_class)
+{
+    int index = -1, atomic = -1;
+    MPI_T_pvar_get_index(name, var_class, &index);
+    MPI_T_pvar_get_info(index, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &atomic);
+    return atomic;
+}
+
 static void running_pvar(MPI_T_pvar_session session)
 {
     uint64_t v[3] = {0};
@@ -206,7 +214,8 @@ static void running_pvar(MPI_T_pvar_session session)
            "a running counter shows its totals");
     TAP_OK(MPI_T_ERR_PVAR_NO_STARTSTOP == MPI_T_pvar_start(session, h), "it can't be started");
     counters[0] = 15;
-    TAP_OK(MPI_SUCCESS == MPI_T_pvar_readreset(session, h, v) && 15 == v[0], "read and reset");
+    TAP_OK(1 == is_atomic("tst_src_total", MPI_T_PVAR_CLASS_COUNTER)
+               && MPI_SUCCESS == MPI_T_pvar_readreset(session, h, v) && 15 == v[0], "read and reset");
     counters[0] = 18;
     TAP_OK(MPI_SUCCESS == MPI_T_pvar_read(session, h, v) && 3 == v[0] && 0 == v[1],
            "counts from there");
@@ -253,6 +262,9 @@ static void pvars(void)
     MPI_T_pvar_handle h = pvar(session, "tst_src_level", MPI_T_PVAR_CLASS_LEVEL, &count);
     TAP_OK(MPI_SUCCESS == MPI_T_pvar_read(session, h, &d) && 2.5 == d, "a level is a double");
     TAP_OK(MPI_T_ERR_PVAR_NO_WRITE == MPI_T_pvar_reset(session, h), "it can't be reset");
+    TAP_OK(0 == is_atomic("tst_src_level", MPI_T_PVAR_CLASS_LEVEL)
+               && MPI_T_ERR_PVAR_NO_ATOMIC == MPI_T_pvar_readreset(session, h, &d),
+           "nor read and reset at once");
     TAP_OK(MPI_T_ERR_INVALID_HANDLE == MPI_T_pvar_read(other, h, &d),
            "another session's handle is refused");
 
