@@ -306,7 +306,7 @@ static int copy_one(void *from, const attribute_t *attribute, ompi_attribute_set
     return rc;
 }
 
-int ompi_attribute_copy_all(void *from, ompi_attribute_set_t *const *from_set,
+int ompi_attribute_copy_all(void *from, ompi_attribute_set_t *const *from_set, void *to,
                             ompi_attribute_set_t **to_set)
 {
     attribute_t *attributes;
@@ -322,12 +322,13 @@ int ompi_attribute_copy_all(void *from, ompi_attribute_set_t *const *from_set,
     pthread_mutex_unlock(&lock);
     free(attributes);
     if (rc != MPI_SUCCESS) {
-        ompi_attribute_drop_all(to_set);
+        ompi_attribute_discard_all(to, to_set);
     }
     return rc;
 }
 
-int ompi_attribute_delete_all(void *object, ompi_attribute_set_t **set)
+/* `anyway`: go on after a callback that fails. */
+static int delete_all(void *object, ompi_attribute_set_t **set, bool anyway)
 {
     int rc = MPI_SUCCESS;
     pthread_mutex_lock(&lock);
@@ -335,6 +336,7 @@ int ompi_attribute_delete_all(void *object, ompi_attribute_set_t **set)
         attribute_t last = take_out(*set, &(*set)->attributes[(*set)->count - 1]);
         pthread_mutex_unlock(&lock);
         rc = call_delete(object, &last);
+        rc = anyway ? MPI_SUCCESS : rc;
         pthread_mutex_lock(&lock);
         if (rc != MPI_SUCCESS) {
             append(set, last.keyval, last.value); /* there is room: it was taken out of here */
@@ -346,6 +348,16 @@ int ompi_attribute_delete_all(void *object, ompi_attribute_set_t **set)
     }
     pthread_mutex_unlock(&lock);
     return rc;
+}
+
+int ompi_attribute_delete_all(void *object, ompi_attribute_set_t **set)
+{
+    return delete_all(object, set, false);
+}
+
+void ompi_attribute_discard_all(void *object, ompi_attribute_set_t **set)
+{
+    (void) delete_all(object, set, true);
 }
 
 void ompi_attribute_drop_all(ompi_attribute_set_t **set)
@@ -367,7 +379,7 @@ static int delete_type_attributes(ompi_datatype_t *type)
 
 static int copy_type_attributes(ompi_datatype_t *from, ompi_datatype_t *to)
 {
-    return ompi_attribute_copy_all(from, &from->attrs, &to->attrs);
+    return ompi_attribute_copy_all(from, &from->attrs, to, &to->attrs);
 }
 
 int ompi_attribute_init(void)

@@ -20,12 +20,14 @@ int ompi_attribute_put(void *object, ompi_attribute_set_t **set, int keyval, voi
 int ompi_attribute_get(void *object, ompi_attribute_set_t *const *set, int keyval, void **value,
                        int *flag);
 int ompi_attribute_delete(void *object, ompi_attribute_set_t **set, int keyval);
-/* For a new object: those of `from` whose copy callbacks say so. */
-int ompi_attribute_copy_all(void *from, ompi_attribute_set_t *const *from_set,
+/* For a new object `to`: those of `from` whose copy callbacks say so; after an error none. */
+int ompi_attribute_copy_all(void *from, ompi_attribute_set_t *const *from_set, void *to,
                             ompi_attribute_set_t **to_set);
 /* For an object that goes away. Stops at the first callback that fails; that attribute stays. */
 int ompi_attribute_delete_all(void *object, ompi_attribute_set_t **set);
-/* Without calling back: of an object that nobody ever saw. */
+/* For an object with copies that was not made after all: whatever the callbacks return. */
+void ompi_attribute_discard_all(void *object, ompi_attribute_set_t **set);
+/* Without calling back. */
 void ompi_attribute_drop_all(ompi_attribute_set_t **set);
 
 int ompi_attribute_init(void);

@@ -48,17 +48,27 @@ static int duplicate(ompi_communicator_t *comm, ompi_info_t *info, bool inherit_
 {
     ompi_comm_agreement_t agreement;
     int rc;
-    *newcomm = copy_of(comm, &rc);
+    ompi_communicator_t *copy = *newcomm = copy_of(comm, &rc);
     if (rc == MPI_SUCCESS) {
         ompi_comm_inherit(*newcomm, comm, inherit_info);
         (*newcomm)->topo = mca_topo_retain(comm->topo);
-        rc = ompi_attribute_copy_all(comm, &comm->attrs, &(*newcomm)->attrs);
+        rc = ompi_attribute_copy_all(comm, &comm->attrs, *newcomm, &(*newcomm)->attrs);
     }
     if (rc == MPI_SUCCESS && info) {
         rc = ompi_mpi_comm_set_info(*newcomm, info);
     }
+    if (copy) {
+        ompi_comm_retain(copy); /* for its attributes, after a failure */
+    }
     ompi_comm_agree_all(&agreement, comm);
-    return ompi_comm_establish(&agreement, newcomm, rc);
+    rc = ompi_comm_establish(&agreement, newcomm, rc);
+    if (copy && rc != MPI_SUCCESS) {
+        ompi_attribute_discard_all(copy, &copy->attrs);
+    }
+    if (copy) {
+        ompi_comm_release(copy);
+    }
+    return rc;
 }
 
 int ompi_mpi_comm_dup(ompi_communicator_t *comm, ompi_communicator_t **newcomm)

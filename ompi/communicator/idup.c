@@ -21,6 +21,7 @@ typedef struct idup {
     ompi_request_t super;
     opal_list_item_t item; /* of `active` */
     ompi_communicator_t *parent, *newcomm, *hidden;
+    MPI_Comm *handle; /* the user's, of newcomm */
     int tag;
     bool at_hidden; /* the hidden local communicator is being agreed on */
     int failure;
@@ -104,7 +105,7 @@ static void start_agreement(idup_t *d)
 static void finish(idup_t *d, int rc)
 {
     if (rc != MPI_SUCCESS) {
-        ompi_comm_release(d->newcomm);
+        *d->handle = MPI_COMM_NULL;
     }
     if (d->at_hidden) {
         ompi_comm_release(d->hidden);
@@ -195,6 +196,10 @@ static int cancel(ompi_request_t *request)
 static void free_request(ompi_request_t *request)
 {
     idup_t *d = OPAL_CONTAINER_OF(request, idup_t, super);
+    if (request->status.MPI_ERROR != MPI_SUCCESS) {
+        ompi_attribute_discard_all(d->newcomm, &d->newcomm->attrs); /* here, as progress calls no user's functions */
+        ompi_comm_release(d->newcomm);
+    }
     ompi_comm_release(d->parent);
     free(d);
 }
@@ -235,7 +240,7 @@ static void make_copies(idup_t *d, ompi_info_t *info, bool inherit_info)
     bool inter = ompi_comm_is_inter(parent);
     ompi_comm_inherit(d->newcomm, parent, inherit_info);
     d->newcomm->topo = mca_topo_retain(parent->topo);
-    d->failure = ompi_attribute_copy_all(parent, &parent->attrs, &d->newcomm->attrs);
+    d->failure = ompi_attribute_copy_all(parent, &parent->attrs, d->newcomm, &d->newcomm->attrs);
     if (d->failure == MPI_SUCCESS && info) {
         d->failure = ompi_mpi_comm_set_info(d->newcomm, info);
     }
@@ -244,7 +249,7 @@ static void make_copies(idup_t *d, ompi_info_t *info, bool inherit_info)
 }
 
 static int start_idup(ompi_communicator_t *comm, ompi_info_t *info, bool inherit_info,
-                      ompi_communicator_t **newcomm, ompi_request_t **request)
+                      MPI_Comm *newcomm, ompi_request_t **request)
 {
     bool inter = ompi_comm_is_inter(comm);
     idup_t *d = calloc(1, sizeof *d);
@@ -268,19 +273,20 @@ static int start_idup(ompi_communicator_t *comm, ompi_info_t *info, bool inherit
     d->hidden = hidden;
     make_copies(d, info, inherit_info);
     start_agreement(d);
-    *newcomm = copy;
+    d->handle = newcomm;
+    *newcomm = ompi_comm_handle(copy);
     *request = &d->super;
     return add_active(d);
 }
 
-int ompi_mpi_comm_idup(ompi_communicator_t *comm, ompi_communicator_t **newcomm,
+int ompi_mpi_comm_idup(ompi_communicator_t *comm, MPI_Comm *newcomm,
                        ompi_request_t **request)
 {
     return start_idup(comm, NULL, true, newcomm, request);
 }
 
 int ompi_mpi_comm_idup_with_info(ompi_communicator_t *comm, ompi_info_t *info,
-                                 ompi_communicator_t **newcomm, ompi_request_t **request)
+                                 MPI_Comm *newcomm, ompi_request_t **request)
 {
     return start_idup(comm, info, false, newcomm, request);
 }

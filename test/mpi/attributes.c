@@ -36,6 +36,40 @@ static int note_deletion(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
+/* The object is there, for what needs no other process; what the callback returns changes nothing. */
+static int delete_and_call(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    int rank, got, flag;
+    void *none;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_CHECK(MPI_Comm_rank(comm, &got) == MPI_SUCCESS && got == rank);
+    MPI_CHECK(MPI_Comm_get_attr(comm, keyval, &none, &flag) == MPI_SUCCESS);
+    note_deletion(comm, keyval, value, extra);
+    return (long) value > 100 ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+static int copy_type(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
+{
+    (void) type, (void) keyval, (void) extra;
+    history[events++] = (int) (long) in;
+    *(void **) out = in;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+static int fail_type(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
+{
+    (void) type, (void) keyval, (void) extra, (void) in, (void) out, (void) flag;
+    return MPI_ERR_INTERN;
+}
+
+static int note_type(MPI_Datatype type, int keyval, void *value, void *extra)
+{
+    (void) type, (void) keyval, (void) extra;
+    history[events++] = -(int) (long) value;
+    return MPI_SUCCESS;
+}
+
 static int refuse_deletion(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void) comm, (void) keyval, (void) value;
@@ -144,6 +178,42 @@ static void test_failure_of_one(void)
     MPI_Comm_free(&copy);
     MPI_Comm_free(&comm);
     MPI_Comm_free_keyval(&key);
+    MPI_Finalize();
+}
+
+/* The copies are deleted where a communicator can't be made of them: who failed after the copying, and who succeeded. */
+static void test_deletes_of_failure(void)
+{
+    MPI_Comm comm, copy;
+    MPI_Request request;
+    MPI_Datatype type, type_copy;
+    int keys[2], last, type_keys[2], rank;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 2; i++) {
+        MPI_Comm_create_keyval(copy_one_more, delete_and_call, &keys[i], &events);
+    }
+    MPI_Comm_create_keyval(rank == 1 ? copy_fails : MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &last, NULL);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_attr(comm, keys[0], (void *) 1);
+    MPI_Comm_set_attr(comm, keys[1], (void *) 2);
+    MPI_Comm_set_attr(comm, last, NULL);
+    MPI_CHECK(MPI_Comm_dup(comm, &copy) != MPI_SUCCESS);
+    MPI_CHECK(happened((int[]) {1, 2, -102, -101}, 4));
+    MPI_CHECK(MPI_Comm_idup(comm, &copy, &request) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+    MPI_CHECK(copy == MPI_COMM_NULL && happened((int[]) {1, 2, -102, -101}, 4));
+    MPI_Comm_free(&comm);
+    events = 0;
+    MPI_Type_create_keyval(copy_type, note_type, &type_keys[0], NULL);
+    MPI_Type_create_keyval(fail_type, MPI_TYPE_NULL_DELETE_FN, &type_keys[1], NULL);
+    MPI_Type_contiguous(3, MPI_INT, &type);
+    MPI_Type_set_attr(type, type_keys[0], (void *) 1);
+    MPI_Type_set_attr(type, type_keys[1], NULL);
+    MPI_CHECK(MPI_Type_dup(type, &type_copy) == MPI_ERR_INTERN && happened((int[]) {1, -1}, 2));
+    MPI_Type_free(&type);
     MPI_Finalize();
 }
 
@@ -258,6 +328,7 @@ static const mpi_test_t tests[] = {
     {.name = "order", .np = 2, .fn = test_order},
     {.name = "errors", .np = 1, .fn = test_errors},
     {.name = "failure-of-one", .np = 3, .fn = test_failure_of_one},
+    {.name = "deletes-of-failure", .np = 3, .fn = test_deletes_of_failure},
     {.name = "freed-again", .np = 1, .fn = test_freed_again},
     {.name = "predefined", .np = 2, .fn = test_predefined},
     {.name = "types", .np = 0, .fn = test_types},
