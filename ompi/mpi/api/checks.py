@@ -38,7 +38,7 @@ LENGTHS = ("ARRAY_LENGTH", "ARRAY_LENGTH_NNI", "POLYNUM_BYTES_NNI", "POLYDTYPE_P
 # Pointers that may be null: statuses to be ignored, what is passed through, buffers (MPI_BOTTOM is
 # null), arguments of main.
 NULLABLE_POINTERS = ("STATUS", "BUFFER", "EXTRA_STATE", "EXTRA_STATE2", "ATTRIBUTE_VAL_10",
-                     "ATTRIBUTE_VAL", "FUNCTION", "FUNCTION_SMALL", "POLYFUNCTION",
+                     "ATTRIBUTE_VAL", "FUNCTION", "FUNCTION_SMALL",
                      "LOGICAL_VOID", "ARGUMENT_COUNT", "ARGUMENT_LIST", "STRING_ARRAY",
                      "STRING_2DARRAY", "C_BUFFER", "C_BUFFER2", "WEIGHT")
 # Strings that may be missing where their lengths, which stand before them, say that there is no room.
@@ -54,6 +54,8 @@ def pointer_check(routine, p):
         return f"{p.name} == NULL && *{ROOM_OF[routine.name, p.name]} > 0", "MPI_ERR_ARG"
     if p.kind == "STATUS":
         needed = p.dir != "out"
+    elif p.kind == "POLYFUNCTION":
+        needed = routine.name == "MPI_Op_create"
     elif p.kind in ("ATTRIBUTE_VAL", "ATTRIBUTE_VAL_10", "C_BUFFER", "C_BUFFER2"):
         needed = p.dir == "out"
     else:

@@ -164,6 +164,8 @@ class Shell:
 
     def complaint(self, error, p):
         """The error class, with the argument noted for the error handler's message."""
+        if p.kind == "POLYFUNCTION":  # functions have no address of data
+            return f"ompi_shell_bad_pointer({error}, \"{p.name}\", NULL)"
         if p.kind == "BUFFER":
             return f"ompi_shell_bad_address({error}, \"{p.name}\", {p.name})"
         if bodies.is_handle(self.routine, p) and not p.type.endswith("*"):

@@ -95,6 +95,7 @@ static void test_objects(void)
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Group group;
     MPI_Info info;
+    MPI_Op op;
     int flag, size;
     char name[MPI_MAX_OBJECT_NAME];
 
@@ -107,6 +108,8 @@ static void test_objects(void)
     FAILS(MPI_ERR_KEYVAL, MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_KEYVAL_INVALID, &name, &flag));
     FAILS(MPI_ERR_WIN, MPI_Win_fence(0, MPI_WIN_NULL));
     FAILS(MPI_ERR_SESSION, MPI_Session_get_num_psets(MPI_SESSION_NULL, MPI_INFO_NULL, &size));
+    FAILS(MPI_ERR_ARG, MPI_Op_create(NULL, 1, &op));
+    FAILS(MPI_ERR_ARG, MPI_Op_create_c(NULL, 1, &op));
     TAP_OK(MPI_Comm_get_name(MPI_COMM_NULL, name, &size) == MPI_SUCCESS &&
            strcmp(name, "MPI_COMM_NULL") == 0, "the null communicator has a name");
     TAP_OK(MPI_Type_get_name(MPI_DATATYPE_NULL, name, &size) == MPI_SUCCESS &&
