@@ -187,6 +187,79 @@ static void test_buffers(void)
     MPI_Finalize();
 }
 
+/* An alltoall that would overwrite what it is still to send. */
+static void test_aliased(void)
+{
+    int size, x[16] = {0}, counts[4] = {1, 1, 1, 1}, displs[4] = {0, 1, 2, 3}, bytes[4] = {0, 4, 8, 12};
+    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Datatype ints[4] = {MPI_INT, MPI_INT, MPI_INT, MPI_INT};
+    MPI_Request request;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+    MPI_Comm_size(world, &size);
+    MPI_CHECK(MPI_Alltoall(x, 1, MPI_INT, x, 1, MPI_INT, world) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Alltoall_c(x, 1, MPI_INT, x, 1, MPI_INT, world) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Ialltoall(x, 1, MPI_INT, x, 1, MPI_INT, world, &request) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Alltoall_init(x, 1, MPI_INT, x, 1, MPI_INT, world, MPI_INFO_NULL, &request) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Alltoallv(x, counts, displs, MPI_INT, x, counts, displs, MPI_INT, world) == MPI_ERR_BUFFER);
+    /* Its own block meets itself, though the buffers start elsewhere. */
+    MPI_CHECK(MPI_Alltoallv(x + 4, counts, displs, MPI_INT, x + 3, counts, displs + 1, MPI_INT, world) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Ialltoallv(x, counts, displs, MPI_INT, x, counts, displs, MPI_INT, world, &request) ==
+              MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Alltoallv_init(x, counts, displs, MPI_INT, x, counts, displs, MPI_INT, world, MPI_INFO_NULL, &request) ==
+              MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Alltoallw(x, counts, bytes, ints, x, counts, bytes, ints, world) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Ialltoallw(x, counts, bytes, ints, x, counts, bytes, ints, world, &request) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Alltoallw_init(x, counts, bytes, ints, x, counts, bytes, ints, world, MPI_INFO_NULL, &request) ==
+              MPI_ERR_BUFFER);
+    MPI_Finalize();
+}
+
+/* Buffers of an alltoall that look the same, but do no harm. */
+static void test_not_aliased(void)
+{
+    int rank, size, x[8] = {0}, none[4] = {0}, counts[4] = {1, 1, 1, 1}, low[4] = {0, 1, 2, 3}, high[4] = {4, 5, 6, 7};
+    int bytes[4] = {0, 4, 8, 12}, mine[4] = {0};
+    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Datatype types[4], ints[4] = {MPI_INT, MPI_INT, MPI_INT, MPI_INT}, empty, upper, lower;
+    MPI_Aint at[2];
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(world, &rank);
+    MPI_Comm_size(world, &size);
+    MPI_Type_contiguous(0, MPI_INT, &empty);
+    MPI_Type_commit(&empty);
+    for (int i = 0; i < 4; i++) {
+        types[i] = empty;
+        mine[i] = i == rank ? 0 : 1;
+    }
+    MPI_CHECK(MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, x, 1, MPI_INT, world) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, x, counts, low, MPI_INT, world) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, x, counts, bytes, ints, world) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Alltoall(x, 0, MPI_INT, x, 0, MPI_INT, world) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Alltoall(NULL, 3, empty, NULL, 3, empty, world) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Alltoallv(NULL, none, none, MPI_INT, NULL, none, none, MPI_INT, world) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Alltoallw(x, counts, none, types, x, counts, none, types, world) == MPI_SUCCESS);
+    /* Two halves of one array, and nothing for this process itself. */
+    MPI_CHECK(MPI_Alltoallv(x, counts, low, MPI_INT, x, counts, high, MPI_INT, world) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Alltoallv(x, mine, low, MPI_INT, x, mine, high, MPI_INT, world) == MPI_SUCCESS);
+    for (int i = 0; i < 4; i++) {
+        low[i] = i == rank ? 0 : low[i];
+        high[i] = i == rank ? 0 : high[i];
+    }
+    MPI_CHECK(MPI_Alltoallv(x, mine, low, MPI_INT, x, mine, high, MPI_INT, world) == MPI_SUCCESS);
+    MPI_Get_address(x, &at[0]);
+    MPI_Get_address(x + 4, &at[1]);
+    MPI_Type_create_hindexed(1, (int[]) {1}, &at[0], MPI_INT, &lower);
+    MPI_Type_create_hindexed(1, (int[]) {1}, &at[1], MPI_INT, &upper);
+    MPI_Type_create_resized(lower, at[0], 4, &types[0]);
+    MPI_Type_create_resized(upper, at[1], 4, &types[1]);
+    MPI_Type_commit(&types[0]);
+    MPI_Type_commit(&types[1]);
+    MPI_CHECK(MPI_Alltoall(MPI_BOTTOM, 1, types[0], MPI_BOTTOM, 1, types[1], world) == MPI_SUCCESS);
+    MPI_Finalize();
+}
+
 static void test_fatal(void)
 {
     int rank;
@@ -260,6 +333,8 @@ static const mpi_test_t tests[] = {
     {.name = "arguments", .np = 2, .fn = test_arguments},
     {.name = "buffers", .np = 2, .fn = test_buffers},
     {.name = "cancel", .np = 2, .fn = test_cancel},
+    {.name = "aliased", .np = 3, .fn = test_aliased},
+    {.name = "not-aliased", .np = 3, .fn = test_not_aliased},
     {.name = "codes", .np = 1, .fn = test_codes},
     {.name = "fatal",
      .np = 3,

@@ -32,6 +32,10 @@ COLLECTIVE = re.compile(r"MPI_I?(gatherv?|scatterv?|allgatherv?|alltoallv?|bcast
                         re.IGNORECASE)
 
 
+# The form: one count for all, one for each process (v), one type for each as well (w).
+EXCHANGE = re.compile(r"MPI_(?:A|Ia)lltoall([vw]?)(?:_init)?$")
+
+
 class Shell:
     """One form of one routine."""
 
@@ -326,8 +330,11 @@ class Shell:
         return "root >= 0" if p.name in ("sendbuf", "recvbuf") else "root != MPI_PROC_NULL"
 
     def aliased_buffers(self):
-        """A reduction's result must not overwrite what goes into it."""
+        """A reduction's result must not overwrite what goes into it, nor what an alltoall receives what it sends."""
         by_name = {q.name: q for q in self.parameters}
+        exchange = EXCHANGE.match(self.routine.name)
+        if exchange:
+            return [(self.aliased_blocks(exchange.group(1)), by_name["recvbuf"])]
         if not {"sendbuf", "recvbuf", "op"} <= set(by_name):
             return []
         text = "recvbuf != NULL && sendbuf == recvbuf"
@@ -336,6 +343,20 @@ class Shell:
         if "root" in by_name:
             text += f" && ompi_shell_at_root({self.comm}, root)"
         return [(text, by_name["recvbuf"])]
+
+    def aliased_blocks(self, form):
+        """What a process sends to itself lies where it receives it."""
+        def aliased(*details):
+            send, receive = (", ".join((side + "buf",) + tuple(d.format(side, side[0]) for d in details))
+                             for side in ("send", "recv"))
+            return f"ompi_shell_aliased({send}, {receive})"
+        inside = f"!ompi_comm_is_inter({self.comm})"
+        if not form:
+            return f"{aliased('0', '{0}type_')} && sendcount > 0 && {inside}"
+        mine = f"[{self.comm}->my_rank]"
+        blocks = aliased("{1}displs" + mine + " * ompi_datatype_extent({0}type_)", "{0}type_") if form == "v" else \
+            aliased("{1}displs" + mine, "ompi_datatype_from_handle({0}types" + mine + ")")
+        return f"sendbuf != MPI_IN_PLACE && {inside} && sendcounts{mine} > 0 && {blocks}"
 
     def check(self, p):
         if bodies.is_handle(self.routine, p):

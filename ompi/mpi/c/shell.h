@@ -77,6 +77,15 @@ static inline bool ompi_shell_bad_buffer(const void *buf, MPI_Count count,
            (buf == MPI_IN_PLACE || ompi_datatype_is_predefined(type));
 }
 
+/* Data of one type that are to be sent from where they are to be received; displacements in bytes. Other types may hold
+ * other addresses. */
+static inline bool ompi_shell_aliased(const void *sendbuf, MPI_Aint sdispl, const ompi_datatype_t *sendtype,
+                                      const void *recvbuf, MPI_Aint rdispl, const ompi_datatype_t *recvtype)
+{
+    return OPAL_UNLIKELY((uintptr_t) sendbuf + (uintptr_t) sdispl == (uintptr_t) recvbuf + (uintptr_t) rdispl) &&
+           sendtype == recvtype && sendtype != NULL && ompi_datatype_size(sendtype) > 0;
+}
+
 /* An operator for data of this type, which was checked; NULL where no data counts. */
 static inline bool ompi_shell_op_ok(const ompi_op_t *op, const ompi_datatype_t *type)
 {
