@@ -21,7 +21,6 @@ typedef struct idup {
     ompi_request_t super;
     opal_list_item_t item; /* of `active` */
     ompi_communicator_t *parent, *newcomm, *hidden;
-    MPI_Comm *handle; /* the user's, of newcomm */
     int tag;
     bool at_hidden; /* the hidden local communicator is being agreed on */
     int failure;
@@ -104,9 +103,6 @@ static void start_agreement(idup_t *d)
 
 static void finish(idup_t *d, int rc)
 {
-    if (rc != MPI_SUCCESS) {
-        *d->handle = MPI_COMM_NULL;
-    }
     if (d->at_hidden) {
         ompi_comm_release(d->hidden);
     }
@@ -249,7 +245,7 @@ static void make_copies(idup_t *d, ompi_info_t *info, bool inherit_info)
 }
 
 static int start_idup(ompi_communicator_t *comm, ompi_info_t *info, bool inherit_info,
-                      MPI_Comm *newcomm, ompi_request_t **request)
+                      ompi_communicator_t **newcomm, ompi_request_t **request)
 {
     bool inter = ompi_comm_is_inter(comm);
     idup_t *d = calloc(1, sizeof *d);
@@ -273,20 +269,19 @@ static int start_idup(ompi_communicator_t *comm, ompi_info_t *info, bool inherit
     d->hidden = hidden;
     make_copies(d, info, inherit_info);
     start_agreement(d);
-    d->handle = newcomm;
-    *newcomm = ompi_comm_handle(copy);
+    *newcomm = copy;
     *request = &d->super;
     return add_active(d);
 }
 
-int ompi_mpi_comm_idup(ompi_communicator_t *comm, MPI_Comm *newcomm,
+int ompi_mpi_comm_idup(ompi_communicator_t *comm, ompi_communicator_t **newcomm,
                        ompi_request_t **request)
 {
     return start_idup(comm, NULL, true, newcomm, request);
 }
 
 int ompi_mpi_comm_idup_with_info(ompi_communicator_t *comm, ompi_info_t *info,
-                                 MPI_Comm *newcomm, ompi_request_t **request)
+                                 ompi_communicator_t **newcomm, ompi_request_t **request)
 {
     return start_idup(comm, info, false, newcomm, request);
 }

@@ -204,7 +204,7 @@ static void test_deletes_of_failure(void)
     MPI_CHECK(happened((int[]) {1, 2, -102, -101}, 4));
     MPI_CHECK(MPI_Comm_idup(comm, &copy, &request) == MPI_SUCCESS);
     MPI_CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS);
-    MPI_CHECK(copy == MPI_COMM_NULL && happened((int[]) {1, 2, -102, -101}, 4));
+    MPI_CHECK(happened((int[]) {1, 2, -102, -101}, 4));
     MPI_Comm_free(&comm);
     events = 0;
     MPI_Type_create_keyval(copy_type, note_type, &type_keys[0], NULL);

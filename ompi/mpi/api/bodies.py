@@ -41,9 +41,6 @@ SAME_BODY = {
 CONSTRUCTORS = re.compile(r"MPI_Type_(contiguous|vector|indexed|create_(hvector|hindexed|"
                           r"hindexed_block|indexed_block|struct|subarray|darray|resized))$")
 
-# Handles that their body hands out, and may have to take back when the routine has long returned.
-HANDED_OUT = re.compile(r"MPI_Comm_idup(_with_info)?$")
-
 HEADER_TOP = """\
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Bodies of the MPI routines: what each shell in this directory calls. Generated.
@@ -52,7 +49,7 @@ HEADER_TOP = """\
  * and leaves error handlers to the shell (but that of MPI_Send, which calls them itself). Conventions:
  * - A handle comes as the object behind it, NULL for a null handle where the routine allows one. For
  *   an OUT handle the body sets a pointer to the object (NULL: the null handle), for INOUT it finds
- *   the object there. Arrays of handles come as in the MPI call, and so does the communicator of MPI_Comm_idup.
+ *   the object there. Arrays of handles come as in the MPI call.
  * - A count comes as MPI_Count whichever form was called; an array whose element type depends on the
  *   form comes as ompi_counts_t.
  * - An argument that is not significant (MPI_IN_PLACE, not the root) is not checked; a datatype among
@@ -93,8 +90,7 @@ def is_conversion(routine):
 
 
 def is_handle(routine, p):
-    handed_out = p.name == "newcomm" and HANDED_OUT.match(routine.name)
-    return p.kind in HANDLES and not is_raw(routine) and not p.array and not handed_out
+    return p.kind in HANDLES and not is_raw(routine) and not p.array
 
 
 def body_name(routine):
