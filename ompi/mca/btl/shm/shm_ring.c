@@ -120,14 +120,18 @@ void mca_btl_shm_ring_stand_anew(mca_btl_endpoint_t *ep, uint32_t lines)
 
 /* ---- Room ---- */
 
-/* Go on at the ring's start; the reader takes what is left out for `count` lines. The caller has
- * made sure that the reader is past the first line. */
+/*
+ * Go on at the ring's start; the reader takes what is left out for `count` lines. The caller has made sure that the reader is past the first
+ * line. A reader that goes to sleep just now must see it, as any message: whoever waits until it has read all waits for that, too, and the
+ * message that was to follow may be refused.
+ */
 static void shm_ring_restart(mca_btl_endpoint_t *ep, uint32_t count)
 {
     shm_ring_clear(ep, 0, 1);
     if (count > 0) {
         shm_store_word(ep->line, shm_word(ep->number, count, SHM_KIND_SKIP), memory_order_release);
         ep->number += count;
+        shm_published(ep);
     }
     ep->line = ep->ring;
     ep->clean = 1;
@@ -192,19 +196,12 @@ bool mca_btl_shm_ring_make_room(mca_btl_endpoint_t *ep, uint32_t lines)
     return ep->room >= lines;
 }
 
-/*
- * The last line that stood ready has been published: have others stand ready, before the next message needs them. A reader that goes to
- * sleep just now must see what says where the ring goes on, as any message: whoever waits until it has read all waits for that, too.
- */
+/* The last line that stood ready has been published: have others stand ready, before the next message needs them. */
 void mca_btl_shm_ring_go_on(mca_btl_endpoint_t *ep)
 {
     shm_settle(ep);
-    uint32_t number = ep->number;
     if ((ep->room > 0 || mca_btl_shm_ring_make_room(ep, 1)) && ep->clean <= 1) {
         mca_btl_shm_ring_clear_now(ep, 1);
-    }
-    if (ep->number != number) {
-        shm_published(ep);
     }
     shm_stand(ep);
 }
