@@ -17,8 +17,10 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FOLDERS = ("attr", "comm", "datatype", "errhan", "group", "info", "init", "part", "pt2pt", "topo",
-           "threads/pt2pt", "threads/comm", "threads/init")
+FOLDERS = ("attr", "coll", "comm", "datatype", "errhan", "group", "info", "init", "mpi_t", "part", "pt2pt", "spawn", "topo",
+           "errors/coll", "errors/comm", "errors/datatype", "errors/group", "errors/pt2pt", "errors/spawn", "errors/topo",
+           "threads/coll", "threads/comm", "threads/init", "threads/mpi_t", "threads/part", "threads/pt2pt", "threads/spawn")
+SLOTS = 64  # of the host for programs that start others: they look whether there are some left
 CONFIG = """
 #define HAVE_DOUBLE__COMPLEX 1
 #define HAVE_FLOAT__COMPLEX 1
@@ -131,7 +133,8 @@ class Suite:
         """(path, "") or (None, why not)."""
         key = f"{folder}/{program}"
         if key not in self.built:
-            out = os.path.join(self.work, key.replace("/", "-"))
+            out = os.path.join(self.work, key)  # some start themselves, by their name
+            os.makedirs(os.path.dirname(out), exist_ok=True)
             source = os.path.join(self.source, folder, program + ".c")
             extra = [os.path.join(self.source, folder, w) if w.endswith(".c") else w
                      for w in self.defines(folder, program)]
@@ -178,9 +181,11 @@ class Suite:
         path, why = self.build(folder, program)
         if path is None:
             return None if why.startswith("# SKIP") else False, why
-        status, text = run([self.mpirun, "--oversubscribe", "-n", str(ranks), *self.arguments, path,
-                            *arguments], max(self.limit, min(seconds, 4 * self.limit)),
-                           cwd=self.work, environment=environment)
+        where = os.path.dirname(path)
+        environment["PATH"] = where + os.pathsep + os.environ["PATH"]
+        room = ["--host", f"localhost:{SLOTS}"] if folder.endswith("spawn") else ["--oversubscribe"]
+        status, text = run([self.mpirun, *room, "-n", str(ranks), *self.arguments, path, *arguments], max(self.limit, min(seconds, 4 * self.limit)),
+                           cwd=where, environment=environment)
         good = status == 0 and "no errors" in text.lower()
         return good, text + (f"\nexit code {status}" if status is not None else "\nno end")
 
