@@ -253,25 +253,30 @@ static void leave_port(const char *port)
     }
 }
 
-/* All or none are started, so that every process has the same code. After a failure only the root
- * knows how many there were to be. */
-static int spawn_all(const spawn_t *spawn, int root, ompi_communicator_t *comm,
+/* How many processes there were to be. */
+static int32_t sum_of(const spawn_t *spawn)
+{
+    int32_t sum = 0;
+    for (int i = 0; i < spawn->count; i++) {
+        sum += spawn->maxprocs[i] > 0 ? spawn->maxprocs[i] : 0;
+    }
+    return sum;
+}
+
+/* All or none are started, so that every process has the same code. Only the root knows how many there were to be: it
+ * tells the others, `failure` or not. */
+static int spawn_all(const spawn_t *spawn, int root, int failure, ompi_communicator_t *comm,
                      ompi_communicator_t **intercomm, int *codes)
 {
     char port[MPI_MAX_PORT_NAME] = "";
-    bool at_root = comm->my_rank == root;
-    int rc = at_root ? launch_at_port(spawn, port) : MPI_SUCCESS;
-    rc = ompi_port_accept(port, NULL, root, comm, rc, intercomm);
-    if (at_root) {
+    bool begin = comm->my_rank == root && failure == MPI_SUCCESS;
+    int32_t wanted = begin ? sum_of(spawn) : 0;
+    int rc = begin ? launch_at_port(spawn, port) : failure;
+    rc = ompi_port_accept(port, NULL, root, comm, rc, &wanted, intercomm);
+    if (begin) {
         leave_port(port);
     }
-    if (rc == MPI_SUCCESS) {
-        fill_codes(codes, (*intercomm)->remote_size, MPI_SUCCESS);
-    }
-    for (int i = 0, done = 0; at_root && rc != MPI_SUCCESS && i < spawn->count; i++) {
-        fill_codes(codes ? codes + done : NULL, spawn->maxprocs[i], MPI_ERR_SPAWN);
-        done += spawn->maxprocs[i] > 0 ? spawn->maxprocs[i] : 0;
-    }
+    fill_codes(codes, wanted, rc == MPI_SUCCESS ? MPI_SUCCESS : MPI_ERR_SPAWN);
     return rc;
 }
 
@@ -284,7 +289,7 @@ int ompi_mpi_comm_spawn(const char *command, char *argv[], int maxprocs, ompi_in
     const MPI_Info infos[] = {ompi_info_handle(info)};
     const spawn_t spawn = {
         .count = 1, .commands = commands, .args = args, .maxprocs = &maxprocs, .infos = infos};
-    return spawn_all(&spawn, root, comm, intercomm, array_of_errcodes);
+    return spawn_all(&spawn, root, MPI_SUCCESS, comm, intercomm, array_of_errcodes);
 }
 
 static int check_arrays(const spawn_t *spawn)
@@ -311,6 +316,5 @@ int ompi_mpi_comm_spawn_multiple(int count, char *array_of_commands[], char **ar
     const spawn_t spawn = {.count = count, .commands = array_of_commands, .args = array_of_argv,
                            .maxprocs = array_of_maxprocs, .infos = array_of_info};
     int rc = comm->my_rank == root ? check_arrays(&spawn) : MPI_SUCCESS;
-    return rc == MPI_SUCCESS ? spawn_all(&spawn, root, comm, intercomm, array_of_errcodes)
-                             : ompi_port_accept("", NULL, root, comm, rc, intercomm);
+    return spawn_all(&spawn, root, rc, comm, intercomm, array_of_errcodes);
 }

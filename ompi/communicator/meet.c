@@ -12,6 +12,7 @@
 #include "ompi/communicator/roster.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/mca/coll/coll.h"
+#include "opal/util/thread_text.h"
 
 /* Version of the texts: both sides must be of the same. */
 #define GREETING "hawser-meet-2"
@@ -147,17 +148,40 @@ int ompi_comm_meet(const ompi_meeting_t *meeting, ompi_communicator_t **bridge, 
 
 /* ---- Both sides as a whole ---- */
 
-/* All of `local` learn how the root's part of the meeting went. */
-static int tell_all(ompi_communicator_t *local, int root, int rc)
+static int tell(ompi_communicator_t *local, int root, void *data, size_t count, MPI_Datatype type)
 {
-    int32_t said = rc;
-    int told = local->coll->bcast.fn(&said, 1, ompi_datatype_builtin(MPI_INT32_T), root, local,
-                                     local->coll->bcast.module);
-    if (rc != MPI_SUCCESS || told != MPI_SUCCESS) {
+    return local->coll->bcast.fn(data, count, ompi_datatype_builtin(type), root, local,
+                                 local->coll->bcast.module);
+}
+
+/* All of `local` fail for the root's reason. It is said in the root's words, so that the user hears it once, whoever is
+ * the first to say it. */
+static int tell_reason(ompi_communicator_t *local, int root, int rc)
+{
+    char why[OPAL_THREAD_TEXT_SIZE] = "";
+    if (local->my_rank == root) {
+        snprintf(why, sizeof why, "%s", ompi_error_reason(rc));
+    }
+    if (tell(local, root, why, sizeof why, MPI_CHAR) != MPI_SUCCESS && local->my_rank != root) {
+        *why = '\0';
+    }
+    why[sizeof why - 1] = '\0';
+    return *why ? ompi_error(rc, "%s", why)
+                : ompi_error(rc, "the root (rank %d) could not connect", root);
+}
+
+/* All of `local` learn how the root's part of the meeting went. */
+static int tell_all(ompi_communicator_t *local, int root, int rc, int32_t *note)
+{
+    int32_t said[] = {rc, note ? *note : 0};
+    int told = tell(local, root, said, 2, MPI_INT32_T);
+    if (told != MPI_SUCCESS) {
         return rc != MPI_SUCCESS ? rc : told;
     }
-    return said == MPI_SUCCESS ? MPI_SUCCESS
-                               : ompi_error(said, "the root (rank %d) could not connect", root);
+    if (note) {
+        *note = said[1];
+    }
+    return said[0] == MPI_SUCCESS ? MPI_SUCCESS : tell_reason(local, root, said[0]);
 }
 
 int ompi_comm_connect_meeting(ompi_communicator_t *local, int root, const ompi_meeting_t *meeting,
@@ -172,7 +196,7 @@ int ompi_comm_connect_meeting(ompi_communicator_t *local, int root, const ompi_m
             rc = ompi_comm_meet(meeting, &bridge, &peer);
         }
     }
-    rc = tell_all(local, root, rc);
+    rc = tell_all(local, root, rc, meeting->note);
     if (rc == MPI_SUCCESS) {
         rc = ompi_comm_connect(local, root, bridge, peer, 0, newcomm);
     }

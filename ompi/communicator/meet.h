@@ -16,14 +16,15 @@ typedef struct ompi_meeting {
     int (*swap)(void *context, const char *mine, char **theirs);
     void *context;
     int failure; /* not MPI_SUCCESS: this side could not even begin */
+    int32_t *note; /* a number of the root's that all of its side are given, whatever comes of it; NULL: none */
 } ompi_meeting_t;
 
 /* *bridge: a communicator of the two, *peer: the other's rank in it. */
 int ompi_comm_meet(const ompi_meeting_t *meeting, ompi_communicator_t **bridge, int *peer);
 
 /* The whole of `local` makes an intercommunicator with the other side's, after its process `root`
- * has met the other root by `meeting` (significant at the root; after a failure there, all of
- * `local` return an error). */
+ * has met the other root by `meeting` (significant at the root, but for the note; after a failure
+ * there, all of `local` return its error, for its reason). */
 int ompi_comm_connect_meeting(ompi_communicator_t *local, int root, const ompi_meeting_t *meeting,
                               ompi_communicator_t **newcomm);
 

@@ -286,9 +286,10 @@ static void clear(const line_t *line)
 }
 
 static int connect_sides(line_t *line, int root, ompi_communicator_t *comm, int failure,
-                         ompi_communicator_t **newcomm)
+                         int32_t *note, ompi_communicator_t **newcomm)
 {
-    const ompi_meeting_t meeting = {.swap = swap, .context = line, .failure = failure};
+    const ompi_meeting_t meeting = {
+        .swap = swap, .context = line, .failure = failure, .note = note};
     int rc = ompi_comm_connect_meeting(comm, root, &meeting, newcomm);
     withdraw(line); /* if it failed before the first swap */
     if (rc == MPI_SUCCESS && comm->my_rank == root) {
@@ -304,7 +305,7 @@ static int check_intra(const ompi_communicator_t *comm)
 }
 
 int ompi_port_accept(const char *port_name, ompi_info_t *info, int root, ompi_communicator_t *comm,
-                     int failure, ompi_communicator_t **newcomm)
+                     int failure, int32_t *note, ompi_communicator_t **newcomm)
 {
     line_t line = {.port = port_name, .mine = 'a', .theirs = 'c'};
     int rc = check_intra(comm);
@@ -315,14 +316,14 @@ int ompi_port_accept(const char *port_name, ompi_info_t *info, int root, ompi_co
         line.deadline_ns = deadline(info, 0);
         failure = offer(&line);
     }
-    return connect_sides(&line, root, comm, failure, newcomm);
+    return connect_sides(&line, root, comm, failure, note, newcomm);
 }
 
 int ompi_mpi_comm_accept(const char *port_name, ompi_info_t *info, int root,
                          ompi_communicator_t *comm, ompi_communicator_t **newcomm)
 {
     int rc = comm->my_rank == root ? check_open(port_name) : MPI_SUCCESS;
-    return ompi_port_accept(port_name, info, root, comm, rc, newcomm);
+    return ompi_port_accept(port_name, info, root, comm, rc, NULL, newcomm);
 }
 
 int ompi_mpi_comm_connect(const char *port_name, ompi_info_t *info, int root,
@@ -338,7 +339,7 @@ int ompi_mpi_comm_connect(const char *port_name, ompi_info_t *info, int root,
         rc = check_open(port_name);
         rc = rc == MPI_SUCCESS ? take(&line) : rc;
     }
-    return connect_sides(&line, root, comm, rc, newcomm);
+    return connect_sides(&line, root, comm, rc, NULL, newcomm);
 }
 
 /* ---- Services: names for ports ---- */

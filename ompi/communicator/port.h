@@ -9,8 +9,8 @@
 int ompi_port_register_params(void);
 
 /* MPI_Comm_accept on a port that is open. `failure` is the error class of what the root did before,
- * or MPI_SUCCESS: after a failure there, all of `comm` return an error. */
+ * or MPI_SUCCESS: after a failure there, all of `comm` return an error. `note`: see meet.h. */
 int ompi_port_accept(const char *port_name, ompi_info_t *info, int root, ompi_communicator_t *comm,
-                     int failure, ompi_communicator_t **newcomm);
+                     int failure, int32_t *note, ompi_communicator_t **newcomm);
 
 #endif

@@ -93,6 +93,11 @@ int ompi_error(int errorcode, const char *format, ...)
     return errorcode;
 }
 
+const char *ompi_error_reason(int errorcode)
+{
+    return reason_of == errorcode ? opal_thread_text(&reason) : "";
+}
+
 /* ---- Telling ---- */
 
 /* "communicator MPI_COMM_WORLD, rank 1 of 4" */
@@ -112,7 +117,7 @@ __attribute__((noreturn)) static void die(const void *object, uint32_t kind, int
                                           const char *function, const ompi_errhandler_t *errhandler)
 {
     char where[256], text[MPI_MAX_ERROR_STRING];
-    const char *why = reason_of == error ? opal_thread_text(&reason) : "";
+    const char *why = ompi_error_reason(error);
     describe_object(object, kind, where, sizeof where);
     ompi_error_text(error, text);
     if (!object && kind != OMPI_HANDLE_COMM) { /* the library could not start: there was no choice of a handler */

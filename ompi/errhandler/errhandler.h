@@ -47,6 +47,8 @@ void ompi_errhandler_release(ompi_errhandler_t *errhandler);
 /* Keep why it failed, in words, for the error handler of the routine that runs in this thread.
  * Returns `errorcode`. */
 int ompi_error(int errorcode, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Why this thread's routine fails with this code; "" if nobody has said. Valid until the next ompi_error(). */
+const char *ompi_error_reason(int errorcode);
 
 /* Tell the error handler of an object: a communicator, window, file or session, or NULL for an
  * error that belongs to none (then MPI_COMM_SELF's hears it, and before or after the library's life

@@ -38,6 +38,10 @@ refused "no such directory" "working directory /no/where: No such file" -n 1 "$f
 refused "no such host" "host nobody is not among those that may be used" -n 1 "$family" tell 1 host=nobody
 refused "no such policy" "unknown policy 'fish'" -n 1 "$family" tell 1 map_by=fish
 refused "not enough slots" "there is room for 1 only" --host "$h:2" --nooversubscribe -n 1 "$family" tell 2
+# Whichever of them is the first to say so.
+for _ in 1 2 3; do
+    refused "no such directory, for four callers" "working directory /no/where: No such file" -n 4 "$family" tell 1 wdir=/no/where
+done
 run --host "$h:2" --nooversubscribe -n 1 "$family" tell 1
 is "just enough slots" "$code $(grep -c "0:$h" out)" "0 1"
 
