@@ -1,6 +1,6 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a user message travels from a process to its launcher, which prints each topic once per job.
+ * How a user message travels from a process to its launcher, which prints once what many processes say.
  *
  * When HAWSER_HELP_AGGREGATE=1 is in its environment, a process writes a message of
  * opal_show_help() to standard error in this form, at most OPAL_HELP_ENVELOPE_MAX bytes in one

@@ -13,7 +13,7 @@ OPAL_DECLSPEC void opal_output_set_identity(const char *identity);
 /* A message for the user about a failure or a decision he must know. Standard error, as
  *   hawser: IDENTITY: TEXT
  * Several lines are indented. `topic` ("btl-tcp:no-interface") identifies the kind of event: the
- * same topic is printed once per process, and once per job where the launcher aggregates (it
+ * same topic is printed once per process, and the same text once per job where the launcher aggregates (it
  * recognises the line's envelope when HAWSER_HELP_AGGREGATE=1 is in the environment; see
  * opal/util/help_envelope.h). */
 OPAL_DECLSPEC void opal_show_help(const char *topic, const char *format, ...)

@@ -64,6 +64,17 @@ run --output-filename file/x -n 1 true
 is "a file where a directory should be" "$code $(wc -l <err)" "1 1"
 run -n 3 sh -c 'printf "\036\037hawser-help\037topic\037hawser: once\n\036" >&2'
 is "users' messages are shown once" "$(grep -c '^hawser: once$' err) $(grep -c '2 more processes' err)" "1 1"
+# say TEXT: a message of a process for the user, of one topic.
+cat >say <<'END'
+printf '\036\037hawser-help\037topic\037hawser: h rank %d: %s\n\036' $PMIX_RANK "$*" >&2
+END
+run -n 3 sh -c 'sh ./say "rank $PMIX_RANK of 3 fails"'
+is "numbers apart" "$(grep -c 'fails$' err) $(grep -c '2 more .* said what is said above about topic, some with other numbers$' err)" "1 1"
+run -n 4 sh -c '[ $PMIX_RANK = 2 ] && exec sh ./say "no such directory"; sh ./say "fails"'
+is "another one of the same topic is shown, too" \
+    "$(grep -c 'rank 2: no such directory$' err) $(grep -c ' fails$' err) $(grep -c '2 more .* about topic$' err)" "1 1 1"
+run -n 12 sh -c 'sh ./say "host $(echo $PMIX_RANK | tr 0-9 a-j) is missed"'
+is "but not of each process" "$(grep -c 'is missed$' err) $(grep -c 'something else about topic$' err)" "8 1"
 run -n 1 true >&-
 is "closed output" "$code" 0
 if [ -w /dev/full ]; then

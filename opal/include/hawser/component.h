@@ -118,7 +118,7 @@ typedef struct mca_base_services {
     void (*log)(const char *framework, const char *component, mca_log_level_t level,
                 const char *format, ...)
         __attribute__((format(printf, 4, 5)));
-    /* A message for the user: printed once per job and topic however many processes report it.
+    /* A message for the user: printed once per process and topic, and once per job however many processes report it.
      * `topic` identifies the kind of event, e.g. "btl-tcp:no-interface". */
     void (*report)(const char *topic, const char *format, ...)
         __attribute__((format(printf, 2, 3)));

@@ -10,7 +10,7 @@
  * reading of ours.
  *
  * Messages that processes send to the user in envelopes (opal/util/help_envelope.h) are taken
- * out of their standard error; each topic is shown once per job, and repeats are counted.
+ * out of their standard error; each is shown once per job, and repeats are counted.
  *
  * In a daemon the sink of all channels is mpirun, whose channels of the same processes begin there:
  * tags, files and users' messages are dealt with in mpirun only. What is on its way is bounded by

@@ -35,12 +35,15 @@ typedef struct {
     bool unread; /* nobody reads this stream any more: close it */
 } orte_iof_channel_t;
 
-/* A kind of message for the user, and how often processes sent it. */
-typedef struct orte_iof_topic {
-    struct orte_iof_topic *next;
-    int repeats;
-    char name[OPAL_HELP_TOPIC_MAX + 1];
-} orte_iof_topic_t;
+/* A message for the user that was shown. */
+typedef struct orte_iof_said {
+    struct orte_iof_said *next;
+    int repeats;  /* others that said the same */
+    bool numbers; /* some with other numbers in it */
+    int left_out; /* others that said something else of the topic, of which enough is shown */
+    char topic[OPAL_HELP_TOPIC_MAX + 1];
+    char text[]; /* without who said it */
+} orte_iof_said_t;
 
 typedef struct {
     orte_iof_channel_t out, err;
@@ -52,7 +55,7 @@ struct orte_iof {
     int null_fd;
     orte_iof_input_t *input;
     char *chunk; /* ORTE_IOF_CHUNK bytes */
-    orte_iof_topic_t *topics;
+    orte_iof_said_t *said;
     bool output_lost; /* some process's output has no reader any more */
     bool file_failed; /* a file of --output-filename, closed by now, is not complete */
     size_t *owed;     /* by daemon: bytes taken while our sinks were full; NULL: none ever */
@@ -71,9 +74,9 @@ void orte_iof_channel_start(orte_iof_channel_t *channel);
 void orte_iof_channel_finish(orte_iof_channel_t *channel);
 void orte_iof_channel_resume(orte_iof_channel_t *channel);
 
-/* A message of a process, help.c: shown if its topic is new, else counted. */
+/* A message of a process, help.c: shown if it is new, else counted. */
 void orte_iof_help_message(void *channel, const char *topic, const char *text);
-/* Say how many were not shown; free the topics. */
+/* Say how many were not shown; forget all. */
 void orte_iof_help_summary(orte_iof_t *iof);
 
 /* Input, input.c */
