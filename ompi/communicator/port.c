@@ -193,6 +193,23 @@ static uint64_t deadline(ompi_info_t *info, int64_t otherwise)
                : opal_now_ns() + (uint64_t) seconds * 1000000000u;
 }
 
+/* "mpirun-PID-ID." is what the names of one mpirun's jobs have in common; other launchers name theirs in other ways. */
+static bool is_of_another_mpirun(const char *port)
+{
+    static const char ours[] = "mpirun-";
+    const char *job = port + strlen(PORT_PREFIX);
+    return strncmp(job, ours, strlen(ours)) == 0 &&
+           strncmp(job, ompi_rte.nspace, strcspn(ompi_rte.nspace, ".") + 1) != 0;
+}
+
+static int not_open(const char *port)
+{
+    return is_of_another_mpirun(port)
+               ? ompi_error(MPI_ERR_PORT, "port \"%s\" belongs to another mpirun: ports reach jobs of the same mpirun only, "
+                            "which MPI_Comm_spawn starts", port)
+               : ompi_error(MPI_ERR_PORT, "port \"%s\" is not open", port);
+}
+
 static int check_open(const char *port)
 {
     char *data = NULL;
@@ -202,7 +219,7 @@ static int check_open(const char *port)
     }
     int rc = ompi_names_lookup(port, OMPI_NAMES_DONT_WAIT, &data, &len);
     free(data);
-    return rc == OPAL_ERR_NOT_FOUND ? ompi_error(MPI_ERR_PORT, "port \"%s\" is not open", port)
+    return rc == OPAL_ERR_NOT_FOUND ? not_open(port)
                                     : service_error(rc, MPI_ERR_PORT, "looking up a port", port);
 }
 

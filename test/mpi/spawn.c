@@ -441,6 +441,15 @@ static int tell_about(int count, char **settings)
     return 0;
 }
 
+/* "connect PORT", with an error handler that ends the job. */
+static int connect_to(const char *port)
+{
+    MPI_Comm inter;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter);
+    return 0;
+}
+
 /* "stay" has three children that stay, and says so; "forever" has children come and go. Both until somebody
  * ends them. */
 static _Noreturn void go_on_forever(bool stay)
@@ -481,6 +490,9 @@ int main(int argc, char **argv)
     }
     if (argc >= 3 && strcmp(argv[1], "tell") == 0) {
         return tell_about(atoi(argv[2]), argv + 3);
+    }
+    if (argc == 3 && strcmp(argv[1], "connect") == 0) {
+        return connect_to(argv[2]);
     }
     if (argc == 2 && (strcmp(argv[1], "stay") == 0 || strcmp(argv[1], "forever") == 0)) {
         go_on_forever(strcmp(argv[1], "stay") == 0);

@@ -45,6 +45,12 @@ done
 run --host "$h:2" --nooversubscribe -n 1 "$family" tell 1
 is "just enough slots" "$code $(grep -c "0:$h" out)" "0 1"
 
+# Ports: names that only this mpirun's jobs can look up.
+run -n 2 "$family" connect hawser-port:mpirun-1-00000000.1.0.0
+is "a port of another mpirun" "$(grep -c '0.1.0.0" belongs to another mpirun' err)" 1
+run -n 2 sh -c "exec '$family' connect hawser-port:\${PMIX_NAMESPACE}.0.0"
+is "one that is not open" "$(grep -c '.1.0.0" is not open' err)" 1
+
 is_up() { grep -q 'all are here' out; }
 child_of() { # NUMBER: pid of a process of that job
     for file in $(marked); do
