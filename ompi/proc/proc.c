@@ -4,7 +4,9 @@
 
 #include "opal/datatype/arch.h"
 
+#include <inttypes.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +30,9 @@ static int set_up(ompi_job_t *job, const char *nspace, uint32_t size, uint32_t f
 static void tear_down(ompi_job_t *job)
 {
     for (uint32_t i = 0; job->procs && i < job->size; i++) {
-        free(atomic_load_explicit(&job->procs[i], memory_order_relaxed));
+        ompi_proc_t *proc = atomic_load_explicit(&job->procs[i], memory_order_relaxed);
+        free(proc ? atomic_load_explicit(&proc->host, memory_order_relaxed) : NULL);
+        free(proc);
     }
     free(job->procs);
     free(job->nspace);
@@ -189,9 +193,33 @@ bool ompi_proc_is_local(const ompi_proc_t *proc, uint32_t *local_rank)
     return proc->job == &ompi_job_own && ompi_rte_is_local(proc->rank, local_rank);
 }
 
-const char *ompi_proc_host(const ompi_proc_t *proc)
+const char *ompi_proc_host(ompi_proc_t *proc)
 {
-    return proc->job == &ompi_job_own ? ompi_rte_host_of(proc->rank) : "unknown";
+    if (proc->job == &ompi_job_own) {
+        return ompi_rte_host_of(proc->rank);
+    }
+    char *known = atomic_load(&proc->host);
+    if (!known) {
+        char *found = ompi_rte_find_host(proc->job->nspace, proc->rank);
+        if (found && !atomic_compare_exchange_strong(&proc->host, &known, found)) {
+            free(found); /* another thread was faster */
+        } else {
+            known = found;
+        }
+    }
+    return known ? known : "unknown";
+}
+
+const char *ompi_proc_text(const ompi_proc_t *proc, char text[OMPI_PROC_TEXT_SIZE])
+{
+    const char *nspace = proc->job->nspace, *number = strrchr(nspace, '.');
+    bool numbered = strncmp(nspace, "mpirun-", strlen("mpirun-")) == 0 && number;
+    if (proc->job == &ompi_job_own) {
+        snprintf(text, OMPI_PROC_TEXT_SIZE, "%" PRIu32, proc->rank);
+    } else {
+        snprintf(text, OMPI_PROC_TEXT_SIZE, "%" PRIu32 " of job %s", proc->rank, numbered ? number + 1 : nspace);
+    }
+    return text;
 }
 
 int ompi_proc_get(const ompi_proc_t *proc, const char *key, ompi_rte_get_fn_t fn, void *context)

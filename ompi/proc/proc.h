@@ -23,6 +23,7 @@ typedef struct ompi_proc {
     uint32_t rank;             /* in its job */
     const struct ompi_job *job;
     _Atomic(void *) pml;       /* the PML's peer; NULL until talked to */
+    _Atomic(char *) host;      /* of another job: as once found; NULL: not yet */
     _Atomic bool lost;         /* it has ended without a farewell, says the launcher */
 } ompi_proc_t;
 
@@ -61,7 +62,10 @@ ompi_proc_t *ompi_proc_self(void);
 /* Is it on our node? `local_rank` may be NULL. Processes of other jobs count as not. */
 bool ompi_proc_is_local(const ompi_proc_t *proc, uint32_t *local_rank);
 /* Name of its host; "unknown" if nobody tells. Valid until finalize. */
-const char *ompi_proc_host(const ompi_proc_t *proc);
+const char *ompi_proc_host(ompi_proc_t *proc);
+/* For messages: "3", of another job "3 of job 2" as mpirun counts jobs. Returns `text`. */
+enum { OMPI_PROC_TEXT_SIZE = 320 };
+const char *ompi_proc_text(const ompi_proc_t *proc, char text[OMPI_PROC_TEXT_SIZE]);
 /* What it published; see ompi_rte_get(). */
 int ompi_proc_get(const ompi_proc_t *proc, const char *key, ompi_rte_get_fn_t fn, void *context);
 

@@ -122,13 +122,13 @@ static char *own_host_name(void)
 
 /* Job information lies in this process or in its node's store: no server is asked for what isn't
  * there. */
-static pmix_value_t *job_info(pmix_rank_t rank, const char *key)
+static pmix_value_t *info_of(const char *nspace, pmix_rank_t rank, const char *key)
 {
     pmix_proc_t proc;
     pmix_info_t optional;
     pmix_value_t *value = NULL;
     bool yes = true;
-    PMIX_LOAD_PROCID(&proc, my_proc.nspace, rank);
+    PMIX_LOAD_PROCID(&proc, nspace, rank);
     PMIX_INFO_LOAD(&optional, PMIX_OPTIONAL, &yes, PMIX_BOOL);
     pmix_status_t rc = PMIx_Get(&proc, key, &optional, 1, &value);
     PMIX_INFO_DESTRUCT(&optional);
@@ -136,6 +136,11 @@ static pmix_value_t *job_info(pmix_rank_t rank, const char *key)
         return NULL;
     }
     return value;
+}
+
+static pmix_value_t *job_info(pmix_rank_t rank, const char *key)
+{
+    return info_of(my_proc.nspace, rank, key);
 }
 
 static bool job_number(pmix_rank_t rank, const char *key, uint32_t *number)
@@ -160,9 +165,8 @@ static bool job_number(pmix_rank_t rank, const char *key, uint32_t *number)
 }
 
 /* A copy, or NULL: servers also answer SUCCESS with a null string. */
-static char *job_string(pmix_rank_t rank, const char *key)
+static char *take_string(pmix_value_t *value)
 {
-    pmix_value_t *value = job_info(rank, key);
     char *text = NULL;
     if (value) {
         if (value->type == PMIX_STRING && value->data.string && *value->data.string) {
@@ -171,6 +175,11 @@ static char *job_string(pmix_rank_t rank, const char *key)
         PMIX_VALUE_RELEASE(value);
     }
     return text;
+}
+
+static char *job_string(pmix_rank_t rank, const char *key)
+{
+    return take_string(job_info(rank, key));
 }
 
 static int compare_ranks(const void *a, const void *b)
@@ -985,6 +994,11 @@ const char *ompi_rte_host_of(uint32_t rank)
     }
     pthread_mutex_unlock(&hosts_lock);
     return host;
+}
+
+char *ompi_rte_find_host(const char *nspace, uint32_t rank)
+{
+    return my_proc.nspace[0] ? take_string(info_of(nspace, rank, PMIX_HOSTNAME)) : NULL;
 }
 
 /* ---- The end ---- */

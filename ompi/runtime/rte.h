@@ -83,6 +83,9 @@ bool ompi_rte_is_local(uint32_t rank, uint32_t *local_rank);
 /* Host name of a rank; "unknown" if nobody tells. Valid until finalize. */
 const char *ompi_rte_host_of(uint32_t rank);
 
+/* That of a process of another job, to be freed; NULL: not known on this node. */
+char *ompi_rte_find_host(const char *nspace, uint32_t rank);
+
 /* End the job with this code; `text` says why. Does not return. */
 void ompi_rte_abort(int code, const char *text) __attribute__((noreturn));
 

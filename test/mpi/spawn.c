@@ -84,6 +84,8 @@ static int other_child(const char *kind, int rank, MPI_Comm parent)
         MPI_Send(&pid, 1, MPI_INT, 0, 0, parent);
         MPI_Comm_disconnect(&parent);
         MPI_Abort(MPI_COMM_WORLD, 4);
+    } else if (strcmp(kind, "leave") == 0) {
+        parent = MPI_COMM_NULL; /* it may still wait for us */
     } else if (strcmp(kind, "tell") == 0) {
         tell(rank, parent);
     } else if (strcmp(kind, "abort") == 0 && rank == 1) {
@@ -450,6 +452,18 @@ static int connect_to(const char *port)
     return 0;
 }
 
+/* "left" waits for a message of a child that ends without sending one. */
+static int be_left(void)
+{
+    char *args[] = {"child", "leave", "x", NULL};
+    int got;
+    MPI_Comm inter;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_spawn(self, args, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+    MPI_Recv(&got, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
+    return 0;
+}
+
 /* "stay" has three children that stay, and says so; "forever" has children come and go. Both until somebody
  * ends them. */
 static _Noreturn void go_on_forever(bool stay)
@@ -493,6 +507,9 @@ int main(int argc, char **argv)
     }
     if (argc == 3 && strcmp(argv[1], "connect") == 0) {
         return connect_to(argv[2]);
+    }
+    if (argc == 2 && strcmp(argv[1], "left") == 0) {
+        return be_left();
     }
     if (argc == 2 && (strcmp(argv[1], "stay") == 0 || strcmp(argv[1], "forever") == 0)) {
         go_on_forever(strcmp(argv[1], "stay") == 0);

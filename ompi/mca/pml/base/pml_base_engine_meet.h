@@ -28,9 +28,10 @@ static OPAL_COLD void engine_recv_convert(mca_pml_recv_t *recv, const mca_pml_pe
         recv->capacity = recv->conv.size;
         return;
     }
+    char rank[OMPI_PROC_TEXT_SIZE];
     opal_show_help("pml:architecture",
-                   "Rank %u on host %s sends numbers in a form that can't be converted to ours (architecture %#x): its messages "
-                   "are cut off.", peer->proc->rank, ompi_proc_host(peer->proc), id);
+                   "Rank %s on host %s sends numbers in a form that can't be converted to ours (architecture %#x): its messages "
+                   "are cut off.", ompi_proc_text(peer->proc, rank), ompi_proc_host(peer->proc), id);
     static char nowhere;
     recv->ptr = &nowhere;
     recv->capacity = 0;

@@ -94,35 +94,37 @@ void mca_pml_base_no_memory_yet(mca_btl_module_t *module)
 
 void mca_pml_base_report_unreachable(mca_pml_peer_t *peer)
 {
+    char rank[OMPI_PROC_TEXT_SIZE];
     const char *host = ompi_proc_host(peer->proc);
+    ompi_proc_text(peer->proc, rank);
     if (peer->gone) {
         opal_show_help("pml:gone",
-                       "Rank %u on host %s has ended, or was killed, without MPI_Finalize: messages to it and from it fail.",
-                       peer->proc->rank, host);
+                       "Rank %s on host %s has ended, or was killed, without MPI_Finalize: messages to it and from it fail.",
+                       rank, host);
         return;
     }
     if (peer->flooded) {
         opal_show_help("pml:flooded",
-                       "Rank %u on host %s sent more messages than this process may keep until they are received: more than "
+                       "Rank %s on host %s sent more messages than this process may keep until they are received: more than "
                        "%" PRIu64 " bytes wait here, so no more is taken from it.\n"
                        "That is the sum of pml_base_eager_window, which no sender goes beyond if it is set alike for all "
                        "processes, and of pml_base_unexpected_max.",
-                       peer->proc->rank, host,
+                       rank, host,
                        mca_pml_base_params.eager_window + mca_pml_base_params.unexpected_max);
         return;
     }
     if (peer->link_count == 0) {
         opal_show_help("pml:unreachable",
-                       "Rank %u on host %s can't be reached: %s.\n"
+                       "Rank %s on host %s can't be reached: %s.\n"
                        "Which links there are shows --mca btl_base_verbose 40; the parameter \"btl\" selects them.",
-                       peer->proc->rank, host, peer->why ? peer->why : "no link leads there");
+                       rank, host, peer->why ? peer->why : "no link leads there");
         return;
     }
     char *links = mca_pml_base_peer_links(peer);
     opal_show_help("pml:cut-off",
-                   "Rank %u on host %s can't be reached any more: its last link failed and none came back within %lld s "
+                   "Rank %s on host %s can't be reached any more: its last link failed and none came back within %lld s "
                    "(%s).\nHow long is waited says the parameter pml_base_path_timeout.",
-                   peer->proc->rank, host, (long long) mca_pml_base_params.path_timeout, links ? links : "out of memory");
+                   rank, host, (long long) mca_pml_base_params.path_timeout, links ? links : "out of memory");
     free(links);
 }
 

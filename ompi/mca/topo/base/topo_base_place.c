@@ -76,7 +76,8 @@ static int number_nodes(const ompi_communicator_t *comm, int n, int *nodes)
     int count = 0;
     for (int i = 0; names && i < n; i++) {
         ompi_proc_t *proc = ompi_comm_peer(comm, i);
-        const char *name = proc ? ompi_proc_host(proc) : "unknown";
+        /* All must number them alike: of other jobs not every process may know. */
+        const char *name = proc && proc->job == &ompi_job_own ? ompi_proc_host(proc) : "unknown";
         if (strcmp(name, "unknown") == 0) {
             count = 0;
             break;
