@@ -124,6 +124,18 @@ const ompi_job_t *ompi_job_meet(const char *nspace, uint32_t size, uint16_t arch
     return job && job->size == size ? job : NULL;
 }
 
+void ompi_job_over(const char *nspace, void (*fn)(ompi_proc_t *proc))
+{
+    const ompi_job_t *job = find_job(nspace);
+    for (uint32_t i = 0; job && job != &ompi_job_own && i < job->size; i++) {
+        ompi_proc_t *proc = atomic_load_explicit(&job->procs[i], memory_order_acquire);
+        if (proc) {
+            atomic_store(&proc->over, true);
+            fn(proc);
+        }
+    }
+}
+
 const ompi_job_t *ompi_job_of_index(uint32_t index)
 {
     if (index < ompi_job_own.size) {

@@ -24,7 +24,8 @@ typedef struct ompi_proc {
     const struct ompi_job *job;
     _Atomic(void *) pml;       /* the PML's peer; NULL until talked to */
     _Atomic(char *) host;      /* of another job: as once found; NULL: not yet */
-    _Atomic bool lost;         /* it has ended without a farewell, says the launcher */
+    _Atomic bool lost;         /* it has ended without a farewell, or its job, another one, is over, says the launcher */
+    _Atomic bool over;         /* the latter */
 } ompi_proc_t;
 
 /* How many have been lost so far: whoever waits for several processes looks at one word. */
@@ -72,6 +73,8 @@ int ompi_proc_get(const ompi_proc_t *proc, const char *key, ompi_rte_get_fn_t fn
 /* The job of that name, made known if it is new. NULL: out of memory, it is known with another size, or
  * its hash is another job's. Thread-safe. */
 const ompi_job_t *ompi_job_meet(const char *nspace, uint32_t size, uint16_t arch, bool mixed);
+/* For each process of another job, now over, that has been asked for so far. */
+void ompi_job_over(const char *nspace, void (*fn)(ompi_proc_t *proc));
 /* May numbers look otherwise there than here? */
 bool ompi_proc_is_foreign(uint32_t index);
 /* The job of the process with that index. */

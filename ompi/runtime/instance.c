@@ -62,20 +62,29 @@ static int start_pml(void)
     return rc;
 }
 
-static void proc_lost(const char *nspace, uint32_t rank)
+static void proc_lost(ompi_proc_t *proc)
 {
+    if (!atomic_exchange(&proc->lost, true)) {
+        atomic_fetch_add(&ompi_procs_lost, 1);
+    }
+    mca_pml.lost(proc);
+}
+
+static void take_loss(const char *nspace, uint32_t rank)
+{
+    if (rank == OMPI_RTE_ALL_RANKS) {
+        ompi_job_over(nspace, proc_lost);
+        return;
+    }
     ompi_proc_t *proc = ompi_proc_of_name((mca_btl_name_t) ompi_rte_hash(nspace) << 32 | rank);
     if (proc && proc != ompi_proc_self()) {
-        if (!atomic_exchange(&proc->lost, true)) {
-            atomic_fetch_add(&ompi_procs_lost, 1);
-        }
-        mca_pml.lost(proc);
+        proc_lost(proc);
     }
 }
 
 static int watch_procs(void)
 {
-    ompi_rte_watch(proc_lost);
+    ompi_rte_watch(take_loss);
     return OPAL_SUCCESS;
 }
 

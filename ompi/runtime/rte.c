@@ -920,7 +920,6 @@ static void loss_event(size_t id, pmix_status_t status, const pmix_proc_t *sourc
                        pmix_event_notification_cbfunc_fn_t done, void *context)
 {
     (void) id;
-    (void) status;
     (void) results;
     (void) nresults;
     for (size_t i = 0; i < ninfo; i++) {
@@ -931,7 +930,7 @@ static void loss_event(size_t id, pmix_status_t status, const pmix_proc_t *sourc
     loss_t *loss = source ? malloc(sizeof *loss) : NULL;
     if (loss) {
         PMIX_LOAD_NSPACE(loss->nspace, source->nspace);
-        loss->rank = source->rank;
+        loss->rank = status == PMIX_EVENT_JOB_END ? OMPI_RTE_ALL_RANKS : source->rank;
         if (opal_progress_defer(deliver_loss, loss) != OPAL_SUCCESS) {
             free(loss);
         }
@@ -953,7 +952,7 @@ static void loss_watched(pmix_status_t status, size_t id, void *context)
 void ompi_rte_watch(ompi_rte_lost_fn_t fn)
 {
     static pmix_status_t events[] = {PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_ERR_PROC_ABORTED_BY_SIG,
-                                     PMIX_ERR_PROC_KILLED_BY_CMD};
+                                     PMIX_ERR_PROC_KILLED_BY_CMD, PMIX_EVENT_JOB_END};
     lost_fn = fn;
     if (!ompi_rte.singleton) {
         PMIx_Register_event_handler(events, sizeof events / sizeof *events, NULL, 0, loss_event,

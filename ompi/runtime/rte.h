@@ -74,7 +74,8 @@ int ompi_rte_get(const char *nspace, uint32_t rank, const char *key, ompi_rte_ge
 uint32_t ompi_rte_hash(const char *nspace);
 
 /* From now on fn runs, from progress, when the launcher tells that a process of this job (or of another
- * one: its name) has ended without MPI_Finalize. Not all launchers do. */
+ * one: its name) has ended without MPI_Finalize, or that another job is over (OMPI_RTE_ALL_RANKS). Not all launchers do. */
+#define OMPI_RTE_ALL_RANKS UINT32_MAX
 typedef void (*ompi_rte_lost_fn_t)(const char *nspace, uint32_t rank);
 void ompi_rte_watch(ompi_rte_lost_fn_t fn);
 

@@ -8,6 +8,7 @@
 #include "orte/runtime/queue.h"
 #include "orte/runtime/session.h"
 #include "orte/runtime/state.h"
+#include "orte/runtime/wire.h"
 #include "orte/util/report.h"
 
 #include <ifaddrs.h>
@@ -349,10 +350,11 @@ void orte_pmix_proc_lost(orte_runtime_t *rt, const char *nspace, int rank)
     if (loss == NULL) {
         return; /* their links to it will tell them, later */
     }
-    PMIX_LOAD_PROCID(&loss->id, nspace, (pmix_rank_t)rank);
+    bool all = rank == ORTE_WIRE_ALL_RANKS;
+    PMIX_LOAD_PROCID(&loss->id, nspace, all ? PMIX_RANK_WILDCARD : (pmix_rank_t)rank);
     PMIX_INFO_LOAD(&loss->info, PMIX_EVENT_AFFECTED_PROC, &loss->id, PMIX_PROC);
-    pmix_status_t rc = PMIx_Notify_event(PMIX_ERR_PROC_TERM_WO_SYNC, &loss->id, PMIX_RANGE_LOCAL,
-                                         &loss->info, 1, loss_told, loss);
+    pmix_status_t rc = PMIx_Notify_event(all ? PMIX_EVENT_JOB_END : PMIX_ERR_PROC_TERM_WO_SYNC, &loss->id,
+                                         PMIX_RANGE_LOCAL, &loss->info, 1, loss_told, loss);
     if (rc != PMIX_SUCCESS) {
         loss_told(rc, loss);
     }

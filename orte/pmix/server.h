@@ -37,8 +37,8 @@ ORTE_DECLSPEC void orte_pmix_forget_job(const orte_job_t *job);
 ORTE_DECLSPEC void orte_pmix_handle_messages(orte_runtime_t *rt);
 /* What was asked of this daemon will not be answered. */
 ORTE_DECLSPEC void orte_pmix_daemon_lost(orte_runtime_t *rt, uint32_t daemon);
-/* This process has ended without a farewell: let this host's processes know, those that start later as
- * well. */
+/* This process has ended without a farewell, or its whole job is over (ORTE_WIRE_ALL_RANKS): let this host's
+ * processes know, those that start later as well. */
 ORTE_DECLSPEC void orte_pmix_proc_lost(orte_runtime_t *rt, const char *nspace, int rank);
 /* Add what a process needs to find the server to its environment. */
 ORTE_DECLSPEC int orte_pmix_setup_fork(const orte_proc_t *proc, char ***env);

@@ -576,10 +576,10 @@ void orte_daemons_output_lost(const orte_proc_t *proc, bool is_stderr)
                        ORTE_OOB_CONTROL, &pack);
 }
 
-void orte_daemons_proc_lost(const orte_proc_t *proc)
+static void tell_lost(const orte_job_t *job, int rank)
 {
-    orte_wire_lost_t lost = {.rank = proc->rank, .nspace = proc->job->nspace};
-    orte_runtime_t *rt = proc->job->rt;
+    orte_wire_lost_t lost = {.rank = rank, .nspace = job->nspace};
+    orte_runtime_t *rt = job->rt;
     orte_pack_t pack;
 
     orte_pmix_proc_lost(rt, lost.nspace, lost.rank);
@@ -589,6 +589,16 @@ void orte_daemons_proc_lost(const orte_proc_t *proc)
     orte_pack_init(&pack);
     orte_wire_pack_lost(&pack, &lost);
     orte_oob_send_pack(rt->oob, ORTE_OOB_EVERYBODY, ORTE_WIRE_LOST, ORTE_OOB_CONTROL, &pack);
+}
+
+void orte_daemons_proc_lost(const orte_proc_t *proc)
+{
+    tell_lost(proc->job, proc->rank);
+}
+
+void orte_daemons_job_over(const orte_job_t *job)
+{
+    tell_lost(job, ORTE_WIRE_ALL_RANKS);
 }
 
 void orte_daemons_consumed(orte_runtime_t *rt, uint32_t index, size_t size)

@@ -107,7 +107,7 @@ int orte_wire_unpack_lost(const orte_oob_message_t *message, orte_wire_lost_t *l
     orte_unpack_init(&unpack, message->data, message->size);
     lost->rank = orte_unpack_i32(&unpack);
     lost->nspace = orte_unpack_string(&unpack);
-    int rc = finished(&unpack, lost->rank >= 0 && lost->nspace != NULL);
+    int rc = finished(&unpack, lost->rank >= ORTE_WIRE_ALL_RANKS && lost->nspace != NULL);
     if (rc != OPAL_SUCCESS) {
         free(lost->nspace);
     }

@@ -94,9 +94,10 @@ typedef struct {
 
 /* LOST */
 typedef struct {
-    int32_t rank;
+    int32_t rank; /* ORTE_WIRE_ALL_RANKS: the job is over */
     char *nspace; /* of its job */
 } orte_wire_lost_t;
+#define ORTE_WIRE_ALL_RANKS (-1)
 
 /* OUTPUT begins with this, and the rest are the process's bytes; all of OUTPUT_LOST. */
 typedef struct {

@@ -4,6 +4,8 @@
 
 #include "support/mpi_test.h"
 
+enum { POSTED = 1000 }; /* messages of a child that ends before they are received */
+
 static char self[PATH_MAX];
 
 static int class_of(int error)
@@ -84,6 +86,13 @@ static int other_child(const char *kind, int rank, MPI_Comm parent)
         MPI_Send(&pid, 1, MPI_INT, 0, 0, parent);
         MPI_Comm_disconnect(&parent);
         MPI_Abort(MPI_COMM_WORLD, 4);
+    } else if (strcmp(kind, "post") == 0) {
+        pid = (int) getpid();
+        MPI_Send(&pid, 1, MPI_INT, 0, 0, parent);
+        for (int i = 0; i < POSTED; i++) {
+            MPI_Send(&i, 1, MPI_INT, 0, 1, parent);
+        }
+        parent = MPI_COMM_NULL;
     } else if (strcmp(kind, "leave") == 0) {
         parent = MPI_COMM_NULL; /* it may still wait for us */
     } else if (strcmp(kind, "tell") == 0) {
@@ -317,6 +326,30 @@ static void test_outlive(void)
     MPI_Finalize();
 }
 
+/* A child ends, and the launcher says so, while what it sent waits here: that still comes, and nothing after it. */
+static void test_late(void)
+{
+    char *args[] = {"child", "post", "x", NULL};
+    int rank, size, pid, flag, got = -1;
+    MPI_Comm inter;
+    begin(&rank, &size);
+    MPI_Comm_spawn(self, args, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter, MPI_ERRCODES_IGNORE);
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    MPI_Recv(&pid, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE);
+    while (kill(pid, 0) == 0) { /* it goes when all is here */
+        MPI_Iprobe(0, 2, inter, &flag, MPI_STATUS_IGNORE);
+    }
+    for (int i = 0; i < 8; i++) {
+        usleep(250000);
+        MPI_Iprobe(0, 2, inter, &flag, MPI_STATUS_IGNORE);
+    }
+    for (int i = 0; i < POSTED; i++) {
+        MPI_CHECK(MPI_Recv(&got, 1, MPI_INT, 0, 1, inter, MPI_STATUS_IGNORE) == MPI_SUCCESS && got == i);
+    }
+    MPI_CHECK(class_of(MPI_Recv(&got, 1, MPI_INT, 0, 1, inter, MPI_STATUS_IGNORE)) == MPI_ERR_OTHER);
+    MPI_Finalize();
+}
+
 /* The child aborts, or is killed, and its parents go with it. */
 static void test_fate(const char *kind)
 {
@@ -400,6 +433,7 @@ static const mpi_test_t tests[] = {
     {.name = "info", .np = 2, .fn = test_info},
     {.name = "apart", .np = 3, .fn = test_apart},
     {.name = "outlive", .np = 2, .fn = test_outlive, .says = "the parents are gone\n"},
+    {.name = "late", .np = 1, .fn = test_late, .says = "has ended: messages"},
     {.name = "abort", .np = 2, .fn = test_abort, .exit_code = 6,
      .says = "rank 1 of job 2"},
     {.name = "killed", .np = 2, .fn = test_killed, .exit_code = 137,

@@ -130,7 +130,7 @@ typedef struct mca_pml_peer {
     opal_list_t early;            /* mca_pml_early_t; LOOKUP: whose links will be down from the start */
     opal_list_item_t all_item;    /* in the list of all peers */
     char *why;                    /* FAILED, or no link at present */
-    bool gone;                    /* its process has ended without a farewell */
+    bool gone;                    /* its process has ended, says the launcher */
     bool flooded;                 /* FAILED: it sent more than may be kept */
     _Atomic bool stuck;           /* of a lane: it is full, and waiting has not helped */
     bool severed;                 /* a lane has failed, and what was in it is lost */

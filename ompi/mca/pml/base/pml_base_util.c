@@ -99,8 +99,8 @@ void mca_pml_base_report_unreachable(mca_pml_peer_t *peer)
     ompi_proc_text(peer->proc, rank);
     if (peer->gone) {
         opal_show_help("pml:gone",
-                       "Rank %s on host %s has ended, or was killed, without MPI_Finalize: messages to it and from it fail.",
-                       rank, host);
+                       "Rank %s on host %s has ended%s: messages to it and from it fail.", rank, host,
+                       atomic_load(&peer->proc->over) ? "" : ", or was killed, without MPI_Finalize");
         return;
     }
     if (peer->flooded) {

@@ -487,10 +487,24 @@ static bool left_parents_waiting(const orte_job_t *job)
     return true;
 }
 
+/* Processes that may still wait for messages of this job's would learn from their links only, after a long time. */
+static void tell_connected(const orte_job_t *job)
+{
+    bool ran = job->nspace != NULL;
+
+    for (const orte_job_t *other = job->rt->jobs; ran && other != NULL; other = other->next) {
+        if (other != job && are_connected(job, other) && !has_ended(other)) {
+            orte_daemons_job_over(job);
+            return;
+        }
+    }
+}
+
 void orte_errmgr_job_over(orte_job_t *job)
 {
     orte_job_t *parent = orte_job_find(job->rt, job->parent);
 
+    tell_connected(job);
     orte_job_answer(job, ORTE_EXIT_USAGE, "it was ended before all of its processes ran");
     if (!left_parents_waiting(job)) {
         return;
