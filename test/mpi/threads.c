@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "support/mpi_test.h"
 
@@ -48,6 +49,12 @@ static bool is_stamped(const int *data, size_t count, int a, int b)
         }
     }
     return true;
+}
+
+static void pause_ms(long ms)
+{
+    struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&t, NULL);
 }
 
 /* ---- Messages to oneself ---- */
@@ -546,6 +553,40 @@ static void world_ends(void)
     MPI_CHECK(!has_mapped("memfd:hawser"));
 }
 
+/* ---- What one thread ends, another one waits for, asleep ---- */
+
+enum { ASLEEP_MS = 300, SLEEP_S = 10 }; /* who waits is asleep by then; that long it sleeps, unless it is woken */
+
+static double woken;
+
+static void *wait_for_request(void *arg)
+{
+    MPI_Status status;
+    int flag = 0;
+    MPI_CHECK(MPI_Wait(arg, &status) == MPI_SUCCESS);
+    woken = MPI_Wtime();
+    MPI_Test_cancelled(&status, &flag);
+    MPI_CHECK(flag);
+    return NULL;
+}
+
+static void cancelled(void)
+{
+    int word;
+    pthread_t waiter;
+    MPI_Request request, waits;
+    start();
+    MPI_Irecv(&word, 1, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD, &request);
+    waits = request;
+    MPI_CHECK(pthread_create(&waiter, NULL, wait_for_request, &waits) == 0);
+    pause_ms(ASLEEP_MS);
+    const double from = MPI_Wtime();
+    MPI_Cancel(&request);
+    pthread_join(waiter, NULL);
+    MPI_CHECK(woken - from < SLEEP_S / 2);
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
     {.name = "to-self", .np = 1, .fn = to_self},
     {.name = "wildcards", .np = 2, .fn = wildcards},
@@ -556,6 +597,7 @@ static const mpi_test_t tests[] = {
     {.name = "joined", .np = 3, .fn = joined},
     {.name = "watched", .np = 2, .fn = watched},
     {.name = "parting", .np = 2, .fn = parting},
+    {.name = "cancelled", .np = 2, .fn = cancelled},
     {.name = "world-ends", .np = 2, .fn = world_ends},
 };
 

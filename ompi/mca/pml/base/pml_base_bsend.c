@@ -166,6 +166,7 @@ void mca_pml_base_bsend_free(void *room)
     while ((i = opal_list_pop(&done))) {
         ompi_request_complete(&OPAL_CONTAINER_OF(i, flush_t, item)->super);
     }
+    opal_progress_completed(); /* what is sent at once is freed by who sends it */
 }
 
 /* ---- Attaching ---- */

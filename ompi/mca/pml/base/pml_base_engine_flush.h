@@ -212,5 +212,8 @@ static void engine_flush(mca_pml_peer_t *peer)
         engine_flush_bulk(peer, &done, now);
     }
     mca_pml_peer_unlock(peer);
-    engine_complete_sends(&done, MPI_SUCCESS);
+    if (!opal_list_is_empty(&done)) {
+        engine_complete_sends(&done, MPI_SUCCESS);
+        opal_progress_completed(); /* who sends may end what other threads wait for */
+    }
 }

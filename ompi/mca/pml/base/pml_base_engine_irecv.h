@@ -121,6 +121,7 @@ static int engine_recv_cancel(ompi_request_t *request)
         ompi_status_set_empty(&recv->super.status);
         ompi_status_set_cancelled(&recv->super.status, true);
         engine_recv_done(recv);
+        opal_progress_completed();
     }
     return MPI_SUCCESS;
 }
