@@ -298,6 +298,26 @@ static void probe_any(void)
     MPI_Finalize();
 }
 
+/* A receive of whatever tag from a process that lives is not one from any source, and keeps no probe from hearing. */
+static void probe_beside(void)
+{
+    int word, flag;
+    MPI_Request request;
+    start();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == VICTIM) {
+        die();
+    }
+    MPI_Irecv(&word, 1, MPI_INT, rank, MPI_ANY_TAG, MPI_COMM_WORLD, &request);
+    MPI_CHECK(MPI_Probe(MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    MPI_CHECK(MPI_Test(&request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag);
+    MPI_Cancel(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    all_is_well(MPI_COMM_WORLD);
+    go_on();
+    MPI_Finalize();
+}
+
 /* ---- Collective operations ---- */
 
 enum { WORDS_MAX = 40000 };
@@ -418,6 +438,7 @@ static const mpi_test_t tests[] = {
     {.name = "from-any", .np = 4, .exit_code = 137, .fn = from_any, .says = "0 failures in 3 processes"},
     {.name = "from-any-2", .np = 2, .exit_code = 137, .fn = from_any, .says = "0 failures in 1 processes"},
     {.name = "probe-any", .np = 2, .exit_code = 137, .fn = probe_any, .says = "0 failures in 1 processes"},
+    {.name = "probe-beside", .np = 3, .exit_code = 137, .fn = probe_beside, .says = "0 failures in 2 processes"},
     {.name = "collective-2", .np = 2, .exit_code = 137, .fn = collective, .says = "0 failures in 1 processes"},
     {.name = "collective-4", .np = 4, .exit_code = 137, .fn = collective, .says = "0 failures in 3 processes"},
     {.name = "collective-7", .np = 7, .exit_code = 137, .fn = collective, .says = "0 failures in 6 processes"},

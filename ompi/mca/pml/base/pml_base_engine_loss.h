@@ -46,13 +46,12 @@ static OPAL_COLD mca_pml_peer_t *engine_tell_any(const ompi_communicator_t *comm
     uint32_t losses = atomic_load_explicit(&engine_losses, memory_order_acquire);
     mca_pml_comm_lock(pc);
     bool still = !recv || recv->is_posted;
-    if (still && pc->losses_told < losses && pc->match.wild_posted == (recv != NULL)) {
+    if (still && pc->losses_told < losses && pc->match.any_posted == (recv != NULL)) {
         peer = engine_untold(comm, losses);
         pc->losses_told = losses;
     }
     if (peer && recv) {
-        mca_pml_match_unpost(&pc->match, &recv->posted, true);
-        recv->is_posted = false;
+        engine_unpost(pc, recv);
     }
     mca_pml_comm_unlock(pc);
     return peer;
@@ -75,8 +74,7 @@ static bool engine_withdraw(mca_pml_recv_t *recv)
     mca_pml_comm_lock(pc);
     bool posted = recv->is_posted;
     if (posted) {
-        mca_pml_match_unpost(&pc->match, &recv->posted, mca_pml_match_is_wild(recv->src, recv->tag));
-        recv->is_posted = false;
+        engine_unpost(pc, recv);
     }
     mca_pml_comm_unlock(pc);
     return posted;
@@ -98,12 +96,6 @@ static inline void engine_loss_told(mca_pml_comm_t *pc, const mca_pml_peer_t *pe
     pc->losses_told += peer->loss == pc->losses_told + 1;
 }
 
-/* Tags below zero are the library's; its receives name their source where they need it. */
-static inline bool engine_is_users(int32_t tag)
-{
-    return tag >= 0 || tag == MCA_PML_ANY;
-}
-
 /* The receive names its source: the peer, if that has failed, and the receive is not posted any more; else NULL. */
 static OPAL_COLD mca_pml_peer_t *engine_tell_named(const ompi_communicator_t *comm, mca_pml_recv_t *recv)
 {
@@ -113,7 +105,7 @@ static OPAL_COLD mca_pml_peer_t *engine_tell_named(const ompi_communicator_t *co
         return NULL;
     }
     mca_pml_comm_lock(pc);
-    if (pc->match.wild_posted == 0) { /* else another thread's may be about to be told */
+    if (pc->match.any_posted == 0) { /* else another thread's may be about to be told */
         engine_loss_told(pc, peer);
     }
     mca_pml_comm_unlock(pc);
@@ -127,7 +119,7 @@ static OPAL_COLD void engine_recv_refuse(mca_pml_recv_t *recv)
     mca_pml_peer_t *peer = NULL;
     if (recv->src != MCA_PML_ANY) {
         peer = engine_tell_named(comm, recv);
-    } else if (engine_is_users(recv->tag)) {
+    } else if (mca_pml_match_is_any(recv->src, recv->tag)) {
         peer = engine_tell_any(comm, recv);
     }
     if (peer) {
@@ -152,10 +144,10 @@ static void engine_unpost_from(ompi_communicator_t *comm, const mca_pml_peer_t *
 {
     mca_pml_comm_t *pc = comm->pml;
     mca_pml_comm_lock(pc);
-    bool any = pc->match.wild_posted > 0 && peer->loss > pc->losses_told && engine_comm_has(comm, peer->proc);
+    bool any = pc->match.any_posted > 0 && peer->loss > pc->losses_told && engine_comm_has(comm, peer->proc);
     for (uint32_t b = 0; b <= pc->match.bucket_mask; b++) {
         for (mca_pml_key_t *key = pc->match.buckets[b]; key; key = key->next) {
-            bool concerned = key->src == MCA_PML_ANY ? any && engine_is_users(key->tag)
+            bool concerned = key->src == MCA_PML_ANY ? any && mca_pml_match_is_any(key->src, key->tag)
                              : key->src >= 0 && !opal_list_is_empty(&key->posted) && engine_peer_of(comm, key->src) == peer;
             opal_list_item_t *i;
             while (concerned && (i = opal_list_first(&key->posted))) {
@@ -164,9 +156,7 @@ static void engine_unpost_from(ompi_communicator_t *comm, const mca_pml_peer_t *
                 } else {
                     engine_loss_told(pc, peer);
                 }
-                mca_pml_posted_t *posted = OPAL_CONTAINER_OF(i, mca_pml_posted_t, item);
-                OPAL_CONTAINER_OF(posted, mca_pml_recv_t, posted)->is_posted = false;
-                mca_pml_match_unpost(&pc->match, posted, mca_pml_match_is_wild(key->src, key->tag));
+                engine_unpost(pc, OPAL_CONTAINER_OF(i, mca_pml_recv_t, posted.item));
                 opal_list_append(failed, i);
             }
         }

@@ -37,10 +37,7 @@ static mca_pml_message_t *engine_keep(mca_pml_peer_t *peer, mca_btl_arrival_t *a
 /* A posted receive has its message. */
 static inline void engine_unpost(mca_pml_comm_t *pc, mca_pml_recv_t *recv)
 {
-    if (OPAL_UNLIKELY(pc->match.wild_posted > 0)) {
-        pc->match.wild_posted -= mca_pml_match_is_wild(recv->src, recv->tag);
-    }
-    mca_pml_match_unpost(&pc->match, &recv->posted, false);
+    mca_pml_match_unpost(&pc->match, &recv->posted, recv->src, recv->tag);
     recv->is_posted = false;
 }
 

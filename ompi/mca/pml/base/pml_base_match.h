@@ -61,6 +61,7 @@ typedef struct mca_pml_match {
     mca_pml_key_t *last;          /* the key found last, or mca_pml_match_no_key */
     uint64_t next_age;
     uint32_t wild_posted;         /* posted receives with a wildcard */
+    uint32_t any_posted;          /* of these, the user's from any source */
     bool wild;                    /* wildcard indexes of messages are kept */
     uint8_t promises;             /* MCA_PML_NO_ANY_... */
     opal_list_t messages;         /* all unexpected ones, oldest first */
@@ -104,6 +105,12 @@ static inline bool mca_pml_match_is_wild(int32_t src, int32_t tag)
     return src == MCA_PML_ANY || tag == MCA_PML_ANY;
 }
 
+/* The user's, from any source; what of the library's is so names its source where it needs it. */
+static inline bool mca_pml_match_is_any(int32_t src, int32_t tag)
+{
+    return src == MCA_PML_ANY && (tag >= 0 || tag == MCA_PML_ANY);
+}
+
 /* Whether mca_pml_match_go_wild() has something to do. */
 static inline bool mca_pml_match_needs_wild(const mca_pml_match_t *match, int32_t src, int32_t tag)
 {
@@ -126,14 +133,20 @@ static inline mca_pml_unexpected_t *mca_pml_match_find_unexpected(const mca_pml_
 static inline void mca_pml_match_post(mca_pml_match_t *match, mca_pml_key_t *key, mca_pml_posted_t *posted, bool wild)
 {
     posted->age = match->next_age++;
-    match->wild_posted += wild;
+    if (OPAL_UNLIKELY(wild)) {
+        match->wild_posted++;
+        match->any_posted += mca_pml_match_is_any(key->src, key->tag);
+    }
     opal_list_append(&key->posted, &posted->item);
 }
 
-/* Take a posted receive out (it matched, or is cancelled). `wild`: it has a wildcard. */
-static inline void mca_pml_match_unpost(mca_pml_match_t *match, mca_pml_posted_t *posted, bool wild)
+/* Take a posted receive with this pair out (it matched, or is cancelled). */
+static inline void mca_pml_match_unpost(mca_pml_match_t *match, mca_pml_posted_t *posted, int32_t src, int32_t tag)
 {
-    match->wild_posted -= wild;
+    if (OPAL_UNLIKELY(match->wild_posted > 0)) {
+        match->wild_posted -= mca_pml_match_is_wild(src, tag);
+        match->any_posted -= mca_pml_match_is_any(src, tag);
+    }
     opal_list_remove(&posted->item);
 }
 

@@ -79,7 +79,7 @@ static int step_arrive(mca_pml_match_t *match, int index, int32_t src, int32_t t
     if (posted) {
         entry_t *p = OPAL_CONTAINER_OF(posted, entry_t, posted);
         got = (int) (p - entries);
-        mca_pml_match_unpost(match, posted, mca_pml_match_is_wild(p->src, p->tag));
+        mca_pml_match_unpost(match, posted, p->src, p->tag);
     } else {
         e->src = src;
         e->tag = tag;
@@ -116,8 +116,19 @@ static void step_cancel(mca_pml_match_t *match)
 {
     int at = (int) draw((uint32_t) post_count);
     entry_t *e = &entries[posts[at]];
-    mca_pml_match_unpost(match, &e->posted, mca_pml_match_is_wild(e->src, e->tag));
+    mca_pml_match_unpost(match, &e->posted, e->src, e->tag);
     drop(posts, &post_count, at);
+}
+
+static bool counts_are_right(const mca_pml_match_t *match)
+{
+    uint32_t wild = 0, any = 0;
+    for (int i = 0; i < post_count; i++) {
+        const entry_t *e = &entries[posts[i]];
+        wild += e->src == MCA_PML_ANY || e->tag == MCA_PML_ANY;
+        any += e->src == MCA_PML_ANY && e->tag != -1;
+    }
+    return match->wild_posted == wild && match->any_posted == any && match->message_count == (size_t) message_count;
 }
 
 /* `promises`: now and then one is made, kept or broken. */
@@ -149,7 +160,7 @@ static bool run(uint64_t seed, bool wildcards, bool promises, uint32_t srcs, uin
             kept += match.promises != 0;
         }
     }
-    good = good && match.message_count == (size_t) message_count;
+    good = good && counts_are_right(&match);
     while (message_count > 0) {
         mca_pml_match_remove_unexpected(&match, &entries[messages[--message_count]].message);
     }
