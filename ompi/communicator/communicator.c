@@ -161,6 +161,7 @@ int ompi_comm_free(ompi_communicator_t *comm)
     if (rc == MPI_SUCCESS) {
         mca_pml_base_bsend_drop_comm(comm);
         mca_pml_base_comm_leaves(comm);
+        ompi_part_leave(comm);
         comm->flags |= OMPI_COMM_FREED;
         ompi_comm_forget_parent(comm);
         ompi_handle_fini(&comm->base);

@@ -11,6 +11,7 @@
 #include "ompi/mca/pml/pml.h"
 #include "ompi/mca/topo/topo.h"
 #include "ompi/mpi/c/bodies.h"
+#include "ompi/mpi/p2p/partitioned.h"
 #include "opal/runtime/progress.h"
 
 /* ---- Duplicates ---- */
@@ -273,6 +274,7 @@ int ompi_mpi_comm_disconnect(ompi_communicator_t **comm)
     int rc = check_freeable(*comm);
     if (rc == MPI_SUCCESS) {
         mca_pml_base_comm_leaves(*comm);
+        ompi_part_leave(*comm);
         opal_progress_wait_until(is_quiet, *comm);
         rc = part(*comm);
     }

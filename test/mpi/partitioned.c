@@ -318,6 +318,42 @@ static void test_errors(void)
     MPI_Finalize();
 }
 
+/* Receives that are freed before their setup messages come: those made next get their own, and nothing
+ * waits for the messages that nobody sends. */
+static void test_freed(void)
+{
+    int sent[3] = {10, 20, 30}, got = -1;
+    MPI_Comm comm;
+    MPI_Request request, again;
+    start(MPI_THREAD_SINGLE);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (int i = 0; i < 2 && rank == 1; i++) {
+        MPI_Precv_init(&got, 1, 1, MPI_INT, 0, 7, comm, MPI_INFO_NULL, &request);
+        MPI_Request_free(&request);
+    }
+    MPI_Barrier(comm);
+    if (rank == 0) {
+        MPI_Psend_init(&sent[0], 1, 1, MPI_INT, 1, 7, comm, MPI_INFO_NULL, &request);
+        MPI_Psend_init(&sent[1], 1, 1, MPI_INT, 1, 7, comm, MPI_INFO_NULL, &again);
+        MPI_Request_free(&request);
+        MPI_Request_free(&again);
+        MPI_Psend_init(&sent[2], 1, 1, MPI_INT, 1, 7, comm, MPI_INFO_NULL, &request);
+    } else {
+        MPI_Precv_init(&got, 1, 1, MPI_INT, 0, 7, comm, MPI_INFO_NULL, &request);
+    }
+    MPI_Start(&request);
+    if (rank == 0) {
+        MPI_Pready(0, request);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_CHECK(rank == 0 || got == 30);
+    MPI_Request_free(&request);
+    MPI_Precv_init(&got, 1, 1, MPI_INT, 1 - rank, 8, comm, MPI_INFO_NULL, &request);
+    MPI_Request_free(&request);
+    MPI_Comm_disconnect(&comm);
+    MPI_Finalize();
+}
+
 /* ---- Threads: each makes its own partitions ready; on the other side each waits for its own. ---- */
 
 enum { THREADS = 4, PER_THREAD = 8, EACH = 1000, ROUNDS = 20 };
@@ -399,6 +435,7 @@ static const mpi_test_t tests[] = {
     {.name = "types", .np = 2, .fn = test_types},
     {.name = "matching", .np = 2, .fn = test_matching},
     {.name = "early", .np = 2, .fn = test_early},
+    {.name = "freed", .np = 2, .seconds = 20, .fn = test_freed},
     {.name = "nobody", .np = 1, .fn = test_nobody},
     {.name = "errors", .np = 1, .fn = test_errors},
     {.name = "threads", .np = 2, .fn = test_threads},

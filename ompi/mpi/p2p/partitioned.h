@@ -67,6 +67,8 @@ int ompi_part_size(const ompi_datatype_t *type, int partitions, MPI_Count count,
 /* Partitioned operations cannot be cancelled. */
 int ompi_part_cancel(ompi_request_t *request);
 
+/* The user has no more use for the communicator: nothing is kept there for receives that have been freed. */
+void ompi_part_leave(const ompi_communicator_t *comm);
 /* Before communicators go. */
 void ompi_part_finalize(void);
 

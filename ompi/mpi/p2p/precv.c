@@ -2,7 +2,8 @@
 /*
  * Partitioned receives; see partitioned.h. While receives from a process wait for their senders, one
  * receive for setup messages from there is posted, and a poller looks after it. A setup message that
- * nobody waits for yet, by its tag, is kept.
+ * nobody waits for yet, by its tag, is kept; the one for a receive that has been freed meanwhile is
+ * dropped, as those of both sides match in the order of their making.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ typedef struct precv {
     opal_list_item_t item;      /* in the listener's `waiting`, or in a list of those to be started */
     struct listener *listener;  /* NULL: it has its sender, or failed */
     bool started;               /* without a sender; guarded by `lock`, like `listener` */
+    bool freed;                 /* without a sender: only its place among those that wait is left */
     atomic_bool begun;          /* the messages of this round are started */
     int failure;                /* MPI error class: it can't have its messages */
     void *buf;
@@ -240,7 +242,13 @@ static listener_t *listener_of(ompi_communicator_t *comm, int source)
 
 static void drop_listener(listener_t *listener)
 {
-    opal_list_item_t *item;
+    opal_list_item_t *item, *next;
+    OPAL_LIST_FOREACH (item, next, &listener->waiting) {
+        precv_t *recv = OPAL_CONTAINER_OF(item, precv_t, item);
+        if (recv->freed) {
+            free(recv);
+        }
+    }
     while ((item = opal_list_pop(&listener->early)) != NULL) {
         free(OPAL_CONTAINER_OF(item, early_t, item));
     }
@@ -298,6 +306,10 @@ static precv_t *waiting_for(listener_t *listener, int64_t tag)
 static void end_waiting(precv_t *recv, const int64_t *words, int failure, opal_list_t *late)
 {
     opal_list_remove(&recv->item);
+    if (recv->freed) {
+        free(recv);
+        return;
+    }
     give_sender(recv, words, failure);
     if (recv->started) {
         recv->started = false;
@@ -411,6 +423,39 @@ static int find_sender(precv_t *recv)
     return MPI_SUCCESS;
 }
 
+static bool only_freed_wait(const listener_t *listener)
+{
+    opal_list_item_t *item, *next;
+    OPAL_LIST_FOREACH (item, next, &listener->waiting) {
+        if (!OPAL_CONTAINER_OF(item, precv_t, item)->freed) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void ompi_part_leave(const ompi_communicator_t *comm)
+{
+    opal_list_item_t *item, *next;
+    pthread_mutex_lock(&lock);
+    OPAL_LIST_FOREACH (item, next, &listeners) {
+        listener_t *listener = OPAL_CONTAINER_OF(item, listener_t, item);
+        if (listener->comm != comm || !only_freed_wait(listener)) {
+            continue;
+        }
+        if (listener->request) {
+            listener->request->ops->cancel(listener->request);
+        }
+        if (!listener->request || ompi_request_is_complete(listener->request)) {
+            if (listener->request) {
+                ompi_request_wait(&listener->request, MPI_STATUS_IGNORE);
+            }
+            drop_listener(listener);
+        } /* else its message is just being taken: the next round looks at it */
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 void ompi_part_finalize(void)
 {
     opal_list_item_t *item;
@@ -430,20 +475,29 @@ void ompi_part_finalize(void)
 
 /* ---- Their life ---- */
 
+static void release_parts(precv_t *recv)
+{
+    ompi_part_free_messages(&recv->part);
+    ompi_datatype_release(recv->type);
+    ompi_comm_release(recv->part.super.comm);
+    ompi_handle_fini(&recv->part.super.base);
+}
+
+/* The sender's setup message is still to come, and is not for the receive that is made next. */
 static void precv_free(ompi_request_t *request)
 {
     precv_t *recv = (precv_t *) request;
     pthread_mutex_lock(&lock);
-    if (recv->listener) {
-        opal_list_remove(&recv->item);
-        quieten(recv->listener);
+    bool waiting = recv->listener != NULL;
+    if (waiting) { /* the listener holds the communicator, too: it does not end here */
+        release_parts(recv);
+        recv->freed = true;
     }
     pthread_mutex_unlock(&lock);
-    ompi_part_free_messages(&recv->part);
-    ompi_datatype_release(recv->type);
-    ompi_comm_release(request->comm);
-    ompi_handle_fini(&request->base);
-    free(recv);
+    if (!waiting) {
+        release_parts(recv);
+        free(recv);
+    }
 }
 
 static const ompi_request_ops_t precv_ops = {.start = precv_start,
