@@ -38,6 +38,9 @@ static bool engine_forget(mca_pml_comm_t *pc, mca_pml_comm_peer_t *cp, const mca
     }
     *payload = message ? message->len : le64toh(hdr->length);
     if (early && message) {
+        if (engine_parked_type(message) == MCA_PML_HDR_CANCEL) { /* we are asked again, by another link, and have counted it */
+            *payload = 0;
+        }
         engine_parked_retype(message, MCA_PML_HDR_CANCEL);
     } else if (early) {
         mca_pml_message_t *nothing = engine_keep(cp->peer, NULL, (const void *) hdr, sizeof(*hdr), hdr, 0);
