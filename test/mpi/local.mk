@@ -100,6 +100,13 @@ check_SCRIPTS += mpi/paths.sh
 mpi/paths.log: mpi/paths$(EXEEXT)
 EXTRA_DIST += mpi/paths.sh
 
+# One process gives another one up, and the link comes back.
+EXTRA_PROGRAMS += mpi/given_up
+mpi_given_up_LDADD = $(ompi_lib)
+check_SCRIPTS += mpi/given_up.sh
+mpi/given_up.log: mpi/given_up$(EXEEXT)
+EXTRA_DIST += mpi/given_up.sh
+
 # Senders that do not keep to a receiver's window.
 EXTRA_PROGRAMS += mpi/flood
 mpi_flood_LDADD = $(ompi_lib)

@@ -5,6 +5,25 @@
  * Part of pml_base_engine.h.
  */
 
+/* We have given the peer up, and it goes on: it may not have heard of it. */
+static OPAL_COLD void engine_tell_again(mca_pml_peer_t *peer)
+{
+    mca_pml_peer_lock(peer);
+    peer->told = false;
+    mca_pml_peer_unlock(peer);
+}
+
+/* It waits for us in vain, from now on without hope. One that is looked up yet hears of it again. */
+static OPAL_COLD void engine_on_given_up(mca_pml_peer_t *peer)
+{
+    mca_pml_peer_lock(peer);
+    if (!peer->given_up && atomic_load_explicit(&peer->state, memory_order_relaxed) != MCA_PML_PEER_LOOKUP) {
+        peer->given_up = true;
+        engine_fail_soon(peer);
+    }
+    mca_pml_peer_unlock(peer);
+}
+
 /* Whatever is not a whole message. */
 static OPAL_NOINLINE void engine_arrive_other(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
 {
@@ -19,6 +38,9 @@ static OPAL_NOINLINE void engine_arrive_other(mca_pml_peer_t *peer, mca_btl_arri
     engine_take_credit(peer, &hdr->common);
     if (OPAL_UNLIKELY(peer->any_suspect)) {
         engine_heard(peer, arrival->endpoint);
+    }
+    if (OPAL_UNLIKELY(atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_FAILED)) {
+        engine_tell_again(peer->main);
     }
     switch (hdr->common.type) {
     case MCA_PML_HDR_RNDV:
@@ -52,6 +74,9 @@ static OPAL_NOINLINE void engine_arrive_other(mca_pml_peer_t *peer, mca_btl_arri
     default: /* CREDIT: taken already */
         if (hdr->common.flags & MCA_PML_FLAG_DOUBT) {
             engine_on_doubt(peer, arrival->endpoint);
+        }
+        if (OPAL_UNLIKELY(hdr->common.flags & MCA_PML_FLAG_GIVEN_UP)) {
+            engine_on_given_up(peer->main);
         }
         break;
     }

@@ -254,6 +254,21 @@ static void engine_lanes_fail(mca_pml_peer_t *peer)
     }
 }
 
+/* A link may be there, or back: the peer would wait for good for what it will not get. Who acknowledges everything need not say so: nothing
+ * of the peer's is acknowledged any more. */
+static void engine_tell_given_up(mca_pml_peer_t *peer)
+{
+    mca_pml_hdr_common_t hdr;
+    mca_pml_peer_lock(peer);
+    if (!POLICY_VERIFIES && !peer->told && !peer->given_up && !peer->gone && peer->latency_count > 0) {
+        engine_fill_common(peer, &hdr, MCA_PML_HDR_CREDIT);
+        hdr.flags = MCA_PML_FLAG_GIVEN_UP;
+        engine_put_control(peer, &hdr, sizeof(hdr));
+        peer->told = opal_list_is_empty(&peer->control); /* else it goes with what is let go of next time */
+    }
+    mca_pml_peer_unlock(peer);
+}
+
 /* The time in which a link might have come back is over, or a step of it. */
 static void engine_path_timeout(void *context)
 {
@@ -284,6 +299,7 @@ static void engine_path_timeout(void *context)
     if (lost) {
         engine_lanes_fail(peer);
         engine_fail_peer(peer);
+        engine_tell_given_up(peer);
     }
 }
 
@@ -327,6 +343,7 @@ static void engine_bind_comm(ompi_communicator_t *comm, mca_pml_bind_t *bind)
 static void engine_link_lost(mca_pml_peer_t *peer, mca_pml_link_t *link, const char *why)
 {
     mca_pml_base_link_down(peer, link, why);
+    peer->told = false;
     engine_divide_all(peer, link);
     engine_send_doubt(peer);
     if (peer->latency_count == 0 && !peer->path_timer) { /* sends wait: a link may come back */

@@ -161,15 +161,21 @@ static inline bool engine_may_keep(const mca_pml_peer_t *peer, size_t len)
 
 static void engine_path_timeout(void *context);
 
-/* It sent more than may be kept. From within an arrival, so what waits for it fails a moment later. */
+/* From within an arrival, so what waits for the peer fails a moment later. The caller holds its lock. */
+static OPAL_COLD void engine_fail_soon(mca_pml_peer_t *peer)
+{
+    mca_pml_peer_set_state(peer, MCA_PML_PEER_FAILED);
+    mca_pml_base_path_watch(peer, 1, engine_path_timeout);
+}
+
+/* It sent more than may be kept. */
 static OPAL_COLD void engine_flooded(mca_pml_peer_t *sender)
 {
     mca_pml_peer_t *peer = sender->main;
     mca_pml_peer_lock(peer);
     if (!peer->flooded) {
         peer->flooded = true;
-        mca_pml_peer_set_state(peer, MCA_PML_PEER_FAILED);
-        mca_pml_base_path_watch(peer, 1, engine_path_timeout);
+        engine_fail_soon(peer);
     }
     mca_pml_peer_unlock(peer);
 }

@@ -13,7 +13,8 @@
  *   SUM     receiver's id, offset, sum          the answer
  *   CANCEL  as RNDV                             forget this message, if it is not matched; FIN says so. Its length is
  *                                               that of the payload of the first fragment
- *   CREDIT  nothing                             the common part says it all; its flags may say that links are in doubt
+ *   CREDIT  nothing                             the common part says it all; its flags may say that links are in doubt, or that
+ *                                               the sender has given the receiver up
  *
  * Data goes as it lies in the sender's memory: a receiver whose numbers look otherwise converts it.
  *
@@ -50,6 +51,7 @@ enum {
     MCA_PML_FLAG_UNASKED = 4,   /* of RNDV: the rest follows without an ACK, in FRAGs that say so, too; the id is none of a request's */
     MCA_PML_FLAG_FETCH = 8,     /* of RGET: it would have gone in parts else: fetch it. Of FIN: such messages had better be fetched */
     MCA_PML_FLAG_PARTS = 16,    /* of FIN: they had better go in parts */
+    MCA_PML_FLAG_GIVEN_UP = 32, /* of CREDIT: you could not be reached, or sent too much; nothing of yours is answered any more */
 };
 
 /* In `arch`, where the receiver looks for what is not as usual anyway: a message of mode MCA_PML_FAILED. */

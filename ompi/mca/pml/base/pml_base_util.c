@@ -113,6 +113,12 @@ void mca_pml_base_report_unreachable(mca_pml_peer_t *peer)
                        mca_pml_base_params.eager_window + mca_pml_base_params.unexpected_max);
         return;
     }
+    if (peer->given_up) {
+        opal_show_help("pml:given-up",
+                       "Rank %s on host %s has given this process up, and says there why: messages to it and from it fail.",
+                       rank, host);
+        return;
+    }
     if (peer->link_count == 0) {
         opal_show_help("pml:unreachable",
                        "Rank %s on host %s can't be reached: %s.\n"
