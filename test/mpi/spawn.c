@@ -93,6 +93,12 @@ static int other_child(const char *kind, int rank, MPI_Comm parent)
             MPI_Send(&i, 1, MPI_INT, 0, 1, parent);
         }
         parent = MPI_COMM_NULL;
+    } else if (strcmp(kind, "merge") == 0) {
+        MPI_Comm all;
+        MPI_Intercomm_merge(parent, 1, &all);
+        pid = (int) getpid();
+        MPI_Send(&pid, 1, MPI_INT, 0, 0, all);
+        parent = MPI_COMM_NULL;
     } else if (strcmp(kind, "leave") == 0) {
         parent = MPI_COMM_NULL; /* it may still wait for us */
     } else if (strcmp(kind, "tell") == 0) {
@@ -350,6 +356,39 @@ static void test_late(void)
     MPI_Finalize();
 }
 
+/* One that has ended as it should is nobody's loss: a receive from any source is for the others. */
+static void test_others(void)
+{
+    char *args[] = {"child", "merge", "x", NULL};
+    int rank, size, pid, flag, got = -1;
+    MPI_Comm inter, all;
+    MPI_Request request;
+    begin(&rank, &size);
+    MPI_Comm_spawn(self, args, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+    MPI_Intercomm_merge(inter, 0, &all);
+    if (rank == 0) {
+        MPI_Recv(&pid, 1, MPI_INT, 2, 0, all, MPI_STATUS_IGNORE);
+        MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 1, all, &request);
+        while (kill(pid, 0) == 0) {
+            MPI_Iprobe(MPI_ANY_SOURCE, 2, all, &flag, MPI_STATUS_IGNORE);
+        }
+        for (int i = 0; i < 8; i++) {
+            usleep(250000);
+            MPI_Iprobe(MPI_ANY_SOURCE, 2, all, &flag, MPI_STATUS_IGNORE);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_CHECK(got == 42);
+        MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 2, all, MPI_STATUS_IGNORE);
+        MPI_CHECK(got == 43);
+    } else {
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Send(&(int) {42}, 1, MPI_INT, 0, 1, all);
+        MPI_Send(&(int) {43}, 1, MPI_INT, 0, 2, all);
+    }
+    MPI_Finalize();
+}
+
 /* The child aborts, or is killed, and its parents go with it. */
 static void test_fate(const char *kind)
 {
@@ -434,6 +473,7 @@ static const mpi_test_t tests[] = {
     {.name = "apart", .np = 3, .fn = test_apart},
     {.name = "outlive", .np = 2, .fn = test_outlive, .says = "the parents are gone\n"},
     {.name = "late", .np = 1, .fn = test_late, .says = "has ended: messages"},
+    {.name = "others", .np = 2, .fn = test_others},
     {.name = "abort", .np = 2, .fn = test_abort, .exit_code = 6,
      .says = "rank 1 of job 2"},
     {.name = "killed", .np = 2, .fn = test_killed, .exit_code = 137,

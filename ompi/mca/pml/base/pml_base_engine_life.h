@@ -284,7 +284,7 @@ static void engine_path_timeout(void *context)
     bool lost = peer->latency_count == 0 || peer->gone || peer->severed ||
                 atomic_load_explicit(&peer->state, memory_order_relaxed) == MCA_PML_PEER_FAILED;
     if (lost) {
-        bool first = peer->loss == 0;
+        bool first = peer->loss == 0 && !atomic_load(&peer->proc->over); /* who has ended as it should is nobody's loss */
         if (first) {
             peer->loss = atomic_load_explicit(&engine_losses, memory_order_relaxed) + 1;
             mca_pml_base_event_of_link(MCA_PML_EVENT_PEER_LOST, peer, NULL);

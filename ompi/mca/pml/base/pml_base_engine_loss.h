@@ -2,7 +2,8 @@
 /*
  * Receiving: who is told that a process is lost. A receive or probe that names it always is, be it posted before or after. Of those from any
  * source, which others may serve, the ones are that wait on the communicator when it is first told of the loss, or else the first that is
- * posted afterwards and finds no message that has been read; from then on they are for the others.
+ * posted afterwards and finds no message that has been read; from then on they are for the others. Who has ended as it should, with its job, is
+ * no such loss: from any source others are meant.
  *
  * Losses are numbered as they happen; a communicator knows up to which it has been told.
  *

@@ -137,7 +137,7 @@ typedef struct mca_pml_peer {
     uint8_t path_steps;           /* that follow the one of which path_timer tells the end */
     bool given_up;                /* FAILED: it has given us up, and said so */
     bool told;                    /* FAILED: we have said so, and no link has failed since, and nothing come from it */
-    _Atomic uint32_t loss;        /* FAILED after it was READY: the how-manieth of our peers; 0: not so */
+    _Atomic uint32_t loss;        /* FAILED after it was READY: the how-manieth of our peers; 0: not so, or it has ended as it should */
     opal_event_t *path_timer;     /* runs while no link is up, and on when the peer has failed */
     opal_event_t *bulk_timer;     /* runs while several links carry long messages */
     void *policy;                 /* the policy's; NULL at first */
