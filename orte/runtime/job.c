@@ -45,6 +45,16 @@ static void proc_destroy(orte_proc_t *proc)
     free(proc);
 }
 
+void orte_job_drop_procs(orte_job_t *job)
+{
+    for (int i = 0; i < job->nprocs; i++) {
+        proc_destroy(job->procs[i]);
+    }
+    free(job->procs);
+    job->procs = NULL;
+    job->nprocs = 0;
+}
+
 static void app_destroy(orte_app_t *app)
 {
     opal_argv_free(app->argv);
@@ -151,13 +161,10 @@ void orte_job_destroy(orte_job_t *job)
         event_free(job->end.grace);
     }
     free(job->has_part);
-    for (int i = 0; i < job->nprocs; i++) {
-        proc_destroy(job->procs[i]);
-    }
+    orte_job_drop_procs(job);
     for (int i = 0; i < job->napps; i++) {
         app_destroy(job->apps[i]);
     }
-    free(job->procs);
     free(job->apps);
     free(job->nspace);
     free(job->placement.cpu_set);
@@ -251,6 +258,7 @@ void orte_node_destroy(orte_node_t *node)
     }
     hwloc_bitmap_free(node->allowed);
     hwloc_bitmap_free(node->bound);
+    free(node->proc_limit_why);
     free(node->name);
     free(node->user);
     free(node);

@@ -97,12 +97,24 @@ static int nodes_known(orte_runtime_t *rt, const orte_placement_t *placement)
     return OPAL_SUCCESS;
 }
 
+/* A rehearsal is not bound to what this host can start. */
+static int map(orte_job_t *job)
+{
+    orte_runtime_t *rt = job->rt;
+
+    if (!rt->opt.do_not_launch && orte_odls_limit_procs(rt->odls, job) != OPAL_SUCCESS) {
+        orte_report("no memory");
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    return orte_rmaps_map(job, rt->nodes, rt->nnodes);
+}
+
 static void step_map(orte_job_t *job)
 {
     orte_runtime_t *rt = job->rt;
 
     if ((job->parent == 0 && nodes_known(rt, &job->placement) != OPAL_SUCCESS) ||
-        orte_rmaps_map(job, rt->nodes, rt->nnodes) != OPAL_SUCCESS) {
+        map(job) != OPAL_SUCCESS) {
         orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
         return;
     }

@@ -115,6 +115,8 @@ struct orte_node {
     hwloc_bitmap_t allowed; /* hardware threads that the job may use: cgroup, affinity, --cpu-set */
     hwloc_bitmap_t bound;   /* hardware threads that processes of any job are bound to; NULL: none */
     int nprocs;             /* mapped here, over all jobs */
+    int proc_limit;         /* never more of them than this, because: */
+    char *proc_limit_why;   /* a clause for messages; NULL: no such limit is known */
 };
 
 /* A node that a program may use, as its --host and --hostfile say. */
@@ -246,6 +248,8 @@ ORTE_DECLSPEC void orte_job_destroy(orte_job_t *job);
 ORTE_DECLSPEC orte_app_t *orte_job_add_app(orte_job_t *job);
 /* Append a process in state INIT; its rank is its position until the mapper renumbers. */
 ORTE_DECLSPEC orte_proc_t *orte_job_add_proc(orte_job_t *job, orte_app_t *app, orte_node_t *node);
+/* Free all processes again. */
+ORTE_DECLSPEC void orte_job_drop_procs(orte_job_t *job);
 ORTE_DECLSPEC orte_node_t *orte_node_create(const char *name, int index);
 ORTE_DECLSPEC void orte_node_destroy(orte_node_t *node);
 ORTE_DECLSPEC const char *orte_level_name(orte_level_t level);

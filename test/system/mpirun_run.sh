@@ -70,9 +70,23 @@ limited() { # LIMIT ARGUMENTS...
 limited 20 -n 2 hostname
 is "20 open files" "$code $(wc -l <err) $(grep -c 'limit on open files is 20' err)" "1 1 1"
 limited 64 -n 40 hostname
-is "open files for some of the processes" "$code $(grep -c '^mpirun: 40 processes .* the limit is 64' err)" "1 1"
+is "open files for some of the processes" "$code $(grep -c '^mpirun: no more than .* the limit is 64' err)" "1 1"
 limited 64 -n 2 "$client" exchange
 is "64 open files are enough for two" "$code $(wc -l <out)" "0 2"
+
+# More processes than any host has, or memory: said before they are made
+small() { # KILOBYTES ARGUMENTS...
+    (ulimit -v "$1" && shift && timeout -k 5 30 "$mpirun" "$@" >out 2>err)
+    code=$?
+}
+for many in "-n 100000000" "--host $(hostname):999999999" "--map-by ppr:999999999:node"; do
+    # shellcheck disable=SC2086
+    small 4000000 $many hostname
+    is "no host for so many: $many" \
+        "$code $(grep -c "^mpirun: no more than [0-9]* processes can run on $(hostname)" err) $(wc -l <err) $(wc -c <out)" "1 1 1 0"
+done
+small 500000 --do-not-launch -n 4000000 hostname
+is "no memory for so many" "$code $(grep -c '^mpirun: no memory for [0-9]* processes or more' err) $(wc -l <err)" "1 1 1"
 printf 'no interpreter' >script && chmod +x script
 run -n 2 ./script
 is "not a program" "$code $(wc -l <err)" "126 1"

@@ -21,6 +21,8 @@ ORTE_DECLSPEC int orte_odls_register_params(void);
 ORTE_DECLSPEC orte_odls_t *orte_odls_create(orte_runtime_t *rt);
 ORTE_DECLSPEC void orte_odls_destroy(orte_odls_t *odls);
 
+/* Processes that this host can have, the job's among them: fills in its node's proc_limit. */
+ORTE_DECLSPEC int orte_odls_limit_procs(orte_odls_t *odls, const orte_job_t *job);
 /* Make the environments of the job's programs, for all hosts; in mpirun. */
 ORTE_DECLSPEC int orte_odls_prepare(orte_job_t *job);
 /* Start all processes of the job that are mapped to this node. Stops at the first that can't be

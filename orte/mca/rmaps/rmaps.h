@@ -74,12 +74,14 @@ ORTE_DECLSPEC void orte_rmaps_display_bindings(const orte_job_t *job);
 ORTE_DECLSPEC int orte_rmaps_objects(const orte_node_t *node, orte_level_t level,
                                      hwloc_bitmap_t **sets);
 ORTE_DECLSPEC void orte_rmaps_objects_free(hwloc_bitmap_t *sets, int count);
-/* Append a process and take a slot, or room, of the target. NULL: no memory. */
+/* Append a process and take a slot, or room, of the target. NULL: no memory, or the node has all that
+ * it can have; either is reported by whoever called map_app() for OPAL_ERR_OUT_OF_RESOURCE, which
+ * stands for nothing else. */
 ORTE_DECLSPEC orte_proc_t *orte_rmaps_place(orte_job_t *job, orte_app_t *app,
                                             orte_rmaps_target_t *target,
                                             hwloc_const_bitmap_t locale);
 /* Report that np processes were asked for and there is room for `fit` only, on `node` (NULL: on
- * all). Returns OPAL_ERR_OUT_OF_RESOURCE. */
+ * all). Returns OPAL_ERR_NOT_AVAILABLE. */
 ORTE_DECLSPEC int orte_rmaps_no_room(const orte_job_t *job, const orte_app_t *app,
                                      const orte_node_t *node, int np, int fit);
 

@@ -501,6 +501,51 @@ static bool has_files(const orte_io_options_t *io)
     return io->output_dir != NULL || io->out_pattern != NULL || io->err_pattern != NULL;
 }
 
+static size_t files_each(const orte_job_t *job)
+{
+    return FILES_PER_PROC + (has_files(&job->io) ? FILES_COPIED : 0);
+}
+
+/* A number below /proc/sys/kernel; INT_MAX if it can't be read. */
+static int kernel_limit(const char *name)
+{
+    char path[64];
+    int limit = INT_MAX;
+
+    snprintf(path, sizeof(path), "/proc/sys/kernel/%s", name);
+    FILE *file = fopen(path, "re");
+    if (file != NULL && fscanf(file, "%d", &limit) != 1) {
+        limit = INT_MAX;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return limit;
+}
+
+int orte_odls_limit_procs(orte_odls_t *odls, const orte_job_t *job)
+{
+    static const char *const names[] = {"pid_max", "threads-max"};
+    orte_node_t *self = odls->rt->self;
+    rlim_t files = odls->nofile.rlim_max, taken = open_files() + FILES_SPARE;
+    rlim_t more = files > taken ? (files - taken) / files_each(job) : 0;
+    int rc;
+
+    free(self->proc_limit_why);
+    self->proc_limit = more < (rlim_t)(INT_MAX - self->nprocs) ? self->nprocs + (int)more : INT_MAX;
+    rc = asprintf(&self->proc_limit_why, "each needs %zu open files there, and the limit is %llu "
+                  "(ulimit -Hn shows it)", files_each(job), (unsigned long long)files);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && rc >= 0; i++) {
+        if (kernel_limit(names[i]) < self->proc_limit) {
+            self->proc_limit = kernel_limit(names[i]);
+            free(self->proc_limit_why);
+            rc = asprintf(&self->proc_limit_why, "of the kernel's limit kernel.%s", names[i]);
+        }
+    }
+    self->proc_limit_why = rc < 0 ? NULL : self->proc_limit_why;
+    return rc < 0 ? OPAL_ERR_OUT_OF_RESOURCE : OPAL_SUCCESS;
+}
+
 /* Asked before the start: libpmix in here would keep a process waiting for ever whose connection it
  * can't accept. */
 static bool enough_files(const orte_odls_t *odls, const orte_job_t *job)
@@ -510,8 +555,7 @@ static bool enough_files(const orte_odls_t *odls, const orte_job_t *job)
     for (int i = 0; i < job->nprocs; i++) {
         procs += job->procs[i]->node->local;
     }
-    size_t each = FILES_PER_PROC + (has_files(&job->io) ? FILES_COPIED : 0);
-    size_t wanted = open_files() + procs * each + FILES_SPARE;
+    size_t wanted = open_files() + procs * files_each(job) + FILES_SPARE;
     if (odls->nofile.rlim_max == RLIM_INFINITY || wanted <= odls->nofile.rlim_max) {
         return true;
     }

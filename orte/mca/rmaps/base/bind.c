@@ -70,7 +70,7 @@ static int overload_error(const orte_proc_t *proc, orte_level_t level)
                 "overload is forbidden; use fewer processes, --bind-to %s:overload-allowed, or "
                 "--bind-to none", proc->rank, orte_level_name(level), proc->node->name,
                 orte_level_name(level), orte_level_name(level));
-    return OPAL_ERR_OUT_OF_RESOURCE;
+    return OPAL_ERR_NOT_AVAILABLE;
 }
 
 /* Take `need` units inside the locale. */
@@ -89,7 +89,7 @@ static int bind_to_units(orte_proc_t *proc, units_t *units, orte_level_t level, 
         if (unit < 0) {
             orte_report("each process was to have %d cpus (PE=%d), but %s has %d only: lower PE",
                         need, need, proc->node->name, units->count);
-            return OPAL_ERR_OUT_OF_RESOURCE;
+            return OPAL_ERR_NOT_AVAILABLE;
         }
         if (units->used[unit] > 0 && (placement->bind_overload == ORTE_NO ||
                                       placement->oversubscribe == ORTE_NO)) {

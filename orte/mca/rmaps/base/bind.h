@@ -10,6 +10,9 @@ int orte_rmaps_base_rank(orte_job_t *job, int first, int count);
 /* Bind the job's processes on one node. */
 int orte_rmaps_base_bind(orte_job_t *job, orte_node_t *node, orte_proc_t **procs, int count);
 
+/* Processes of all jobs that the node can have at a time. */
+int orte_rmaps_base_proc_limit(const orte_node_t *node);
+
 /* Parameters for what --map-by and its like are by default. */
 int orte_rmaps_base_register_policies(void);
 

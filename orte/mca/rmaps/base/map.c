@@ -98,7 +98,7 @@ int orte_rmaps_no_room(const orte_job_t *job, const orte_app_t *app, const orte_
                 forbidden ? "oversubscribing was forbidden (NOOVERSUBSCRIBE)"
                           : "of max_slots in the host file",
                 forbidden ? "drop that" : "raise max_slots");
-    return OPAL_ERR_OUT_OF_RESOURCE;
+    return OPAL_ERR_NOT_AVAILABLE;
 }
 
 static int map_app(orte_job_t *job, orte_app_t *app, const orte_rmaps_module_t *module,
@@ -115,6 +115,7 @@ static int map_app(orte_job_t *job, orte_app_t *app, const orte_rmaps_module_t *
     if (count == 0) {
         orte_report("no host is left for %s: NOLOCAL excludes the one that mpirun runs on; name "
                     "others with --host", app->argv[0]);
+        rc = OPAL_ERR_NOT_AVAILABLE;
     } else {
         app->first_rank = job->nprocs;
         rc = module->map_app(job, app, targets, count);
@@ -258,6 +259,30 @@ static int bind_all(orte_job_t *job, orte_node_t **nodes, int nnodes, const by_n
     return rc;
 }
 
+/* A node has all that it can have, or memory has run out: both are found out as the processes are
+ * placed, before more of them are made than could ever run. What they took is free again. */
+static void too_many(orte_job_t *job, orte_node_t **nodes, int nnodes)
+{
+    const orte_node_t *full = NULL;
+    int placed = job->nprocs;
+
+    for (int i = 0; i < nnodes; i++) {
+        if (nodes[i]->nprocs >= orte_rmaps_base_proc_limit(nodes[i])) {
+            full = nodes[i];
+        }
+    }
+    orte_rmaps_unmap(job);
+    orte_job_drop_procs(job);
+    if (full == NULL) {
+        orte_report("no memory for %d processes or more; ask for fewer", placed);
+    } else {
+        orte_report("no more than %d processes can run on %s: %s; ask for fewer, or name more hosts",
+                    orte_rmaps_base_proc_limit(full), full->name,
+                    full->proc_limit_why == NULL ? "no kernel has numbers for them"
+                                                 : full->proc_limit_why);
+    }
+}
+
 int orte_rmaps_map(orte_job_t *job, orte_node_t **nodes, int nnodes)
 {
     bool hwthreads = job->placement.hwthread_cpus;
@@ -281,6 +306,9 @@ int orte_rmaps_map(orte_job_t *job, orte_node_t **nodes, int nnodes)
     }
     free(sorted.procs);
     free(sorted.first);
+    if (rc == OPAL_ERR_OUT_OF_RESOURCE) {
+        too_many(job, nodes, nnodes);
+    }
     return rc;
 }
 

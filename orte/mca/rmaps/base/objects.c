@@ -1,8 +1,11 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* What the mapper needs to know of a topology: objects of a level, cut to the allowed cpus. */
-#include "orte/mca/rmaps/rmaps.h"
+#include "orte/mca/rmaps/base/bind.h"
 
 #include <stdlib.h>
+
+/* No Linux has more numbers for its processes. */
+enum { KERNEL_PROCS_MAX = 4 * 1024 * 1024 };
 
 static hwloc_obj_type_t hwloc_type(orte_level_t level)
 {
@@ -72,10 +75,16 @@ int orte_rmaps_count_cpus(const orte_node_t *node, bool hwthreads)
     return node->cpu_limit > 0 && node->cpu_limit < count ? node->cpu_limit : count;
 }
 
+int orte_rmaps_base_proc_limit(const orte_node_t *node)
+{
+    return node->proc_limit_why == NULL ? KERNEL_PROCS_MAX : node->proc_limit;
+}
+
 orte_proc_t *orte_rmaps_place(orte_job_t *job, orte_app_t *app, orte_rmaps_target_t *target,
                               hwloc_const_bitmap_t locale)
 {
-    hwloc_bitmap_t copy = hwloc_bitmap_dup(locale);
+    bool full = target->node->nprocs >= orte_rmaps_base_proc_limit(target->node);
+    hwloc_bitmap_t copy = full ? NULL : hwloc_bitmap_dup(locale);
     orte_proc_t *proc = copy == NULL ? NULL : orte_job_add_proc(job, app, target->node);
 
     if (proc == NULL) {

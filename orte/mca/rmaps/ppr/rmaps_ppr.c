@@ -50,7 +50,7 @@ static int map_app(orte_job_t *job, orte_app_t *app, orte_rmaps_target_t *target
                     "fewer (-n) or for more per %s", app->np, job->placement.ppr,
                     orte_level_name(job->placement.map_level), job->nprocs - before,
                     orte_level_name(job->placement.map_level));
-        return OPAL_ERR_OUT_OF_RESOURCE;
+        return OPAL_ERR_NOT_AVAILABLE;
     }
     return OPAL_SUCCESS;
 }

@@ -79,7 +79,7 @@ static int map_app(orte_job_t *job, orte_app_t *app, orte_rmaps_target_t *target
         orte_report("%d processes of %s were asked for, but the list of --map-by seq has %d "
                     "host%s: a process needs a line", np, app->argv[0], hosts.count,
                     hosts.count == 1 ? "" : "s");
-        rc = OPAL_ERR_OUT_OF_RESOURCE;
+        rc = OPAL_ERR_NOT_AVAILABLE;
     }
     for (int i = 0; i < np && rc == OPAL_SUCCESS; i++) {
         rc = place(job, app, targets, ntargets, &hosts.at[i]);
