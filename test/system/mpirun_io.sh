@@ -90,5 +90,34 @@ tty"
     is "unless that is not wanted" "$(on_terminal "--mca iof_base_terminal 0 -n 1 sh -c 'test -t 1 || echo pipe'")" pipe
     is "nor where ours is none" "$(timeout 20 "$mpirun" -n 1 sh -c 'test -t 1 || echo pipe')" pipe
 fi
+# In a shell whose fg sends no SIGCONT to a job that runs: each line is typed when its mark has been seen.
+typed() {
+    python3 - "$mpirun" <<'END'
+import os, pty, select, sys, time
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp("bash", ["bash", "--norc", "--noediting", "-i"])
+seen, end = b"", time.time() + 25
+def type_when(mark, line):
+    global seen
+    while mark not in seen and time.time() < end:
+        if select.select([terminal], [], [], 0.1)[0]:
+            seen += os.read(terminal, 4096)
+    seen = b""
+    os.write(terminal, line + b"\n")
+quiet = b"stty -echo; PS1=; echo rea'dy'"
+type_when(b"", quiet)
+type_when(b"ready", sys.argv[1].encode() + b" -n 1 sh -c 'sleep 0.5; echo runs; exec sed -u s,^,got-,' &")
+type_when(b"runs", b"fg")
+type_when(b"sh -c", b"first")
+type_when(b"got-first", b"second")
+type_when(b"got-second", b"\x04")
+print("heard" if time.time() < end else "not heard")
+os.kill(pid, 9)
+END
+}
+if command -v python3 >/dev/null 2>&1 && command -v bash >/dev/null 2>&1; then
+    is "a job that fg puts in the foreground reads what is typed" "$(typed)" heard
+fi
 ok "nothing left" nothing_left
 done_testing

@@ -37,6 +37,7 @@ typedef struct piece {
 struct orte_iof_input {
     orte_iof_t *iof;
     struct event *readable;
+    struct event *foreground; /* looks whether the terminal is ours */
     bool always_ready; /* a regular file: poll is of no use */
     bool waiting;      /* the read event is armed */
     bool started;      /* in a daemon: all processes are there */
@@ -78,6 +79,9 @@ static bool in_background(void)
     return foreground > 0 && foreground != getpgrp();
 }
 
+/* No signal tells that a shell's fg has put a running job in the foreground. */
+static const struct timeval foreground_pause = {.tv_usec = 500 * 1000};
+
 static void next_piece(orte_iof_input_t *input);
 
 static void arm(orte_iof_input_t *input)
@@ -86,7 +90,11 @@ static void arm(orte_iof_input_t *input)
         next_piece(input);
         return;
     }
-    if (input->targets == NULL || input->waiting || in_background()) {
+    if (input->targets == NULL || input->waiting) {
+        return;
+    }
+    if (in_background()) {
+        event_add(input->foreground, &foreground_pause);
         return;
     }
     input->waiting = true;
@@ -182,6 +190,13 @@ static void close_all(orte_iof_input_t *input)
     }
 }
 
+static void look_for_foreground(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    advance(arg); /* a SIGCONT may have been quicker */
+}
+
 static void push_all(orte_iof_input_t *input)
 {
     for (target_t *target = input->targets, *next; target != NULL; target = next) {
@@ -198,7 +213,8 @@ static void readable(evutil_socket_t fd, short what, void *arg)
     (void)what;
     input->waiting = false;
     if (in_background()) {
-        return; /* put in the background since; orte_iof_continued() looks again */
+        arm(input); /* put there since */
+        return;
     }
     ssize_t got = read(fd, input->chunk, sizeof(input->chunk));
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
@@ -337,8 +353,9 @@ orte_iof_input_t *orte_iof_input_create(orte_iof_t *iof)
                           (S_ISCHR(st.st_mode) && !isatty(STDIN_FILENO));
     input->readable = event_new(iof->rt->base, STDIN_FILENO, input->always_ready ? 0 : EV_READ,
                                 readable, input);
-    if (input->readable == NULL) {
-        free(input);
+    input->foreground = evtimer_new(iof->rt->base, look_for_foreground, input);
+    if (input->readable == NULL || input->foreground == NULL) {
+        orte_iof_input_destroy(input);
         return NULL;
     }
     return input;
@@ -355,7 +372,12 @@ void orte_iof_input_destroy(orte_iof_input_t *input)
     for (piece_t *piece; (piece = pop_piece(input)) != NULL;) {
         free(piece);
     }
-    event_free(input->readable);
+    if (input->readable != NULL) {
+        event_free(input->readable);
+    }
+    if (input->foreground != NULL) {
+        event_free(input->foreground);
+    }
     free(input);
 }
 
