@@ -159,6 +159,20 @@ is "--host NAME:N" "$(wc -l <out)" 3
 printf '# ours\nlocalhost slots=2\n' >hosts
 run --hostfile hosts hostname
 is "--hostfile" "$(wc -l <out)" 2
+mkfifo once
+from_pipe() { # ARGUMENTS...
+    cat hosts >once &
+    run "$@"
+    kill $! 2>/dev/null
+}
+from_pipe --hostfile once hostname
+is "--hostfile, which can be read but once" "$code $(wc -l <out)" "0 2"
+from_pipe -n 1 --hostfile once hostname : -n 2 --hostfile once hostname
+is "named twice" "$code $(wc -l <out)" "0 3"
+from_pipe --map-by seq --hostfile once hostname
+is "line by line" "$code $(wc -l <out)" "0 1"
+cat hosts | timeout -k 5 30 "$mpirun" --hostfile /dev/stdin hostname >out 2>err
+is "--hostfile /dev/stdin" "$? $(wc -l <out)" "0 2"
 run --hostfile hosts --mca ras_base_default_hostfile none --host elsewhere hostname
 ok "a host that is not in the file" grep -q "host elsewhere is not among" err
 

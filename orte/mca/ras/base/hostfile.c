@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #define SPACE " \t\r\n"
 
@@ -141,11 +142,69 @@ static int take_line(orte_ras_hosts_t *hosts, const char *where, char *line)
     return rc == OPAL_SUCCESS ? apply_words(hosts, first, &words) : rc;
 }
 
+/* Files that can be read but once (a shell's <(...), /dev/stdin): what they said, since host files are
+ * asked for several times. */
+typedef struct kept {
+    struct kept *next;
+    char *path, *text;
+    size_t size;
+} kept_t;
+
+static kept_t *kept_files;
+
+/* NULL: errno says why. */
+static kept_t *keep(FILE *file, const char *path)
+{
+    kept_t *kept = calloc(1, sizeof(*kept));
+    FILE *out = kept == NULL ? NULL : open_memstream(&kept->text, &kept->size);
+    bool ok = out != NULL && (kept->path = strdup(path)) != NULL;
+    char piece[4096];
+
+    for (size_t got; ok && (got = fread(piece, 1, sizeof(piece), file)) > 0;) {
+        ok = fwrite(piece, 1, got, out) == got;
+    }
+    ok = ok && !ferror(file) && fputc('\n', out) != EOF; /* fmemopen() wants at least a byte */
+    int why = errno;
+    ok = out != NULL && fclose(out) == 0 && ok;
+    if (!ok) {
+        if (kept != NULL) {
+            free(kept->path);
+            free(kept->text);
+        }
+        free(kept);
+        errno = why;
+        return NULL;
+    }
+    kept->next = kept_files;
+    return kept_files = kept;
+}
+
+static FILE *open_lines(const char *path)
+{
+    kept_t *kept = kept_files;
+    struct stat st;
+
+    while (kept != NULL && strcmp(kept->path, path) != 0) {
+        kept = kept->next;
+    }
+    if (kept == NULL) {
+        FILE *file = fopen(path, "re");
+        if (file == NULL || (fstat(fileno(file), &st) == 0 && S_ISREG(st.st_mode))) {
+            return file;
+        }
+        kept = keep(file, path);
+        int why = errno;
+        fclose(file);
+        errno = why;
+    }
+    return kept == NULL ? NULL : fmemopen(kept->text, kept->size, "r");
+}
+
 /* Call take() for every line, with "PATH:LINE". `what` names the file in messages. */
 static int for_each_line(orte_ras_hosts_t *hosts, const char *what, const char *path,
                          int (*take)(orte_ras_hosts_t *, const char *, char *))
 {
-    FILE *file = fopen(path, "re");
+    FILE *file = open_lines(path);
     char *line = NULL, *where;
     size_t room = 0;
     int number = 0, rc = OPAL_SUCCESS;
