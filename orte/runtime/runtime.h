@@ -29,6 +29,7 @@ typedef struct {
     double timeout;      /* seconds; 0: none */
     bool stack_traces;   /* when it is over, say where each rank stands, */
     bool report_state;   /* or in which state it is */
+    bool fork_only;      /* -launcher fork: on no other host */
     char *prefix;        /* --prefix: where the installation lies on other hosts; NULL: not said */
     bool no_prefix;      /* --noprefix: daemons are found by PATH there */
     char *launch_agent;  /* --launch-agent: the daemon's program on other hosts; NULL: not said */

@@ -215,7 +215,7 @@ struct orte_job {
     int napps;
     orte_proc_t **procs; /* by rank */
     int nprocs;
-    bool oversubscribed;
+    bool oversubscribed; /* some node is */
     int universe_size;   /* 0: not counted yet */
     char *start_dir;     /* where mpirun was started; NULL: here */
     int nrunning;        /* started on this host and not yet waited for */

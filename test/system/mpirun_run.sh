@@ -182,6 +182,13 @@ is "a rehearsal" "$code $(grep -c '^    rank' out) $(grep -c 'slots, 2 processes
 run --mca ras_simulator_hosts 'n[1-2]:2' --mca ras_simulator_topology 'pack:2 core:4 pu:2' \
     --map-by ppr:1:package --display map,topo --do-not-launch true
 is "a rehearsal on machines that are not there" "$code $(grep -c 'package\[1\]\[core:4-7\]' out)" "0 2"
+run --mca ras_simulator_hosts 'n[1-3]:2' --mca ras_simulator_topology 'pack:1 core:4 pu:1' --display map --do-not-launch \
+    -n 1 --host n1 true : -n 5 --host n2 true : -n 4 --host n3 true
+is "which node has more processes than cpus" "$(sed -n 's/^  \(n.\): .*process[es]*/\1/p' out | tr '\n' ';')" "n1;n2, oversubscribed;n3;"
+run -launcher fork --host nowhere,localhost true
+is "-launcher fork: on no other host" "$code $(grep -c 'needs host nowhere, and -launcher fork' err) $(wc -l <err)" "1 1 1"
+run -launcher fork -n 2 true
+is "-launcher fork" "$code$(cat err)" 0
 SLURM_JOB_ID=1 SLURM_JOB_NODELIST='n[1-3]' SLURM_TASKS_PER_NODE='2(x2),1' \
     run --display map --do-not-launch -n 7 true
 is "more than Slurm's slots: one warning" "$code $(grep -c '^    rank' out) $(grep -c 'Slurm job 1' err)" "0 7 1"

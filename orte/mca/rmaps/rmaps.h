@@ -52,6 +52,8 @@ ORTE_DECLSPEC int orte_rmaps_parse_bind_to(orte_placement_t *placement, const ch
 ORTE_DECLSPEC int orte_rmaps_apply_policies(orte_placement_t *placement);
 /* Cpus (cores, or hardware threads if the placement says so) the job may use on a node. */
 ORTE_DECLSPEC int orte_rmaps_count_cpus(const orte_node_t *node, bool hwthreads);
+/* Do the processes there, of all jobs, outnumber the cpus they may use? */
+ORTE_DECLSPEC bool orte_rmaps_oversubscribed(const orte_node_t *node, bool hwthreads);
 /* Open the framework: the components that parameter rmaps selects. Counted; reports what fails. */
 ORTE_DECLSPEC int orte_rmaps_open(void);
 /* Only make the parameters of the framework and its installed components known. */

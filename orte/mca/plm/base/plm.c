@@ -74,14 +74,15 @@ const orte_plm_module_t *orte_plm_select(const char *wanted, const char **chosen
     return best;
 }
 
-static bool runs_alone(const orte_runtime_t *rt)
+/* NULL: the job runs on this host alone. */
+static const orte_node_t *first_other(const orte_runtime_t *rt)
 {
     for (int i = 0; i < rt->nnodes; i++) {
         if (!rt->nodes[i]->local) {
-            return false;
+            return rt->nodes[i];
         }
     }
-    return true;
+    return NULL;
 }
 
 /* Daemons get the parameters that we have from the environment and the command line, and temporary
@@ -186,11 +187,17 @@ static int launch(orte_runtime_t *rt)
 int orte_plm_launch_daemons(orte_job_t *job)
 {
     orte_runtime_t *rt = job->rt;
+    const orte_node_t *other = first_other(rt);
 
     rt->ndaemons = 1;
-    if (runs_alone(rt)) {
+    if (other == NULL) {
         orte_state_job(job, ORTE_JOB_MAP);
         return OPAL_SUCCESS;
+    }
+    if (rt->opt.fork_only) {
+        orte_report("the job needs host %s, and -launcher fork starts processes on this host only: "
+                    "name ssh or slurm, or no other host", other->name);
+        return OPAL_ERR_NOT_SUPPORTED;
     }
     return launch(rt);
 }

@@ -77,9 +77,10 @@ void orte_rmaps_display_map(const orte_job_t *job, orte_node_t **nodes, int nnod
     printf("Map of job %d: %d process%s\n", job->number, job->nprocs,
            job->nprocs == 1 ? "" : "es");
     for (int n = 0; n < nnodes; n++) {
+        bool over = orte_rmaps_oversubscribed(nodes[n], job->placement.hwthread_cpus);
         printf("  %s: %d slot%s, %d process%s%s\n", nodes[n]->name, nodes[n]->slots,
                nodes[n]->slots == 1 ? "" : "s", nodes[n]->nprocs,
-               nodes[n]->nprocs == 1 ? "" : "es", job->oversubscribed ? ", oversubscribed" : "");
+               nodes[n]->nprocs == 1 ? "" : "es", over ? ", oversubscribed" : "");
         for (int i = 0; i < job->nprocs; i++) {
             const orte_proc_t *proc = job->procs[i];
             if (proc->node == nodes[n]) {

@@ -295,7 +295,7 @@ int orte_rmaps_map(orte_job_t *job, orte_node_t **nodes, int nnodes)
     for (int i = 0; i < nnodes && rc == OPAL_SUCCESS; i++) {
         number_locally(nodes[i], sorted.procs + sorted.first[i],
                        sorted.first[i + 1] - sorted.first[i]);
-        if (nodes[i]->nprocs > orte_rmaps_count_cpus(nodes[i], hwthreads)) {
+        if (orte_rmaps_oversubscribed(nodes[i], hwthreads)) {
             job->oversubscribed = true;
         }
     }

@@ -75,6 +75,11 @@ int orte_rmaps_count_cpus(const orte_node_t *node, bool hwthreads)
     return node->cpu_limit > 0 && node->cpu_limit < count ? node->cpu_limit : count;
 }
 
+bool orte_rmaps_oversubscribed(const orte_node_t *node, bool hwthreads)
+{
+    return node->nprocs > orte_rmaps_count_cpus(node, hwthreads);
+}
+
 int orte_rmaps_base_proc_limit(const orte_node_t *node)
 {
     return node->proc_limit_why == NULL ? KERNEL_PROCS_MAX : node->proc_limit;

@@ -136,6 +136,7 @@ static int launcher(orte_cli_t *cli, const opt_t *option, char **args)
     static const char *const remote_shells[] = {"ssh", "rsh", NULL};
 
     (void)option;
+    cli->rt->opt.fork_only = strcmp(args[0], "fork") == 0;
     for (const char *const *shell = remote_shells; *shell != NULL; shell++) {
         if (strcmp(args[0], *shell) == 0) {
             int rc = set_param(cli, "plm", "rsh");
@@ -145,7 +146,7 @@ static int launcher(orte_cli_t *cli, const opt_t *option, char **args)
     if (strcmp(args[0], "slurm") == 0) {
         return set_param(cli, "plm", "slurm");
     }
-    if (strcmp(args[0], "fork") == 0) {
+    if (cli->rt->opt.fork_only) {
         return OPAL_SUCCESS; /* on this host nothing else is ever done */
     }
     orte_report("-launcher: unknown launcher '%s' (known: ssh, rsh, slurm, fork); another remote "
