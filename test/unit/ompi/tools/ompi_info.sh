@@ -30,6 +30,7 @@ tap_ok "--path prefix" says '^ +Prefix: /' $info --path prefix
 tap_ok "--path all --parsable" says '^path:sysconfdir:/' $info --path all --parsable
 tap_ok "--path of an unknown kind" fails 1 'no folder called "nonsense"' $info --path nonsense
 tap_ok "--config" says '^compiler:c:command:' $info --config --parsable
+tap_ok "--config: no Fortran, whatever compilers there are" says '^ +Fortran bindings: no$' $info --config
 tap_ok "--links: one that is used" says '^ +Link: self \(' env OMPI_MCA_btl=shm,self $info --links
 tap_ok "--links: one that is not, and why" says '^link:unused:"?tcp:lo: in the exclude list' \
     env OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_exclude=lo $info --links --parsable
