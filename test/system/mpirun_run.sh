@@ -221,5 +221,11 @@ ok "--help mapping" grep -q -- --rankfile out
 is "--help of an option" "$($mpirun --help host | wc -l) $($mpirun --help nonsense 2>&1 | wc -l)" "4 1"
 run --version
 ok "--version" grep -q Hawser out
+for words in --help --version "--display map --do-not-launch true" "--display map true"; do
+    [ -w /dev/full ] || break
+    # shellcheck disable=SC2086
+    timeout 20 "$mpirun" $words >/dev/full 2>err
+    is "a full disk: $words" "$? $(grep -c 'standard output' err) $(wc -l <err)" "1 1 1"
+done
 ok "nothing left" nothing_left
 done_testing

@@ -22,6 +22,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -227,6 +228,19 @@ static int prepare(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t 
     return orte_schizo_resolve_programs(&rt->opt, rt->job);
 }
 
+/* Help and maps, which we have printed ourselves. Who has closed a pipe has seen enough of them. */
+static bool printed(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+
+    if ((fflush(stdout) == 0 && !ferror(stdout)) ||
+        (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0)) {
+        return true;
+    }
+    orte_report("can't write all that was asked for to standard output (is its disk full?)");
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     orte_cli_action_t action = ORTE_CLI_RUN;
@@ -241,11 +255,13 @@ int main(int argc, char **argv)
     int code = prepare(rt, argc, argv, &action);
     if (code == 0 && action == ORTE_CLI_RUN) {
         code = run_job(rt);
+        code = !printed() && code == 0 ? ORTE_EXIT_USAGE : code;
         /* What lives outside this process is gone. What lives inside is not taken apart under
          * the hands of libpmix's thread (see orte/pmix/server.h). */
         fflush(NULL);
         _exit(code);
     }
+    code = !printed() && code == 0 ? ORTE_EXIT_USAGE : code;
     orte_runtime_destroy(rt);
     opal_finalize();
     return code;
