@@ -90,6 +90,9 @@ is "no memory for so many" "$code $(grep -c '^mpirun: no memory for [0-9]* proce
 printf 'no interpreter' >script && chmod +x script
 run -n 2 ./script
 is "not a program" "$code $(wc -l <err)" "126 1"
+printf '#!/bin/sh\r\n' >script
+run -n 2 ./script
+is "a script whose interpreter is not there" "$code $(wc -l <err) $(grep -c 'the interpreter in its first line' err)" "127 1 1"
 run --wdir /nowhere true
 is "no such working directory" "$code $(wc -l <err)" "1 1"
 run --mapby-core true

@@ -426,6 +426,9 @@ static int tell_start_failure(const orte_proc_t *proc, const orte_spawn_t *spawn
     } else if (strcmp(spawn->failed_call, "exec") == 0) {
         if (spawn->error == ENOEXEC) {
             hint = " (a script needs a first line like #!/bin/sh)";
+        } else if (spawn->error == ENOENT && access(proc->app->path, F_OK) == 0) {
+            hint = " (the file is there; what is not is the interpreter in its first line, which must "
+                   "not end in CR LF, or its loader)";
         }
         snprintf(text, sizeof(text), "can't start rank %d on %s: %s: %s%s", proc->rank, host,
                  proc->app->path, reason, hint);
