@@ -27,6 +27,7 @@ typedef struct {
     bool print_exit_codes;
     bool continuous;     /* a failed process does not end the job */
     double timeout;      /* seconds; 0: none */
+    const char *timeout_by; /* what said so */
     bool stack_traces;   /* when it is over, say where each rank stands, */
     bool report_state;   /* or in which state it is */
     bool fork_only;      /* -launcher fork: on no other host */

@@ -49,7 +49,7 @@ is "--quiet" "$code$(cat err)" 4
 run --timeout 0.3 -n 2 sleep 20
 is "--timeout" "$code $(grep -c 'time limit' err)" "124 1"
 MPIEXEC_TIMEOUT=1 run sleep 20
-is "MPIEXEC_TIMEOUT" "$code" 124
+is "MPIEXEC_TIMEOUT" "$code $(grep -c '(MPIEXEC_TIMEOUT)' err)" "124 1"
 
 # Bad input: one clear line, nothing started
 run no-such-program
@@ -108,6 +108,12 @@ for bad in "-n 0 true" "-n -3 true" "-n two true" "-n" "" "-n 2" "--map-by heap 
     # shellcheck disable=SC2086
     run $bad
     is "refused: mpirun $bad" "$code $(wc -l <err) $(wc -c <out)" "1 1 0"
+done
+
+for empty in "-n 2" "hostname : -n 1"; do
+    # shellcheck disable=SC2086
+    run $empty ""
+    is "refused: mpirun $empty ''" "$code $(grep -c '^mpirun: no program given' err) $(wc -l <err) $(wc -c <out)" "1 1 1 0"
 done
 
 # Programs, directories, environment

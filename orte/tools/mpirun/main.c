@@ -137,6 +137,7 @@ static void read_environment(orte_runtime_t *rt)
 
     if (timeout != NULL && rt->opt.timeout == 0 && atof(timeout) > 0) {
         rt->opt.timeout = atof(timeout);
+        rt->opt.timeout_by = "MPIEXEC_TIMEOUT";
     }
     if (threads != NULL && atoi(threads) > 0) {
         rt->job->placement.threads_per_proc = atoi(threads);

@@ -419,6 +419,7 @@ static const char *const bad[] = {
     "--app /nonexistent", "-configfile /nonexistent", "--tune /nonexistent a", "-am /nonexistent a",
     "--help nonsense", "--prefix opt a", "--launch-agent --version a",
     "--with-ft junk a", "--report-links=junk a", "-launcher junk a", "--byslot=1 a",
+    "-x =5 a", "-x= a", "-genv =A 5 a", "-env A=B 5 a",
     "--map-by=core:FILE= a",
     /* Known elsewhere. */
     "--xml a", "--xml-file a", "--preload-binary a", "--preload-files f a", "--max-restarts 2 a",

@@ -411,8 +411,8 @@ void orte_errmgr_timeout(orte_runtime_t *rt)
     if (orte_job_all_reached(rt, ORTE_JOB_ENDING)) {
         return;
     }
-    orte_report("the job did not end within the time limit of %g s (--timeout); ending it",
-                rt->opt.timeout);
+    orte_report("the job did not end within the time limit of %g s (%s); ending it",
+                rt->opt.timeout, rt->opt.timeout_by);
     rt->unexamined = 1 + (states || stacks ? orte_daemons_examine(rt, states, stacks) : 0);
     orte_errmgr_examine(rt, states, stacks);
 }

@@ -488,13 +488,21 @@ static int set_output(orte_cli_t *cli, const opt_t *option, char **args)
 
 /* --- environment and parameters --- */
 
+static int no_name(const opt_t *option, const char *text)
+{
+    orte_report("%s: '%s' is no name of a variable", shown_name(option), text);
+    return OPAL_ERR_BAD_PARAM;
+}
+
 /* -x VAR, VAR=value, PREFIX*: for the program that follows. */
 static int export_var(orte_cli_t *cli, const opt_t *option, char **args)
 {
     bool found = false;
     int rc = OPAL_SUCCESS;
 
-    (void)option;
+    if (args[0][0] == '\0' || args[0][0] == '=') {
+        return no_name(option, args[0]);
+    }
     if (strchr(args[0], '=') != NULL) {
         return orte_env_put(&cli->app->env, args[0]);
     }
@@ -525,6 +533,9 @@ static int export_list(orte_cli_t *cli, const opt_t *option, char **args)
 
 static int set_env(orte_cli_t *cli, const opt_t *option, char **args)
 {
+    if (args[0][0] == '\0' || strchr(args[0], '=') != NULL) {
+        return no_name(option, args[0]);
+    }
     return orte_env_set(option->value ? &cli->rt->opt.env_set : &cli->app->env, args[0], args[1]);
 }
 
@@ -610,6 +621,7 @@ static int set_timeout(orte_cli_t *cli, const opt_t *option, char **args)
         return OPAL_ERR_BAD_PARAM;
     }
     cli->rt->opt.timeout = seconds;
+    cli->rt->opt.timeout_by = "--timeout";
     return OPAL_SUCCESS;
 }
 

@@ -247,7 +247,7 @@ static int check_apps(orte_cli_t *cli)
     }
     for (int i = 0; i < job->napps; i++) {
         job->apps[i]->index = i;
-        if (job->apps[i]->argv == NULL) {
+        if (job->apps[i]->argv == NULL || job->apps[i]->argv[0][0] == '\0') {
             orte_report("no program given%s; usage: %s [options] program [arguments]",
                         i == 0 ? "" : " after ':'", cli->rt->progname);
             return OPAL_ERR_BAD_PARAM;
