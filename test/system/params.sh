@@ -34,6 +34,10 @@ works() {
     [ "$code" = 0 ] && [ "$(grep -c '^fine$' "$tap_dir/out")" = 4 ] &&
         if [ -n "$wanted" ]; then [ "$(grep -cE -e "$wanted" "$tap_dir/err")" = 1 ]; else [ ! -s "$tap_dir/err" ]; fi
 }
+# The same with a variable of the environment, the second argument
+env_works() { (export "$2" && works "$1"); }
+env_refused() { (export "$2" && refused "$1"); }
+env_broken() { (export "$2" && broken "$1"); }
 
 tap_ok "parameters of the MPI library are known to mpirun" works '' --mca btl_base_verbose 0 --mca pml teg
 tap_ok "an unknown name" refused 'blt \(from: command line\) is not known. Did you mean btl\?' --mca blt tcp
@@ -42,6 +46,22 @@ tap_ok "a name that is like none of ours" refused 'osc_rdma_limit \(from: comman
 export OMPI_MCA_btl_vader_single_copy_mechanism=none
 tap_ok "one in the environment, where Open MPI reads" works 'btl_vader_single_copy_mechanism \(from: environment\) is not known'
 unset OMPI_MCA_btl_vader_single_copy_mechanism
+# What module files set for Open MPI, like as it may be to names of ours
+for setting in mtl=^psm2 oob_tcp_if_include=eth0 btl_tcp_port_min_v4=1024 btl_openib_receive_queues=P,65536 \
+    pml_ob1_verbose=1 odls_base_verbose=1; do
+    tap_ok "Open MPI's ${setting%%=*} in the environment" \
+        env_works "parameter ${setting%%=*} \(from: environment\) is not known\.$" "OMPI_MCA_$setting"
+    tap_ok "but not on the command line" refused "parameter ${setting%%=*} \(from: command line\) is not known" \
+        --mca "${setting%%=*}" "${setting#*=}"
+done
+tap_ok "a mistyped name of ours in the environment" env_refused 'Did you mean btl_tcp_eager_limit\?' OMPI_MCA_btl_tcp_eager_limt=3
+for setting in pml=^ucx btl=^vader coll=^hcoll pml=ucx btl=self,shm,vader; do
+    tap_ok "Open MPI's component in $setting in the environment" \
+        env_works "parameter ${setting%%=*} \(from: environment\): there is no component" "OMPI_MCA_$setting"
+    tap_ok "but not on the command line" broken "framework ${setting%%=*} has no component" --mca "${setting%%=*}" "${setting#*=}"
+done
+tap_ok "who excludes does not ask for it" broken 'which the parameter btl excludes\.' --mca btl ^vader
+tap_ok "a mistyped component of ours in the environment" env_broken 'Did you mean shm\?' OMPI_MCA_btl=^shmm
 tap_ok "a value that does not parse" refused 'opal_progress_yields: the value "many"' --mca opal_progress_yields many
 tap_ok "an optional name" works '' --mca '?btl_nonsense_x' 1
 tap_ok "unknown names tolerated" works 'blt \(from: command line\) is not known' --mca mca_base_param_check warn \

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "opal/mca/base/component.h"
+#include "opal/mca/base/foreign.h"
 #include "opal/mca/base/log.h"
 #include "opal/mca/base/selection.h"
+#include "opal/mca/base/var_source.h"
 #include "opal/util/nearest.h"
 #include "opal/util/output.h"
 
@@ -258,7 +260,7 @@ static bool take(mca_base_framework_t *framework, const candidate_t *candidate, 
 }
 
 static int report_missing(const mca_base_framework_t *framework, const candidates_t *all,
-                          const char *name)
+                          const char *name, bool include)
 {
     opal_nearest_t nearest;
     opal_nearest_start(&nearest, name);
@@ -273,8 +275,9 @@ static int report_missing(const mca_base_framework_t *framework, const candidate
     char topic[256];
     snprintf(topic, sizeof(topic), "mca-component-missing:%s:%s", framework->name, name);
     opal_show_help(topic,
-                   "framework %s has no component \"%s\", which the parameter %s asks for.%s%s%s\n"
+                   "framework %s has no component \"%s\", which the parameter %s %s.%s%s%s\n"
                    "Installed: %s.", framework->name, name, framework->name,
+                   include ? "asks for" : "excludes",
                    nearest.best ? " Did you mean " : "", nearest.best ? nearest.best : "",
                    nearest.best ? "?" : "", have ? have : "?");
     free(have);
@@ -300,7 +303,7 @@ static int open_included(mca_base_framework_t *framework, const candidates_t *al
 {
     for (size_t i = 0; i < selection->count; i++) {
         if (!find_candidate(all, selection->names[i])) {
-            return report_missing(framework, all, selection->names[i]);
+            return report_missing(framework, all, selection->names[i], selection->include);
         }
     }
     for (size_t i = 0; i < selection->count; i++) {
@@ -317,7 +320,7 @@ static int open_others(mca_base_framework_t *framework, const candidates_t *all,
 {
     for (size_t i = 0; i < selection->count && !(flags & MCA_BASE_OPEN_INFO); i++) {
         if (!find_candidate(all, selection->names[i])) {
-            return report_missing(framework, all, selection->names[i]);
+            return report_missing(framework, all, selection->names[i], selection->include);
         }
     }
     for (size_t i = 0; i < all->count; i++) {
@@ -327,6 +330,62 @@ static int open_others(mca_base_framework_t *framework, const candidates_t *all,
         }
     }
     return OPAL_SUCCESS;
+}
+
+/* Is a name of a list in the environment meant for Open MPI's components? Who excludes what is like
+ * none of ours excludes nothing. */
+static bool is_foreign(const mca_base_framework_t *framework, const candidates_t *all,
+                       const mca_base_selection_t *selection, const char *name)
+{
+    if (find_candidate(all, name)) {
+        return false;
+    }
+    opal_nearest_t nearest;
+    opal_nearest_start(&nearest, name);
+    for (size_t i = 0; i < all->count; i++) {
+        opal_nearest_offer(&nearest, all->list[i].name);
+    }
+    return mca_base_foreign_component(framework->name, name)
+           || (!selection->include && NULL == nearest.best);
+}
+
+static void report_foreign(const mca_base_framework_t *framework, const char *name, bool include)
+{
+    char topic[256];
+    if (MCA_BASE_CHECK_IGNORE == mca_base_var_source_strictness()
+        || mca_base_foreign_told_by_other()) {
+        return;
+    }
+    snprintf(topic, sizeof(topic), "mca-component-foreign:%s:%s", framework->name, name);
+    opal_show_help(topic, "parameter %s (from: environment): there is no component \"%s\" here.\n%s",
+                   framework->name, name,
+                   include ? "It is left out of the list; of an empty list all that work here are used."
+                           : "That it is excluded has no effect.");
+}
+
+/* Without the names meant for Open MPI; of a list that names no others nothing is left. */
+static void leave_out_foreign(const mca_base_framework_t *framework, const candidates_t *all,
+                              mca_base_selection_t *selection, bool tell)
+{
+    mca_base_var_source_t source;
+    size_t kept = 0;
+    mca_base_var_lookup_raw(framework->name, &source);
+    if (source != MCA_VAR_SOURCE_ENV) {
+        return;
+    }
+    for (size_t i = 0; i < selection->count; i++) {
+        char *name = selection->names[i];
+        if (!is_foreign(framework, all, selection, name)) {
+            selection->names[kept++] = name;
+            continue;
+        }
+        if (tell) {
+            report_foreign(framework, name, selection->include);
+        }
+        free(name);
+    }
+    selection->count = kept;
+    selection->include = selection->include && kept > 0;
 }
 
 static int open_components(mca_base_framework_t *framework, const candidates_t *all, unsigned flags)
@@ -345,6 +404,7 @@ static int open_components(mca_base_framework_t *framework, const candidates_t *
     if (OPAL_SUCCESS != rc) {
         return rc;
     }
+    leave_out_foreign(framework, all, &selection, true);
     framework->include_list = selection.include;
     rc = selection.include ? open_included(framework, all, &selection)
                            : open_others(framework, all, &selection, flags);
@@ -445,11 +505,16 @@ bool mca_base_framework_selects(const mca_base_framework_t *framework, const cha
 {
     mca_base_selection_t selection;
     const char *wrong;
+    candidates_t all = {0};
     if (OPAL_SUCCESS != mca_base_selection_parse(framework->selection, &selection, &wrong)) {
         return false;
     }
+    if (OPAL_SUCCESS == collect(framework, &all)) {
+        leave_out_foreign(framework, &all, &selection, false);
+    }
     const bool selects = mca_base_selection_allows(&selection, name);
     mca_base_selection_free(&selection);
+    free(all.list);
     return selects;
 }
 

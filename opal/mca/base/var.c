@@ -546,7 +546,7 @@ static int register_base_params(void)
     };
     const mca_base_var_desc_t check = {
         .framework = "mca", .component = "base", .name = "param_check", .type = MCA_VAR_ENUM,
-        .help = "What to do about unknown parameters (one in the environment that is like none of ours is only reported), values "
+        .help = "What to do about unknown parameters (one in the environment that is Open MPI's, or like none of ours, is only reported), values "
                 "that do not parse and malformed lines in files",
         .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP, .def.i = MCA_BASE_CHECK_ERROR,
         .enums = mca_base_check_names,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "opal/mca/base/foreign.h"
 #include "opal/mca/base/framework.h"
 #include "opal/mca/base/var_source.h"
 #include "opal/util/installdirs.h"
@@ -88,15 +89,16 @@ static const char *nearest_to(const char *name)
     return nearest.best;
 }
 
-/* Report a setting that nobody knows; is it an error? Open MPI reads the same environment: what is set there and is like no name of ours is
- * taken to be meant for it, as container images set btl_vader_single_copy_mechanism. */
+/* Report a setting that nobody knows; is it an error? Open MPI reads the same environment: what is set there and is its name, or is
+ * like no name of ours, is taken to be meant for it, as container images set btl_vader_single_copy_mechanism. */
 static bool report(const mca_base_var_setting_t *s, bool fatal)
 {
-    const char *nearest = nearest_to(s->name), *rank = getenv("PMIX_RANK");
-    const bool foreign = !nearest && MCA_VAR_SOURCE_ENV == s->source;
+    const bool env = MCA_VAR_SOURCE_ENV == s->source;
+    const char *nearest = env && mca_base_foreign_param(s->name) ? NULL : nearest_to(s->name);
+    const bool foreign = env && !nearest;
     char *topic;
-    if (foreign && rank && 0 != strcmp(rank, "0")) {
-        return false; /* one process of a job that was started without mpirun says so */
+    if (foreign && mca_base_foreign_told_by_other()) {
+        return false;
     }
     fatal = fatal && !foreign;
     if (asprintf(&topic, "mca-param-unknown:%s", s->name) < 0) {

@@ -159,8 +159,11 @@ static void selection(void)
            "framework tst has no component \"othr\", which the parameter tst asks for. Did you "
            "mean other?");
     expect("an excluded component that does not exist",
-           (scene_t) {.selection = "^gud", .result = OPAL_ERR_NOT_FOUND},
-           "no component \"gud\"");
+           (scene_t) {.selection = "^godo", .result = OPAL_ERR_NOT_FOUND},
+           "which the parameter tst excludes. Did you mean good?");
+    expect("one that is like none of ours",
+           (scene_t) {.selection = "^quite_foreign,good", .open = "fixed other ", .not_loaded = "good"},
+           "parameter tst (from: environment): there is no component \"quite_foreign\" here.");
     expect("include and exclude in one list",
            (scene_t) {.selection = "good,^other", .result = OPAL_ERR_BAD_PARAM},
            "a list either includes or excludes");
