@@ -5,6 +5,7 @@
 #include "opal/mca/base/component.h"
 #include "opal/mca/base/var.h"
 #include "opal/runtime/progress.h"
+#include "opal/util/installdirs.h"
 
 char *opal_net_include, *opal_net_exclude;
 
@@ -37,7 +38,10 @@ int opal_init(void)
         uses++;
         return OPAL_SUCCESS;
     }
-    int rc = mca_base_var_init();
+    int rc = opal_installdirs_check();
+    if (OPAL_SUCCESS == rc) {
+        rc = mca_base_var_init();
+    }
     if (OPAL_SUCCESS != rc) {
         return rc;
     }

@@ -10,9 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "opal/util/output.h"
 
 static opal_installdirs_t dirs;
 static pthread_once_t dirs_once = PTHREAD_ONCE_INIT;
+static bool wrong_prefix, foreign_prefix; /* HAWSER_PREFIX, OPAL_PREFIX: no Hawser is there */
 
 static char *join(const char *a, const char *b)
 {
@@ -128,16 +132,39 @@ static bool cut_tail(char *path, const char *tail)
     return true;
 }
 
+/* Is Hawser's folder of components below `prefix`? */
+static bool is_ours(const char *prefix)
+{
+    const char *tail = below(HAWSER_BUILDTIME_LIBDIR "/hawser", HAWSER_BUILDTIME_PREFIX);
+    char *folder = tail ? join(prefix, tail) : strdup(HAWSER_BUILDTIME_LIBDIR "/hawser");
+    struct stat st;
+    const bool ours = folder && 0 == stat(folder, &st) && S_ISDIR(st.st_mode);
+    free(folder);
+    return ours;
+}
+
+/* The prefix that the environment names, copied; NULL: none. Not for programs that run with another
+ * user's rights. OPAL_PREFIX is Open MPI's as well, whose module files and wheels set it. */
+static char *prefix_of_environment(void)
+{
+    const char *env = secure_getenv("HAWSER_PREFIX");
+    if (env && *env != '\0') {
+        wrong_prefix = !is_ours(env);
+        return strdup(env);
+    }
+    env = secure_getenv("OPAL_PREFIX");
+    if (NULL == env || '\0' == *env) {
+        return NULL;
+    }
+    foreign_prefix = !is_ours(env);
+    return foreign_prefix ? NULL : strdup(env);
+}
+
 static void find_dirs(void)
 {
-    /* Not for programs that run with another user's rights. */
-    const char *env = secure_getenv("HAWSER_PREFIX");
-    if (NULL == env || '\0' == *env) {
-        env = secure_getenv("OPAL_PREFIX");
-    }
-    if (env && *env != '\0') {
-        char *prefix = strdup(env);
-        set_installed(prefix ? prefix : HAWSER_BUILDTIME_PREFIX);
+    char *prefix = prefix_of_environment();
+    if (prefix) {
+        set_installed(prefix);
         return;
     }
 
@@ -157,4 +184,22 @@ const opal_installdirs_t *opal_installdirs(void)
 {
     pthread_once(&dirs_once, find_dirs);
     return &dirs;
+}
+
+int opal_installdirs_check(void)
+{
+    opal_installdirs();
+    if (wrong_prefix) {
+        opal_show_help("installdirs:prefix", "HAWSER_PREFIX in the environment is %s, and no Hawser is installed there "
+                       "(%s is missing).\nCorrect it, or unset it: Hawser knows by itself where it is.",
+                       dirs.prefix, dirs.hawserlibdir);
+        return OPAL_ERR_NOT_FOUND;
+    }
+    return OPAL_SUCCESS;
+}
+
+bool opal_installdirs_foreign(void)
+{
+    opal_installdirs();
+    return foreign_prefix;
 }

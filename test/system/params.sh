@@ -35,9 +35,9 @@ works() {
         if [ -n "$wanted" ]; then [ "$(grep -cE -e "$wanted" "$tap_dir/err")" = 1 ]; else [ ! -s "$tap_dir/err" ]; fi
 }
 # The same with a variable of the environment, the second argument
-env_works() { (export "$2" && works "$1"); }
-env_refused() { (export "$2" && refused "$1"); }
-env_broken() { (export "$2" && broken "$1"); }
+env_works() { (export "$2"; wanted=$1; shift 2; works "$wanted" "$@"); }
+env_refused() { (export "$2"; wanted=$1; shift 2; refused "$wanted" "$@"); }
+env_broken() { (export "$2"; wanted=$1; shift 2; broken "$wanted" "$@"); }
 
 tap_ok "parameters of the MPI library are known to mpirun" works '' --mca btl_base_verbose 0 --mca pml teg
 tap_ok "an unknown name" refused 'blt \(from: command line\) is not known. Did you mean btl\?' --mca blt tcp
@@ -79,4 +79,10 @@ rm "$site"
 echo nothing >"$tap_dir/mca_btl_broken.so"
 tap_ok "a component that can't be loaded" broken 'component broken of framework btl .* can.t be used: it can.t be loaded' \
     --mca mca_base_component_path "$tap_dir" --mca btl self,shm,broken
+mkdir "$tap_dir/openmpi"
+tap_ok "Open MPI's OPAL_PREFIX" env_works '' "OPAL_PREFIX=$tap_dir/openmpi"
+tap_ok "which is named if all is told" env_works "OPAL_PREFIX in the environment .*: $tap_dir/openmpi" \
+    "OPAL_PREFIX=$tap_dir/openmpi" --verbose
+tap_ok "HAWSER_PREFIX without a Hawser" env_refused "HAWSER_PREFIX in the environment is $tap_dir/openmpi, and no Hawser" \
+    "HAWSER_PREFIX=$tap_dir/openmpi"
 tap_end

@@ -3,6 +3,7 @@
 #include "opal/constants.h"
 #include "opal/mca/base/var.h"
 #include "opal/runtime/opal.h"
+#include "opal/util/installdirs.h"
 #include "opal/util/output.h"
 #include "orte/mca/errmgr/errmgr.h"
 #include "orte/mca/iof/iof.h"
@@ -211,6 +212,10 @@ static int prepare(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t 
     unsetenv(MCA_BASE_CHECKED_ENV); /* an outer launcher checked other settings */
     if (orte_schizo_export_params(rt) != OPAL_SUCCESS || opal_init() != OPAL_SUCCESS) {
         return ORTE_EXIT_USAGE;
+    }
+    if (opal_installdirs_foreign()) {
+        orte_trace("OPAL_PREFIX in the environment is no place of Hawser's, and has no effect: %s",
+                   getenv("OPAL_PREFIX"));
     }
     if (orte_oob_register_params() != OPAL_SUCCESS ||
         orte_odls_register_params() != OPAL_SUCCESS ||

@@ -15,9 +15,19 @@
 
 static char scene_dir[64];
 
+/* Without it no Hawser is there; where it is, configure has said. */
+static inline int scene_make_component_dir(void *context)
+{
+    char command[512];
+    (void) context;
+    snprintf(command, sizeof(command), "mkdir -p '%s'", opal_installdirs()->hawserlibdir);
+    return system(command);
+}
+
 static inline void scene_make(void)
 {
     char path[128];
+    child_result_t r;
     strcpy(scene_dir, "/tmp/hawser-test-XXXXXX");
     TAP_REQUIRE(NULL != mkdtemp(scene_dir), "scratch folder");
     static const char *const parts[] = {"etc", "home", "home/.hawser", "lib", "lib/hawser",
@@ -27,6 +37,7 @@ static inline void scene_make(void)
         mkdir(path, 0700);
     }
     setenv("HAWSER_PREFIX", scene_dir, 1);
+    child_run(scene_make_component_dir, NULL, &r);
     snprintf(path, sizeof(path), "%s/home", scene_dir);
     setenv("HOME", path, 1);
 }
