@@ -62,6 +62,18 @@ for setting in pml=^ucx btl=^vader coll=^hcoll pml=ucx btl=self,shm,vader; do
 done
 tap_ok "who excludes does not ask for it" broken 'which the parameter btl excludes\.' --mca btl ^vader
 tap_ok "a mistyped component of ours in the environment" env_broken 'Did you mean shm\?' OMPI_MCA_btl=^shmm
+# param_is VALUE ARGUMENTS: what processes take the parameter opal_progress_yields to be, and from where
+param_is() {
+    wanted=$1; shift
+    "$mpirun" -n 1 "$@" "$top_builddir/ompi/ompi_info" --all --parsable 2>&1 | grep 'opal_progress_yields:\(value\|source\)' |
+        sed 's/.*://' | paste -sd' ' | tee "$tap_dir/out"
+    [ "$(cat "$tap_dir/out")" = "$wanted" ]
+}
+echo 'opal_progress_yields = 8' >"$tap_dir/tune"
+tap_ok "-x sets a parameter as the environment does" param_is '9 environment' -x OMPI_MCA_opal_progress_yields=9
+tap_ok "--mca beats -x" param_is '7 command line' --mca opal_progress_yields 7 -x OMPI_MCA_opal_progress_yields=9
+tap_ok "and so does -genv" param_is '7 command line' -genv OMPI_MCA_opal_progress_yields 9 --mca opal_progress_yields 7
+tap_ok "--tune beats -x" param_is "8 1)\"" -x OMPI_MCA_opal_progress_yields=9 --tune "$tap_dir/tune"
 tap_ok "a value that does not parse" refused 'opal_progress_yields: the value "many"' --mca opal_progress_yields many
 tap_ok "an optional name" works '' --mca '?btl_nonsense_x' 1
 tap_ok "unknown names tolerated" works 'blt \(from: command line\) is not known' --mca mca_base_param_check warn \

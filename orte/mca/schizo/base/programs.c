@@ -161,10 +161,42 @@ static int export_param(const char *setting, const char *source)
     return rc == 0 && setenv(name, source, 1) == 0 ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
 }
 
+/* Take what -x and its like say of this parameter out: they speak for the environment, which is weaker. */
+static void drop_weaker(char **env, const char *setting)
+{
+    const size_t prefix = strlen("OMPI_MCA_"), length = strcspn(setting, "=") + 1;
+    char **kept = env;
+
+    for (char **entry = env; entry != NULL && *entry != NULL; entry++) {
+        if (strncmp(*entry, "OMPI_MCA_", prefix) == 0 &&
+            strncmp(*entry + prefix, setting, length) == 0) {
+            free(*entry);
+        } else {
+            *kept++ = *entry;
+        }
+    }
+    if (kept != NULL) {
+        *kept = NULL;
+    }
+}
+
+static void drop_all_weaker(orte_runtime_t *rt, char *const *settings)
+{
+    for (; settings != NULL && *settings != NULL; settings++) {
+        drop_weaker(rt->opt.env_set, *settings);
+        for (int i = 0; i < rt->job->napps; i++) {
+            drop_weaker(rt->job->apps[i]->env, *settings);
+        }
+    }
+}
+
 int orte_schizo_export_params(orte_runtime_t *rt)
 {
     const orte_options_t *opt = &rt->opt;
     int rc = OPAL_SUCCESS;
+
+    drop_all_weaker(rt, opt->tune);
+    drop_all_weaker(rt, opt->mca);
 
     for (int i = 0; opt->tune != NULL && opt->tune[i] != NULL && rc == OPAL_SUCCESS; i++) {
         rc = export_param(opt->tune[i], opt->tune_sources[i]);
