@@ -69,6 +69,13 @@ param_is() {
         sed 's/.*://' | paste -sd' ' | tee "$tap_dir/out"
     [ "$(cat "$tap_dir/out")" = "$wanted" ]
 }
+# wrapped WANTED SETTING: what a script sets under mpirun is checked by the processes
+wrapped() {
+    "$mpirun" -n 2 sh -c "$2 exec \"$program\"" >"$tap_dir/out" 2>"$tap_dir/err"; code=$?
+    cat "$tap_dir/out" "$tap_dir/err"; echo "exit code $code"
+    [ "$code" != 0 ] && [ ! -s "$tap_dir/out" ] && [ "$(grep -cE -e "$1" "$tap_dir/err")" = 1 ]
+}
+tap_ok "a mistyped name set by a script" wrapped 'Did you mean btl_tcp_eager_limit\?' OMPI_MCA_btl_tcp_eager_limt=3
 echo 'opal_progress_yields = 8' >"$tap_dir/tune"
 tap_ok "-x sets a parameter as the environment does" param_is '9 environment' -x OMPI_MCA_opal_progress_yields=9
 tap_ok "--mca beats -x" param_is '7 command line' --mca opal_progress_yields 7 -x OMPI_MCA_opal_progress_yields=9

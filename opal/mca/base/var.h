@@ -82,16 +82,20 @@ OPAL_DECLSPEC char *mca_base_var_default_text(const mca_base_var_desc_t *desc);
 OPAL_DECLSPEC const char *mca_base_var_type_name(mca_base_var_type_t type);
 OPAL_DECLSPEC const char *mca_base_var_level_name(mca_base_var_level_t level);
 
-/* "1" in the environment: the launcher has checked the settings already. */
+/* In the environment: the mark of the settings that the launcher has checked. Who has others, say
+ * of a wrapper script, checks them himself. */
 #define MCA_BASE_CHECKED_ENV "HAWSER_MCA_CHECKED"
+enum { MCA_BASE_MARK_MAX = 17 };
+/* The mark of those among these variables that are settings, in any order. */
+OPAL_DECLSPEC void mca_base_var_mark(char *const *env, char mark[MCA_BASE_MARK_MAX]);
 
 /* After everything this process uses has been registered: report names in the sources that nobody
  * knows, each with the nearest known name. Known is what any installed component or library of this
  * installation registers; these are loaded for the purpose only if there is a name that the process
  * does not know by itself. Names written ?name are optional. OPAL_ERR_NOT_FOUND or, if a
  * registration met a value that does not parse, OPAL_ERR_BAD_PARAM, if strictness asks for an end.
- * Does nothing where HAWSER_MCA_CHECKED=1 is in the environment: the launcher, whose sources are
- * the same, has done it for all processes. */
+ * Does nothing where HAWSER_MCA_CHECKED in the environment is the mark of its settings: the launcher,
+ * whose sources are the same, has done it for all processes. */
 OPAL_DECLSPEC int mca_base_var_check_unknown(void);
 
 /* The raw text that the sources give for a name, or NULL: for the selection lists, which are needed

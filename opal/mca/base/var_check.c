@@ -12,6 +12,8 @@
 #include "opal/util/nearest.h"
 #include "opal/util/output.h"
 
+extern char **environ;
+
 /* ---- Other libraries of the installation ---- */
 
 /* The libraries whose parameters this process may not have registered, because it does not use
@@ -114,11 +116,18 @@ static bool report(const mca_base_var_setting_t *s, bool fatal)
     return fatal;
 }
 
+static bool was_checked(void)
+{
+    const char *checked = getenv(MCA_BASE_CHECKED_ENV);
+    char mark[MCA_BASE_MARK_MAX];
+    mca_base_var_mark(environ, mark);
+    return checked && 0 == strcmp(checked, mark);
+}
+
 int mca_base_var_check_unknown(void)
 {
     const mca_base_check_t strictness = mca_base_var_source_strictness();
-    const char *checked = getenv(MCA_BASE_CHECKED_ENV);
-    if (MCA_BASE_CHECK_IGNORE == strictness || (checked && 0 == strcmp(checked, "1"))) {
+    if (MCA_BASE_CHECK_IGNORE == strictness || was_checked()) {
         return OPAL_SUCCESS;
     }
     if (any_unknown()) {

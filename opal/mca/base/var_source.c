@@ -3,6 +3,7 @@
  * one. */
 #include "opal/mca/base/var_source.h"
 
+#include <inttypes.h>
 #include <pwd.h>
 #include <search.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "opal/util/installdirs.h"
 #include "opal/util/keyval.h"
 #include "opal/util/output.h"
+#include "opal/util/siphash.h"
 
 #define ENV_PREFIX "OMPI_MCA_"
 #define ENV_SOURCE_PREFIX "HAWSER_MCA_SOURCE_"
@@ -286,6 +288,18 @@ static void read_environment(void)
         set(name, equals + 1, source, text);
         free(name);
     }
+}
+
+void mca_base_var_mark(char *const *env, char mark[MCA_BASE_MARK_MAX])
+{
+    static const opal_siphash_key_t key = {{0, 0}}; /* nobody need be kept from making one */
+    uint64_t sum = 0;
+    for (; env && *env; env++) {
+        if (0 == strncmp(*env, ENV_PREFIX, sizeof(ENV_PREFIX) - 1)) {
+            sum += opal_siphash(&key, *env, strlen(*env)); /* shells change the order */
+        }
+    }
+    snprintf(mark, MCA_BASE_MARK_MAX, "%016" PRIx64, sum);
 }
 
 /* ---- All of it ---- */

@@ -121,6 +121,8 @@ static void set_variable(const char *assignment)
 /* Our name in messages has the host's in it, as mpirun calls it. */
 static int adopt(orte_runtime_t *rt, orte_plm_orders_t *orders)
 {
+    char mark[MCA_BASE_MARK_MAX];
+
     rt->index = orders->index != ORTE_OOB_NONE ? orders->index : find_index(orders, rt);
     rt->ndaemons = orders->count;
     if (rt->index == ORTE_OOB_NONE) {
@@ -140,7 +142,8 @@ static int adopt(orte_runtime_t *rt, orte_plm_orders_t *orders)
     for (char **entry = orders->environ; entry != NULL && *entry != NULL; entry++) {
         set_variable(*entry);
     }
-    setenv(MCA_BASE_CHECKED_ENV, "1", 1); /* mpirun has checked the names of parameters */
+    mca_base_var_mark(environ, mark); /* mpirun has checked the names of parameters */
+    setenv(MCA_BASE_CHECKED_ENV, mark, 1);
     return OPAL_SUCCESS;
 }
 

@@ -57,24 +57,14 @@ static int put_number(char ***env, const char *name, int number)
     return orte_env_set(env, name, text);
 }
 
-static bool sets_params(char *const *assignments)
-{
-    for (; assignments != NULL && *assignments != NULL; assignments++) {
-        if (strncmp(*assignments, "OMPI_MCA_", 9) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Processes need not look for parameters that nobody knows if they have only those that we have
- * checked. */
-static int put_checked(char ***env, const orte_job_t *job, const orte_app_t *app)
+ * checked, which are ours. */
+static int put_checked(char ***env)
 {
-    if (sets_params(job->rt->opt.env_set) || sets_params(app->env)) {
-        return OPAL_SUCCESS;
-    }
-    return orte_env_set(env, MCA_BASE_CHECKED_ENV, "1");
+    char mark[MCA_BASE_MARK_MAX];
+
+    mca_base_var_mark(environ, mark);
+    return orte_env_set(env, MCA_BASE_CHECKED_ENV, mark);
 }
 
 char **orte_odls_base_app_environ(const orte_job_t *job, const orte_app_t *app)
@@ -92,7 +82,7 @@ char **orte_odls_base_app_environ(const orte_job_t *job, const orte_app_t *app)
         orte_env_set(&env, "HAWSER_OVERSUBSCRIBED", job->oversubscribed ? "1" : "0") != 0 ||
         orte_env_set(&env, OPAL_HELP_AGGREGATE_ENV, "1") != 0 ||
         (job->rt->mixed && orte_env_set(&env, "HAWSER_MIXED_ARCHITECTURES", "1") != 0) ||
-        put_checked(&env, job, app) != OPAL_SUCCESS ||
+        put_checked(&env) != OPAL_SUCCESS ||
         put_number(&env, "OMPI_COMM_WORLD_SIZE", job->nprocs) != 0 ||
         put_number(&env, "OMPI_UNIVERSE_SIZE", orte_job_universe_size(job)) != 0) {
         opal_argv_free(env);

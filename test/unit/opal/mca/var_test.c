@@ -252,7 +252,11 @@ static void unknown_names(void)
     expect("or is only reported", (scene_t) {.env = {"OMPI_MCA_mca_base_param_check", "warn"}},
            "It has no effect.");
     expect("or ignored", (scene_t) {.env = {"OMPI_MCA_mca_base_param_check", "ignore"}}, NULL);
-    expect("or was checked by the launcher", (scene_t) {.env = {"HAWSER_MCA_CHECKED", "1"}}, NULL);
+    char mark[MCA_BASE_MARK_MAX];
+    mca_base_var_mark((char *[]) {"OMPI_MCA_b=1", "HOME=/", "OMPI_MCA_a=2", NULL}, mark);
+    expect("or was checked by the launcher", (scene_t) {.env = {"OMPI_MCA_a", "2", "OMPI_MCA_b", "1", "HAWSER_MCA_CHECKED", mark}}, NULL);
+    expect("who then had the same settings", (scene_t) {.env = {"OMPI_MCA_a", "2", "OMPI_MCA_b", "2", "HAWSER_MCA_CHECKED", mark},
+                                                        .check = OPAL_ERR_NOT_FOUND}, SCENE_SITE ":3) is not known");
     scene_file(SCENE_SITE, "?tst_y_number = 1\n?tst_x_number = 9\n");
     expect("an optional name", (scene_t) {NUMBER("9", SCENE_SITE ":2")}, NULL);
     scene_file(SCENE_SITE, NULL);
