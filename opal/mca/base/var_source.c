@@ -3,6 +3,8 @@
  * one. */
 #include "opal/mca/base/var_source.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <search.h>
@@ -159,9 +161,18 @@ static void file_error(void *context, const char *file, int line, const char *wh
     sources.complaints_end = &c->next;
 }
 
+/* HOME may be somebody else's, as after su or in a container: what we may not even read there is not ours. */
+static bool is_of_others(const char *file)
+{
+    return 0 != faccessat(AT_FDCWD, file, R_OK, AT_EACCESS) && EACCES == errno;
+}
+
 static void read_file(const char *file, mca_base_var_source_t source, bool must_exist)
 {
     static const opal_keyval_sink_t sink = {.entry = file_entry, .error = file_error};
+    if (MCA_VAR_SOURCE_USER_FILE == source && !must_exist && is_of_others(file)) {
+        return;
+    }
     const int rc = opal_keyval_parse_file(file, &sink, &source);
     if (OPAL_ERR_NOT_FOUND == rc && must_exist) {
         file_error(NULL, file, 0, "there is no such file (it is named in mca_base_param_files)");

@@ -34,7 +34,7 @@ static inline void scene_make(void)
                                         "extra"};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         snprintf(path, sizeof(path), "%s/%s", scene_dir, parts[i]);
-        mkdir(path, 0700);
+        mkdir(path, 0755);
     }
     setenv("HAWSER_PREFIX", scene_dir, 1);
     child_run(scene_make_component_dir, NULL, &r);

@@ -94,14 +94,25 @@ static int play(void *context)
 }
 
 /* Run a scene; `says`: what must stand in its output (NULL: it must say nothing). */
-static void expect(const char *what, scene_t s, const char *says)
+static void expect_of(int (*player)(void *), const char *what, scene_t s, const char *says)
 {
     child_result_t r;
-    child_run(play, &s, &r);
+    child_run(player, &s, &r);
     if (!TAP_OK(0 == r.status && (says ? NULL != strstr(r.err, says) : '\0' == r.err[0]), "%s",
                 what)) {
         child_explain(&r);
     }
+}
+
+static void expect(const char *what, scene_t s, const char *says)
+{
+    expect_of(play, what, s, says);
+}
+
+/* As somebody who may not read all of it; root would. */
+static int play_as_other(void *context)
+{
+    return 0 == geteuid() && 0 != seteuid(65534) ? 14 : play(context);
 }
 
 #define NUMBER(t, from) .name = "tst_x_number", .text = t, .source = from
@@ -237,6 +248,32 @@ static void types(void)
            "parameter tst_loud (from: environment) is deprecated: use tst_x_number instead.");
 }
 
+static void forbid(const char *name, mode_t mode)
+{
+    char path[256];
+    snprintf(path, sizeof(path), "%s/%s", scene_dir, name);
+    chmod(path, mode);
+}
+
+/* Files that are there, and that we may not read. */
+static void files_of_others(void)
+{
+    char user[256];
+    scene_file(SCENE_USER, "tst_x_number = 20\n");
+    scene_file(SCENE_SITE, "tst_x_number = 10\n");
+    forbid("", 0755);
+    forbid("home", 0);
+    expect_of(play_as_other, "somebody else's home has no file for us", (scene_t) {NUMBER("10", SCENE_SITE ":1")}, NULL);
+    snprintf(user, sizeof(user), "%s/%s", scene_dir, SCENE_USER);
+    expect_of(play_as_other, "but a file that was named must be readable",
+              (scene_t) {.env = {"OMPI_MCA_mca_base_param_files", user}, .init = OPAL_ERR_PARSE}, "can't be read");
+    forbid(SCENE_SITE, 0);
+    expect_of(play_as_other, "and so must the site's", (scene_t) {.init = OPAL_ERR_PARSE}, "can't be read");
+    forbid("home", 0755);
+    scene_file(SCENE_USER, NULL);
+    scene_file(SCENE_SITE, NULL);
+}
+
 static void unknown_names(void)
 {
     expect("an unknown name ends the start, with the nearest name",
@@ -356,6 +393,7 @@ int main(void)
     precedence();
     bad_files();
     types();
+    files_of_others();
     unknown_names();
     child_run(at_run_time, NULL, &r);
     if (!TAP_OK(0 == r.status, "changes at run time")) {
