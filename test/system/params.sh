@@ -104,4 +104,14 @@ tap_ok "which is named if all is told" env_works "OPAL_PREFIX in the environment
     "OPAL_PREFIX=$tap_dir/openmpi" --verbose
 tap_ok "HAWSER_PREFIX without a Hawser" env_refused "HAWSER_PREFIX in the environment is $tap_dir/openmpi, and no Hawser" \
     "HAWSER_PREFIX=$tap_dir/openmpi"
+chaos="--mca pml dr --mca btl chaos,self --mca btl_chaos_wrap"
+tap_ok "a rehearsal with a link that is not there" works 'btl_chaos_links names "tcp:eth9"' $chaos shm \
+    --mca btl_chaos_links shm,tcp:eth9 --mca btl_chaos_loss 10000
+tap_ok "or of nothing" works 'btl_chaos_wrap names no byte transfer layer' --mca btl_chaos_loss 10000
+printf '0s loss 10000 link=shm\n0s loss 10000 link=chaos:shm rank=3\n' >"$tap_dir/script"
+tap_ok "a script with links and ranks that are there" works '' $chaos shm --mca btl_chaos_script "$tap_dir/script"
+echo '1s down link=tcp:eth9 rank=2' >>"$tap_dir/script"
+tap_ok "with a link that is not" works 'events for the link "tcp:eth9"' $chaos shm --mca btl_chaos_script "$tap_dir/script"
+echo '2s down rank=4' >"$tap_dir/script"
+tap_ok "with a rank that is not" works 'events for rank 4, ' $chaos shm --mca btl_chaos_script "$tap_dir/script"
 tap_end

@@ -164,6 +164,8 @@ void mca_btl_chaos_change(chaos_module_t *m, chaos_life_t life, uint64_t now);
 /* Read the parameter's file; false: it was reported what is wrong. */
 bool mca_btl_chaos_script_read(void);
 void mca_btl_chaos_script_free(void);
+/* Report each link and rank in it that is not there. */
+void mca_btl_chaos_script_check(mca_btl_module_t *const *list, size_t count);
 /* Does the script, at any time, do this? */
 bool mca_btl_chaos_script_has(chaos_fault_t fault);
 bool mca_btl_chaos_script_kills(void);

@@ -2,6 +2,8 @@
 /* The component: claims those named in btl_chaos_wrap and stands over their modules. */
 #include "ompi/mca/btl/chaos/btl_chaos.h"
 
+#include <stdio.h>
+
 const mca_btl_services_t *mca_btl_chaos_services;
 
 extern MCA_EXPORT const mca_base_component_t mca_btl_chaos_component;
@@ -10,9 +12,24 @@ static mca_btl_services_t below_services; /* what the components below see */
 static mca_btl_module_t *list[CHAOS_MODULES_MAX];
 static size_t list_count;
 
+/* Do parameters ask for anything to happen? */
+static bool faults_wanted(void)
+{
+    const chaos_params_t *p = &mca_btl_chaos_params;
+    bool wanted = p->throttle > 0 || p->life_ms > 0 || (p->script && *p->script);
+    for (int i = 0; i < CHAOS_FAULTS; i++) {
+        wanted |= p->rate[i] > 0;
+    }
+    return wanted;
+}
+
 static int chaos_open(const mca_base_services_t *services)
 {
     if (!mca_btl_chaos_params.wrap || !*mca_btl_chaos_params.wrap) {
+        if (faults_wanted()) {
+            services->report("btl-chaos:no-wrap", "parameters of btl/chaos ask for faults, but btl_chaos_wrap names no "
+                             "byte transfer layer to which they could happen: nothing is rehearsed.");
+        }
         services->log("btl", "chaos", MCA_LOG_INFO,
                       "the parameter btl_chaos_wrap names no byte transfer layer for it to stand over");
         return MCA_ERR_NOT_AVAILABLE;
@@ -75,6 +92,28 @@ static int stand_over_all(void)
     return rc;
 }
 
+/* An entry of btl_chaos_links that names no link makes the rehearsal pass without a fault. */
+static int check_links(void)
+{
+    char *names = strdup(mca_btl_chaos_params.links ? mca_btl_chaos_params.links : ""), *save = NULL, topic[128];
+    if (!names) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    for (char *name = strtok_r(names, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
+        bool found = false;
+        for (size_t i = 0; i < list_count; i++) {
+            found |= strcmp(((chaos_module_t *) list[i])->below->name, name) == 0;
+        }
+        if (!found) {
+            snprintf(topic, sizeof(topic), "btl-chaos:link:%s", name);
+            mca_btl_chaos_services->base->report(topic, "btl_chaos_links names \"%s\", and btl/chaos stands over no such "
+                                                 "link: nothing happens to it. --report-links shows the names.", name);
+        }
+    }
+    free(names);
+    return MCA_SUCCESS;
+}
+
 static int check_rates(void)
 {
     int64_t sum = 0;
@@ -101,6 +140,10 @@ static int chaos_init(const mca_btl_services_t *services, mca_btl_module_t ***mo
     rc = rc == MCA_SUCCESS && !mca_btl_chaos_script_read() ? MCA_ERR : rc;
     rc = rc == MCA_SUCCESS ? mca_btl_chaos_offer_counts() : rc;
     rc = rc == MCA_SUCCESS ? stand_over_all() : rc;
+    rc = rc == MCA_SUCCESS ? check_links() : rc;
+    if (rc == MCA_SUCCESS) {
+        mca_btl_chaos_script_check(list, list_count);
+    }
     rc = rc == MCA_SUCCESS ? mca_btl_chaos_card_publish() : rc;
     *modules = list;
     *count = list_count;

@@ -214,6 +214,36 @@ static bool concerns(const chaos_event_t *e, const chaos_module_t *m)
            (e->rank < 0 || (uint32_t) e->rank == (uint32_t) mca_btl_chaos_services->job->self);
 }
 
+/* What is for another rank may be on another host. */
+static bool is_somewhere(const chaos_event_t *e, mca_btl_module_t *const *list, size_t count)
+{
+    bool found = e->link[0] == '\0' || (e->rank >= 0 && (uint32_t) e->rank != (uint32_t) mca_btl_chaos_services->job->self);
+    for (size_t i = 0; i < count && !found; i++) {
+        found = concerns(e, (const chaos_module_t *) list[i]);
+    }
+    return found;
+}
+
+void mca_btl_chaos_script_check(mca_btl_module_t *const *list, size_t count)
+{
+    const mca_base_services_t *base = mca_btl_chaos_services->base;
+    char topic[128];
+    for (size_t i = 0; i < event_count; i++) {
+        const chaos_event_t *e = &events[i];
+        if (e->rank >= (int64_t) mca_btl_chaos_services->job->size) {
+            snprintf(topic, sizeof(topic), "btl-chaos:script-rank:%lld", (long long) e->rank);
+            base->report(topic, "the script %s, named in the parameter btl_chaos_script, has events for rank %lld, "
+                         "which the job does not have: nothing happens there.", mca_btl_chaos_params.script,
+                         (long long) e->rank);
+        } else if (!is_somewhere(e, list, count)) {
+            snprintf(topic, sizeof(topic), "btl-chaos:script-link:%s", e->link);
+            base->report(topic, "the script %s, named in the parameter btl_chaos_script, has events for the link \"%s\", "
+                         "and btl/chaos stands over no such link: nothing happens to it. --report-links shows the names.",
+                         mca_btl_chaos_params.script, e->link);
+        }
+    }
+}
+
 static void set_rates(chaos_module_t *m, int64_t value)
 {
     for (int i = 0; i < CHAOS_FAULTS; i++) {
