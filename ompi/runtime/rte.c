@@ -23,6 +23,7 @@
 #include "opal/class/list.h"
 #include "opal/runtime/progress.h"
 #include "opal/util/output.h"
+#include "opal/util/signals.h"
 
 /* Job information from our mpirun; else published by rank 0. */
 #define SECRET_KEY "hawser.job.secret"
@@ -470,7 +471,10 @@ static int connect_server(bool *served)
     if (!*served) {
         return OPAL_SUCCESS;
     }
+    sigset_t before;
+    opal_signals_block(&before); /* for the thread made in there */
     pmix_status_t rc = PMIx_Init(&my_proc, NULL, 0);
+    opal_signals_restore(&before);
     if (rc == PMIX_SUCCESS) {
         return OPAL_SUCCESS;
     }

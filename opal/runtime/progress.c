@@ -25,6 +25,7 @@
 #include "opal/util/alone.h"
 #include "opal/util/copy.h"
 #include "opal/util/lock.h"
+#include "opal/util/signals.h"
 
 enum { POLLERS_MAX = 64, CLOCK_ROUNDS = 64, WAITER_SPINS = 2000 };
 
@@ -775,8 +776,11 @@ int opal_progress_thread_start(void)
     if (!want_thread) {
         return OPAL_SUCCESS;
     }
+    sigset_t before;
     atomic_store(&helper_stop, false);
+    opal_signals_block(&before);
     helper_runs = pthread_create(&helper, NULL, helper_main, NULL) == 0;
+    opal_signals_restore(&before);
     return helper_runs ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
 }
 

@@ -12,5 +12,5 @@ libhawser_opal_la_SOURCES += include/opal/constants.h include/opal/declspec.h \
     util/le.h util/net_card.c util/net_card.h util/net_if.c util/net_if.h \
     util/net_pair.c util/net_pair.h \
     util/output.c util/output.h \
-    util/siphash.h util/socket_call.h \
+    util/signals.h util/siphash.h util/socket_call.h \
     util/sha256.c util/sha256.h util/sha256_x86.c util/sha256_x86.h

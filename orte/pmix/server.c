@@ -3,6 +3,7 @@
 #include "orte/pmix/internal.h"
 
 #include "opal/constants.h"
+#include "opal/util/signals.h"
 #include "orte/mca/errmgr/errmgr.h"
 #include "orte/mca/odls/odls.h"
 #include "orte/runtime/queue.h"
@@ -13,7 +14,6 @@
 
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -291,7 +291,7 @@ int orte_pmix_server_start(orte_runtime_t *rt)
     pmix_info_t info[4];
     pmix_topology_t topology = {.source = "hwloc", .topology = rt->self->topo};
     pmix_status_t lost = PMIX_ERR_LOST_CONNECTION;
-    sigset_t all, before;
+    sigset_t before;
 
     rt->pmix = calloc(1, sizeof(*rt->pmix));
     if (rt->pmix == NULL) {
@@ -310,11 +310,9 @@ int orte_pmix_server_start(orte_runtime_t *rt)
     PMIX_LOAD_KEY(info[3].key, PMIX_TOPOLOGY2);
     info[3].value.type = PMIX_TOPO;
     info[3].value.data.topo = &topology;
-    /* Threads made in there inherit a mask that leaves all signals to us. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    opal_signals_block(&before); /* for threads made in there */
     pmix_status_t rc = PMIx_server_init(&module, info, 4);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    opal_signals_restore(&before);
     for (int i = 0; i < 3; i++) {
         PMIX_INFO_DESTRUCT(&info[i]);
     }

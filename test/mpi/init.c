@@ -170,6 +170,20 @@ static void test_initial_errhandler(void)
     MPI_CHECK(MPI_Type_commit(&type) != MPI_SUCCESS); /* and when all is over */
 }
 
+/* Threads of the library's own leave it to the program whom its signals find. */
+static void test_signals(void)
+{
+    sigset_t mine;
+    int got = 0;
+    MPI_Init(NULL, NULL);
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &mine, NULL);
+    kill(getpid(), SIGUSR1);
+    MPI_CHECK(sigwait(&mine, &got) == 0 && got == SIGUSR1);
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
     {.name = "states-alone", .np = 0, .fn = test_states},
     {.name = "states", .np = 2, .fn = test_states},
@@ -190,6 +204,7 @@ static const mpi_test_t tests[] = {
     {.name = "multiple", .np = 2, .fn = test_multiple},
     {.name = "threads-talk", .np = 3, .fn = test_threads_talk},
     {.name = "initial-errhandler", .np = 1, .fn = test_initial_errhandler},
+    {.name = "signals", .np = 1, .fn = test_signals},
     {.name = "leftovers", .np = 3, .fn = test_leftovers},
 };
 

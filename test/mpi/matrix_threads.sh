@@ -26,6 +26,7 @@ p2p:cancelling --mca btl shm,self --mca opal_progress_thread 1
 lost:from-any --mca btl shm,tcp,self --mca opal_progress_thread 1
 lost:probe-any --mca btl shm,self --mca opal_progress_thread 1
 init:threads-talk --mca btl shm,self
+init:signals --mca opal_progress_thread 1
 init:threads-talk --mca btl tcp,self
 comm:threads --mca btl shm,self
 comm:threads --mca btl shm,self --mca btl_shm_lanes 3

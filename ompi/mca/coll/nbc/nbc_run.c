@@ -46,10 +46,12 @@ static void be_active(void)
 /* Nothing has been under way for a while. */
 static void be_idle(void)
 {
+    idle_rounds = 0;
     atomic_store(&poller_active, false);
     opal_progress_poller_active(poller, false);
-    if (atomic_load(&under_way) > 0) { /* since just now */
-        be_active();
+    if (atomic_load(&under_way) > 0) { /* since just now: another thread's be_active() may have been between the two */
+        atomic_store(&poller_active, true);
+        opal_progress_poller_active(poller, true);
     }
 }
 

@@ -140,7 +140,7 @@ typedef struct mca_pml_peer {
     _Atomic uint32_t loss;        /* FAILED after it was READY: the how-manieth of our peers; 0: not so, or it has ended as it should */
     opal_event_t *path_timer;     /* runs while no link is up, and on when the peer has failed */
     opal_event_t *bulk_timer;     /* runs while several links carry long messages */
-    void *policy;                 /* the policy's; NULL at first */
+    _Atomic(void *) policy;       /* the policy's; NULL at first, then the same for ever: read without the lock, too */
 } mca_pml_peer_t;
 
 typedef struct mca_pml_base_params {

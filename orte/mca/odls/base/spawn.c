@@ -7,8 +7,9 @@
  */
 #include "orte/mca/odls/base/spawn.h"
 
+#include "opal/util/signals.h"
+
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -91,18 +92,17 @@ static void __attribute__((noreturn)) child_main(orte_spawn_t *spawn, pid_t pare
 
 pid_t orte_spawn(orte_spawn_t *spawn)
 {
-    sigset_t all, before;
+    sigset_t before;
     pid_t parent = getpid();
 
     spawn->failed_call = NULL;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    opal_signals_block(&before);
     pid_t pid = vfork();
     if (pid == 0) {
         child_main(spawn, parent);
     }
     int error = errno;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    opal_signals_restore(&before);
     if (pid < 0) {
         spawn->failed_call = "fork";
         spawn->error = error;
