@@ -74,6 +74,10 @@ AC_DEFUN([HAWSER_FRAMEWORK], [
 ])
 
 AC_DEFUN([HAWSER_MCA_FINISH], [
+    # What the components over libibverbs share is in the library once, however many of them are.
+    AS_CASE([$ompi_STATIC_COMPONENT_LIBS],
+        [*mca/btl/openib/* | *mca/btl/ud/*],
+        [ompi_STATIC_COMPONENT_LIBS="$ompi_STATIC_COMPONENT_LIBS mca/common/verbs/libcommon_verbs.la"])
     m4_foreach([hawser_project], [[opal], [orte], [ompi]], [
         AC_SUBST(hawser_project[_ALL_COMPONENT_DIRS])
         AC_SUBST(hawser_project[_DSO_COMPONENT_DIRS])

@@ -103,7 +103,7 @@ unit_ompi_common_verbs_port_test_LDADD = $(common_verbs_core)
 endif
 # btl/ud: what it puts on the wire; who sends to it.
 if HAWSER_BUILD_btl_ud
-btl_ud_core = $(top_builddir)/ompi/mca/btl/ud/libbtl_ud_core.la $(opal_lib) -lpthread
+btl_ud_core = $(top_builddir)/ompi/mca/btl/ud/libbtl_ud_core.la $(common_verbs_core)
 check_PROGRAMS += unit/ompi/btl_ud/wire_test unit/ompi/btl_ud/stranger_test
 unit_ompi_btl_ud_wire_test_SOURCES = unit/ompi/btl_ud/wire_test.c
 unit_ompi_btl_ud_wire_test_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
@@ -114,7 +114,7 @@ unit_ompi_btl_ud_stranger_test_LDADD = $(btl_ud_core)
 endif
 # btl/openib: what it puts on the wire; an adapter that is a program.
 if HAWSER_BUILD_btl_openib
-btl_openib_core = $(top_builddir)/ompi/mca/btl/openib/libbtl_openib_core.la $(opal_lib) -lpthread
+btl_openib_core = $(top_builddir)/ompi/mca/btl/openib/libbtl_openib_core.la $(common_verbs_core)
 check_PROGRAMS += unit/ompi/btl_openib/wire_test unit/ompi/btl_openib/peer_test
 unit_ompi_btl_openib_wire_test_SOURCES = unit/ompi/btl_openib/wire_test.c
 unit_ompi_btl_openib_wire_test_CPPFLAGS = $(AM_CPPFLAGS) $(IBVERBS_CFLAGS)
