@@ -1,10 +1,12 @@
 dnl Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 dnl Compiler flags, build switches, the list of missing packages and the closing table.
 
-# Optimised with debug information unless the user says otherwise; set before AC_PROG_CC does.
+# Optimised with debug information unless the user says otherwise; set before AC_PROG_CC does. These come
+# after HAWSER_CFLAGS, so that they decide.
 AC_DEFUN([HAWSER_DEFAULT_CFLAGS], [
-    : ${CFLAGS="-O2 -g"}
-    : ${CXXFLAGS="-O2 -g"}
+    AS_IF([test "$enable_debug" = yes], [hawser_default_cflags="-O0 -g3"], [hawser_default_cflags="-O2 -g"])
+    : ${CFLAGS=$hawser_default_cflags}
+    : ${CXXFLAGS=$hawser_default_cflags}
 ])
 
 # HAWSER_MISSING(WHAT, DEBIAN-PACKAGE): note a needed thing that is not there.
