@@ -14,7 +14,9 @@ plotsdir = $(docdir)/plots
 dist_plots_DATA = \
     docs/plots/links-cut.svg \
     docs/plots/links-throttle.svg \
-    docs/plots/verbs-memory.svg
+    docs/plots/verbs-memory.svg \
+    docs/plots/verbs-striping.svg \
+    docs/plots/verbs-time.svg
 dist_man1_MANS = \
     docs/man/hawser-btl-conform.1 \
     docs/man/mpiCC.1 \
