@@ -12,20 +12,28 @@ AC_DEFUN([HAWSER_MCA_INIT], [
         [AS_HELP_STRING([--enable-mca-no-build=LIST],
             [components not to build: framework-component, separated by commas])],
         [], [enable_mca_no_build=])
+    AS_CASE([$enable_mca_static], [no], [enable_mca_static=])
+    AS_CASE([$enable_mca_no_build], [no], [enable_mca_no_build=])
     hawser_component_table=
+    hawser_known_frameworks=
+    hawser_known_components=
     mkdir -p opal/mca orte/mca ompi/mca
 ])
 
 # HAWSER_COMPONENT(PROJECT, FRAMEWORK, COMPONENT)
 AC_DEFUN([HAWSER_COMPONENT], [
     AC_MSG_CHECKING([component $2/$3])
+    hawser_known_components="$hawser_known_components $2-$3"
+    AS_CASE([" $hawser_known_frameworks "], [*" $2 "*], [],
+        [hawser_known_frameworks="$hawser_known_frameworks $2"])
     hawser_component_ok=yes
     hawser_component_why=
     AS_CASE([",$enable_mca_no_build,"],
         [*,$2-$3,*], [hawser_component_ok=no; hawser_component_why="--enable-mca-no-build"],
         [m4_ifdef([HAWSER_$1_$2_$3_CONFIG],
             [HAWSER_$1_$2_$3_CONFIG([],
-                [hawser_component_ok=no; hawser_component_why="its dependency was not found"])], [:])])
+                [hawser_component_ok=no
+                 : ${hawser_component_why:="its dependency was not found"}])], [:])])
     hawser_component_static=no
     AS_CASE([",$enable_mca_static,"],
         [*,all,* | *,$2,* | *,$2-$3,*], [hawser_component_static=yes])
@@ -73,7 +81,18 @@ AC_DEFUN([HAWSER_FRAMEWORK], [
     ], [hawser_static_list_$1_$2="$$1_$2_STATIC"])
 ])
 
+# HAWSER_MCA_LIST(OPTION, LIST, KNOWN): each word of the list is one of those known.
+AC_DEFUN([HAWSER_MCA_LIST], [
+    for hawser_word in `AS_ECHO(["$2"]) | tr , ' '`; do
+        AS_CASE([" $3 "], [*" $hawser_word "*], [],
+            [AC_MSG_ERROR([$1: there is no "$hawser_word" (known:$3)])])
+    done
+])
+
 AC_DEFUN([HAWSER_MCA_FINISH], [
+    HAWSER_MCA_LIST([--enable-mca-no-build], [$enable_mca_no_build], [$hawser_known_components])
+    HAWSER_MCA_LIST([--enable-mca-static], [$enable_mca_static],
+        [ all$hawser_known_frameworks$hawser_known_components])
     # What the components over libibverbs share is in the library once, however many of them are.
     AS_CASE([$ompi_STATIC_COMPONENT_LIBS],
         [*mca/btl/openib/* | *mca/btl/ud/*],

@@ -16,6 +16,15 @@ AC_DEFUN([HAWSER_MISSING], [
     hawser_missing_packages="$hawser_missing_packages $2"
 ])
 
+# HAWSER_WITH(NAME, WHAT, FOR): --with-NAME, for something that is optional: with_NAME is yes, no or auto.
+AC_DEFUN([HAWSER_WITH], [
+    AC_ARG_WITH([$1],
+        [AS_HELP_STRING([--with-$1], [require $2, for $3 (default: used if it is found)])],
+        [], [with_$1=auto])
+    AS_CASE([$with_$1], [yes | no | auto], [],
+        [AC_MSG_ERROR([--with-$1=$with_$1: yes, no or auto; where $2 is, pkg-config says (PKG_CONFIG_PATH)])])
+])
+
 # Stop with one message that names everything that is missing.
 AC_DEFUN([HAWSER_REQUIRE_ALL], [
     AS_IF([test -n "$hawser_missing"],
@@ -65,7 +74,15 @@ AC_DEFUN([HAWSER_OPTIONS], [
         [no], [],
         [yes], [enable_sanitizers=address,undefined])
     AS_IF([test "$enable_sanitizers" != no],
-        [HAWSER_CFLAGS="$HAWSER_CFLAGS -fsanitize=$enable_sanitizers -fno-omit-frame-pointer -fno-sanitize-recover=undefined"
+        [AC_MSG_CHECKING([whether $CC can build with -fsanitize=$enable_sanitizers])
+         hawser_save_cflags=$CFLAGS
+         CFLAGS="$CFLAGS -fsanitize=$enable_sanitizers"
+         AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])],
+             [AC_MSG_RESULT([yes])],
+             [AC_MSG_RESULT([no])
+              AC_MSG_ERROR([--enable-sanitizers=$enable_sanitizers: $CC has no such sanitizers, lacks their libraries, or can't combine them])])
+         CFLAGS=$hawser_save_cflags
+         HAWSER_CFLAGS="$HAWSER_CFLAGS -fsanitize=$enable_sanitizers -fno-omit-frame-pointer -fno-sanitize-recover=undefined"
          HAWSER_LDFLAGS="$HAWSER_LDFLAGS -fsanitize=$enable_sanitizers"
          AC_DEFINE([OPAL_ENABLE_SANITIZERS], [1], [compiler sanitizers are on])])
     AC_SUBST([enable_sanitizers])

@@ -114,8 +114,8 @@ check_PROGRAMS += unit/opal/datatype/layout_limits
 unit_opal_datatype_layout_limits_SOURCES = unit/opal/datatype/layout_limits.c
 unit_opal_datatype_layout_limits_LDADD = $(opal_lib) -lpthread
 
-# The layers as files and as libraries.
-opal_unit_scripts = unit/opal/layers.sh unit/opal/symbols.sh
+# What configure refuses; the layers as files and as libraries.
+opal_unit_scripts = unit/opal/configure.sh unit/opal/layers.sh unit/opal/symbols.sh
 check_SCRIPTS += $(opal_unit_scripts)
 EXTRA_DIST += $(opal_unit_scripts)
 check_PROGRAMS += unit/opal/util/sha256_test unit/opal/util/net_if_test

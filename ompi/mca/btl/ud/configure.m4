@@ -1,2 +1,3 @@
 dnl Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
-AC_DEFUN([HAWSER_ompi_btl_ud_CONFIG], [AS_IF([test "$hawser_ibverbs_found" != no], [$1], [$2])])
+AC_DEFUN([HAWSER_ompi_btl_ud_CONFIG], [AS_IF([test "$hawser_ibverbs_found" != no], [$1], [hawser_component_why=$hawser_ibverbs_why
+    $2])])
