@@ -85,8 +85,8 @@ static bool complain_unknown(const char *argument)
         opal_nearest_offer(&nearest, names[i].name);
     }
     fprintf(stderr, "ompi_info: unknown option \"%s\".%s%s%s See ompi_info --help.\n", argument,
-            nearest.best ? " Did you mean --" : "", nearest.best ? nearest.best : "",
-            nearest.best ? "?" : "");
+            nearest.best == NULL ? "" : nearest.best[1] == '\0' ? " Did you mean -" : " Did you mean --",
+            nearest.best ? nearest.best : "", nearest.best ? "?" : "");
     return false;
 }
 

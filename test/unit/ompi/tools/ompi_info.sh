@@ -37,6 +37,7 @@ tap_ok "--links: one that is not, and why" says '^link:unused:"?tcp:lo: in the e
 tap_ok "--links: a layer that can't be used" fails 1 'nosuch' env OMPI_MCA_btl=nosuch,self $info --links
 tap_ok "--help" says '^  --param FRAMEWORK COMPONENT' $info --help
 tap_ok "an unknown option" fails 2 'Did you mean --parsable' $info --parsble
+tap_ok "an unknown option of one letter" fails 2 'Did you mean -V\?' $info -v
 tap_ok "a bad level" fails 2 'a number from 1 to 9' $info --all --level 10
 
 tap_ok "a parameter of level 1" says \
