@@ -32,8 +32,10 @@ static const char usage[] =
     "Runs " WRAPPER_COMPILER " to compile and link an MPI program; another compiler if the\n"
     "environment variable " WRAPPER_ENV_LIST " names one. Options:\n"
     "  -show, -showme      print the command, do not run it\n"
-    "  -compile-info       print the command that compiles\n"
-    "  -link-info          print the command that links\n"
+    "  -compile-info, -compile_info\n"
+    "                      print the command that compiles\n"
+    "  -link-info, -link_info\n"
+    "                      print the command that links\n"
     "  --showme:compile    print the flags for compiling\n"
     "  --showme:link       print the flags for linking\n"
     "  --showme:incdirs    print the directories of header files\n"
@@ -306,6 +308,8 @@ static int run(words_t *command)
 
 int main(int argc, char **argv)
 {
+    static const char *const step_options[] = { "-compile-info", "-compile_info", "-link-info",
+                                                "-link_info", NULL };
     static const char *const show_options[] = { "-show", "--show", "-showme", "--showme", NULL };
     words_t command = { 0 };
     bool show = false;
@@ -315,7 +319,7 @@ int main(int argc, char **argv)
         if (showme_item(argv[i]) != NULL) {
             return show_item(showme_item(argv[i]));
         }
-        if (strcmp(argv[i], "-compile-info") == 0 || strcmp(argv[i], "-link-info") == 0) {
+        if (is_one_of(argv[i], step_options)) {
             return show_step(argv[i][1] == 'l');
         }
         if (is_one_of(argv[i], show_options)) {

@@ -45,6 +45,8 @@ tap_ok "--showme:version" says "Hawser $(cat "$top_srcdir/VERSION")" $mpicc --sh
 tap_ok "--showme:nonsense fails" status 1 $mpicc --showme:nonsense
 tap_ok "-compile-info" says '-I' $mpicc -compile-info
 tap_ok "-link-info" says '-lmpi_abi' $mpicc -link-info
+tap_ok "-compile_info is the same" test "$($mpicc -compile_info)" = "$($mpicc -compile-info)"
+tap_ok "-link_info is the same" test "$($mpicc -link_info)" = "$($mpicc -link-info)"
 tap_ok "no arguments: usage" status 1 $mpicc
 tap_ok "--version is the compiler's" lacks 'mpi_abi\|Hawser' $mpicc --version
 tap_ok "OMPI_CC is honoured" env OMPI_CC="echo ours" sh -c "$mpicc -c x.c | grep -q '^ours .*x.c'"
