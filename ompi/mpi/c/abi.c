@@ -74,16 +74,16 @@ static const struct {
 enum { FORTRAN_TYPES = sizeof fortran_types / sizeof fortran_types[0] };
 
 /* Key and value of one Fortran type. A type that the library lacks has no committed object. */
-static void describe(size_t i, char key[static 64], char value[static 24])
+static void describe(size_t i, char key[static MPI_MAX_INFO_KEY], char value[static 24])
 {
     const ompi_datatype_t *type = ompi_datatype_from_handle(fortran_types[i].type);
     bool there = type != NULL && ompi_datatype_is_committed(type);
 
     if (fortran_types[i].optional) {
-        snprintf(key, 64, "mpi_%s_supported", fortran_types[i].name);
+        snprintf(key, MPI_MAX_INFO_KEY, "mpi_%s_supported", fortran_types[i].name);
         snprintf(value, 24, "%s", there ? "true" : "false");
     } else {
-        snprintf(key, 64, "mpi_%s_size", fortran_types[i].name);
+        snprintf(key, MPI_MAX_INFO_KEY, "mpi_%s_size", fortran_types[i].name);
         snprintf(value, 24, "%zu", there ? ompi_datatype_size(type) : 0);
     }
 }
@@ -93,7 +93,7 @@ int ompi_mpi_abi_get_fortran_info(ompi_info_t **info)
     int rc = ompi_mpi_info_create(info);
 
     for (size_t i = 0; rc == MPI_SUCCESS && i < FORTRAN_TYPES; i++) {
-        char key[64], value[24];
+        char key[MPI_MAX_INFO_KEY], value[24];
         describe(i, key, value);
         rc = ompi_mpi_info_set(*info, key, value);
     }
@@ -105,7 +105,7 @@ int ompi_mpi_abi_get_fortran_info(ompi_info_t **info)
 int ompi_mpi_abi_set_fortran_info(ompi_info_t *info)
 {
     for (size_t i = 0; i < FORTRAN_TYPES; i++) {
-        char key[64], value[24], wanted[24] = "";
+        char key[MPI_MAX_INFO_KEY], value[24], wanted[24] = "";
         int length = sizeof wanted, found = 0, rc;
         describe(i, key, value);
         rc = ompi_mpi_info_get_string(info, key, &length, wanted, &found);
