@@ -36,7 +36,7 @@ ompi_man = mpi/man
 mpi/man/generated: $(ompi_api_sources) $(ompi_man_sources)
 	$(AM_V_GEN)rm -rf mpi/man && $(PYTHON) -B $(srcdir)/mpi/api/man.py mpi/man && touch $@
 all-local: mpi/man/generated
-dist-hook: mpi/man/generated
+ompi_man_made = mpi/man/generated
 clean-local:
 	rm -rf mpi/man
 BUILT_SOURCES += $(ompi_generated)
@@ -55,5 +55,5 @@ install-data-local:
 	$(INSTALL_DATA) $(ompi_man)/*.3 "$(DESTDIR)$(mandir)/man3"
 uninstall-local:
 	cd $(ompi_man) && for page in *.3; do rm -f "$(DESTDIR)$(mandir)/man3/$$page"; done
-dist-hook:
+dist-hook: $(ompi_man_made)
 	$(MKDIR_P) "$(distdir)/mpi/man" && cp $(ompi_man)/*.3 "$(distdir)/mpi/man"
