@@ -50,6 +50,11 @@ tap_ok "... in 64 KiB and what is left" few
 export MPIRUN_ARGS="$args"
 tap_ok "48 messages of two MiB arrive by turns" "$top_builddir/test/mpi/pieces" turns
 tap_ok "... nearly all in parts" in_pieces 0 8
+unnamed() {
+    ! MPIRUN_ARGS="--mca pml_base_trace_links $tap_dir/trace.json" "$top_builddir/test/mpi/pieces" turns >"$tap_dir/out" 2>&1 &&
+        grep -q 'must have %r' "$tap_dir/out" && [ ! -e "$tap_dir/trace.json" ]
+}
+tap_ok "one trace for all processes is refused" unnamed
 # fetched RANK LEAST MOST: so many messages have come so to a rank.
 fetched() { count=$(grep -o '"name": "fetched",' "$tap_dir/trace-$1.json" | wc -l); echo "# fetched: $count"; [ "$count" -ge "$2" ] && [ "$count" -le "$3" ]; }
 # reads TEST RANK ARGUMENTS LEAST MOST

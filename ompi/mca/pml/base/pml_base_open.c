@@ -2,6 +2,7 @@
 /* The PML framework: opens the components and selects one. */
 #include "ompi/mca/pml/base/pml_base_cache.h"
 #include "ompi/mca/pml/base/pml_base_peer.h"
+#include "ompi/mca/pml/base/pml_base_report.h"
 #include "ompi/mca/pml/base/pml_base_util.h"
 #include "ompi/mca/pml/pml.h"
 
@@ -38,6 +39,11 @@ int mca_pml_base_open(void)
 
 int mca_pml_base_select(void)
 {
+    if (!mca_pml_base_trace_is_named()) {
+        opal_show_help("pml:trace-name", "The parameter pml_base_trace_links names one file for all processes: the name "
+                                         "must have %%r, which becomes the rank.");
+        return OPAL_ERR_BAD_PARAM;
+    }
     const mca_base_component_t *best = NULL;
     int best_priority = -1;
     opal_list_item_t *i, *tmp;

@@ -35,6 +35,8 @@ void mca_pml_base_trace(const mca_pml_peer_t *peer, const mca_pml_link_t *link, 
 void mca_pml_base_trace_link(mca_pml_link_t *link);
 /* Write the file. Peers still exist. */
 void mca_pml_base_trace_end(void);
+/* A file has one writer: where there are several processes its name has the rank. */
+bool mca_pml_base_trace_is_named(void);
 
 #pragma GCC visibility pop
 

@@ -31,7 +31,7 @@ int mca_pml_base_trace_register_params(void)
     static const mca_base_var_desc_t file = {
         .framework = "pml", .component = "base", .name = "trace_links", .type = MCA_VAR_STRING,
         .help = "Write a trace of fragments per link over time, for Perfetto or chrome://tracing, to "
-                "this file; %r in it is the rank, %h the host (empty: no trace)",
+                "this file; %r in it is the rank (it must be there where there are several), %h the host (empty: no trace)",
         .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP};
     static const mca_base_var_desc_t max = {
         .framework = "pml", .component = "base", .name = "trace_events", .type = MCA_VAR_SIZE,
@@ -99,6 +99,16 @@ void mca_pml_base_trace_link(mca_pml_link_t *link)
         link->send_short = traced_short;
         link->room = link->standing = &mca_pml_base_no_standing; /* what goes that way is not seen */
     }
+}
+
+bool mca_pml_base_trace_is_named(void)
+{
+    bool has_rank = false;
+    for (const char *p = pattern; p && *p && !has_rank; p++) {
+        has_rank = p[0] == '%' && p[1] == 'r';
+        p += p[0] == '%' && p[1] == '%';
+    }
+    return has_rank || !mca_pml_base_trace_on || ompi_rte.size < 2;
 }
 
 /* The file's name: %r is the rank, %h the host, %% a percent sign. */
