@@ -50,6 +50,12 @@ run --timeout 0.3 -n 2 sleep 20
 is "--timeout" "$code $(grep -c 'time limit' err)" "124 1"
 MPIEXEC_TIMEOUT=1 run sleep 20
 is "MPIEXEC_TIMEOUT" "$code $(grep -c '(MPIEXEC_TIMEOUT)' err)" "124 1"
+for bad in abc -5 10s 0; do
+    MPIEXEC_TIMEOUT=$bad run true
+    is "MPIEXEC_TIMEOUT=$bad" "$code $(grep -c "^mpirun: MPIEXEC_TIMEOUT $bad: expected" err) $(wc -l <err)" "1 1 1"
+done
+MPIEXEC_TIMEOUT=abc run --timeout 20 true
+is "--timeout beats it" "$code" 0
 
 # Bad input: one clear line, nothing started
 run no-such-program

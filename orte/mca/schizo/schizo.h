@@ -23,6 +23,9 @@ ORTE_DECLSPEC int orte_schizo_resolve_programs(const orte_options_t *opt, orte_j
  * processes' parameter systems read. */
 ORTE_DECLSPEC int orte_schizo_export_params(orte_runtime_t *rt);
 
+/* MPIEXEC_TIMEOUT, unless the command line has a --timeout. Reports a value that is none. */
+ORTE_DECLSPEC int orte_schizo_read_timeout(orte_options_t *opt);
+
 ORTE_DECLSPEC int orte_schizo_register_params(void);
 /* If parameter schizo_base_note_old_spellings asks for it: one line about them. */
 ORTE_DECLSPEC void orte_schizo_note_old_spellings(const orte_runtime_t *rt);

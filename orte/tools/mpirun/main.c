@@ -131,18 +131,14 @@ static int watch_start(orte_runtime_t *rt)
 }
 
 /* The environment also has a say; the command line's is the last. */
-static void read_environment(orte_runtime_t *rt)
+static int read_environment(orte_runtime_t *rt)
 {
-    const char *timeout = getenv("MPIEXEC_TIMEOUT");
     const char *threads = getenv("OMP_NUM_THREADS");
 
-    if (timeout != NULL && rt->opt.timeout == 0 && atof(timeout) > 0) {
-        rt->opt.timeout = atof(timeout);
-        rt->opt.timeout_by = "MPIEXEC_TIMEOUT";
-    }
     if (threads != NULL && atoi(threads) > 0) {
         rt->job->placement.threads_per_proc = atoi(threads);
     }
+    return orte_schizo_read_timeout(&rt->opt);
 }
 
 /* With fewer open files the parts, libpmix among them, fail one by one and not all of them say so. */
@@ -230,7 +226,9 @@ static int prepare(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t 
     if (orte_rmaps_apply_policies(&rt->job->placement) != OPAL_SUCCESS) {
         return ORTE_EXIT_USAGE;
     }
-    read_environment(rt);
+    if (read_environment(rt) != OPAL_SUCCESS) {
+        return ORTE_EXIT_USAGE;
+    }
     return orte_schizo_resolve_programs(&rt->opt, rt->job);
 }
 

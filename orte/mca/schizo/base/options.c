@@ -611,18 +611,33 @@ static int tune(orte_cli_t *cli, const opt_t *option, char **args)
 
 /* --- life of the job --- */
 
-static int set_timeout(orte_cli_t *cli, const opt_t *option, char **args)
+/* `by`, what has the value, is kept. */
+static int take_timeout(orte_options_t *opt, const char *by, const char *text)
 {
     char *end;
-    double seconds = strtod(args[0], &end);
+    double seconds = strtod(text, &end);
 
-    if (end == args[0] || *end != '\0' || !(seconds > 0) || seconds > 1e9) {
-        orte_report("%s %s: expected a number of seconds above 0", shown_name(option), args[0]);
+    if (end == text || *end != '\0' || !(seconds > 0) || seconds > 1e9) {
+        orte_report("%s %s: expected a number of seconds above 0", by, text);
         return OPAL_ERR_BAD_PARAM;
     }
-    cli->rt->opt.timeout = seconds;
-    cli->rt->opt.timeout_by = "--timeout";
+    opt->timeout = seconds;
+    opt->timeout_by = by;
     return OPAL_SUCCESS;
+}
+
+static int set_timeout(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    (void)option;
+    return take_timeout(&cli->rt->opt, "--timeout", args[0]);
+}
+
+int orte_schizo_read_timeout(orte_options_t *opt)
+{
+    const char *text = getenv("MPIEXEC_TIMEOUT");
+
+    return text == NULL || *text == '\0' || opt->timeout > 0 ? OPAL_SUCCESS
+                                                             : take_timeout(opt, "MPIEXEC_TIMEOUT", text);
 }
 
 static int set_flag(orte_cli_t *cli, const opt_t *option, char **args)
