@@ -58,7 +58,10 @@ agree ompi_info "$top_builddir/ompi/ompi_info" --help
 agree mpicc "$top_builddir/ompi/mpicc" --showme:help
 agree orte-clean "$top_builddir/orte/orte-clean" --help
 
-# mpirun's --help is of several parts; system/mpirun_run.sh looks whether the page has them all.
+# mpirun tells all of its spellings by itself; its --help is of several parts, which the page does not have as they are.
+"$top_builddir/orte/mpirun" --help options | options >in_help
+plain "$pages/mpirun.1" | tr "'" ' ' | options >page_words
+tap_ok "mpirun: the page has all that --help lists" all_in page_words in_help
 headings "$pages/mpirun.1" | while read -r option; do
     "$top_builddir/orte/mpirun" --help "${option#-}" >/dev/null 2>&1 || echo "$option"
 done >wrong

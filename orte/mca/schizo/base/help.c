@@ -55,7 +55,7 @@ static void print_option(const orte_cli_option_t *option)
         }
     }
     if (option->args != NULL) {
-        column += printf("%s%s", option->args[0] == '[' ? "" : " ", option->args);
+        column += printf("%s%s", strncmp(option->args, "[=", 2) == 0 ? "" : " ", option->args);
     }
     print_wrapped(option->help, column + 1 < HELP_COLUMN ? column : HELP_COLUMN);
 }

@@ -746,7 +746,7 @@ const orte_cli_option_t orte_cli_options[] = {
      "none, hwthread, core, l1cache, l2cache, l3cache, numa, package (socket); :overload-allowed, "
      ":no-overload, :if-supported may follow. Default: the object of --map-by, else core; none "
      "when processes outnumber cores", bind_to, 0},
-    {"N ~npernode .ppn .perhost", "N", ORTE_CLI_PLACE, "N processes on each node (ppr:N:node)",
+    {"N ~npernode ppn .perhost", "N", ORTE_CLI_PLACE, "N processes on each node (ppr:N:node)",
      per_object, ORTE_LEVEL_NODE},
     {"npersocket", "N", ORTE_CLI_PLACE, "N processes on each package (ppr:N:package)", per_object,
      ORTE_LEVEL_PACKAGE},
@@ -785,7 +785,7 @@ const orte_cli_option_t orte_cli_options[] = {
      set_stdin, 0},
     {"tag-output", NULL, ORTE_CLI_STDIO, "put [JOB,RANK]<stream>: before each line", set_tag,
      ORTE_TAG_FULL},
-    {"prepend-rank .l", NULL, ORTE_CLI_STDIO, "put [RANK] before each line", set_tag,
+    {"prepend-rank l", NULL, ORTE_CLI_STDIO, "put [RANK] before each line", set_tag,
      ORTE_TAG_RANK},
     {"timestamp-output", NULL, ORTE_CLI_STDIO, "put the time before each line", set_timestamp, 0},
     {"merge-stderr-to-stdout", NULL, ORTE_CLI_STDIO,
@@ -833,7 +833,7 @@ const orte_cli_option_t orte_cli_options[] = {
      set_flag, FLAG(stack_traces)},
     {"report-state-on-timeout", NULL, ORTE_CLI_LIFE,
      "when the time is over, print the state of each rank", set_flag, FLAG(report_state)},
-    {"continuous enable-recovery .disable-auto-cleanup", NULL, ORTE_CLI_LIFE,
+    {"continuous enable-recovery disable-auto-cleanup", NULL, ORTE_CLI_LIFE,
      "a process that fails does not end the job", set_flag, FLAG(continuous)},
     {"with-ft", "KIND", ORTE_CLI_LIFE, "the same for KIND ulfm or mpi; none: the default", with_ft,
      0},
