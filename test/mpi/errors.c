@@ -257,6 +257,12 @@ static void test_not_aliased(void)
     MPI_Type_commit(&types[0]);
     MPI_Type_commit(&types[1]);
     MPI_CHECK(MPI_Alltoall(MPI_BOTTOM, 1, types[0], MPI_BOTTOM, 1, types[1], world) == MPI_SUCCESS);
+    for (int i = 0; i < 2; i++) {
+        MPI_Type_free(&types[i]);
+    }
+    MPI_Type_free(&lower);
+    MPI_Type_free(&upper);
+    MPI_Type_free(&empty);
     MPI_Finalize();
 }
 
