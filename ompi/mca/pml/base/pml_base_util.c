@@ -53,12 +53,12 @@ mca_pml_message_t *mca_pml_base_orphan_take(uint32_t context)
 
 enum { LAST_RESERVE = 256 << 10 }; /* bytes: what it takes to tell the runtime, about */
 
-static void *reserve;
+static _Atomic(void *) reserve;
 
+/* By several threads at once, where memory is short for all of them. */
 void mca_pml_base_reserve(bool hold)
 {
-    free(reserve);
-    reserve = hold ? malloc(LAST_RESERVE) : NULL; /* nobody writes to it: it takes no memory until then */
+    free(atomic_exchange(&reserve, hold ? malloc(LAST_RESERVE) : NULL)); /* nobody writes to it: it takes no memory until then */
 }
 
 void mca_pml_base_out_of_memory(const char *what)
@@ -83,7 +83,7 @@ void mca_pml_base_no_memory(mca_btl_module_t *module)
 void mca_pml_base_no_memory_yet(mca_btl_module_t *module)
 {
     static _Atomic uint64_t first, last; /* ns, of shortages with no longer pauses between them */
-    uint64_t limit = (uint64_t) mca_pml_base_params.path_timeout * 1000000000;
+    uint64_t limit = (uint64_t) (mca_pml_base_params.path_timeout > 0 ? mca_pml_base_params.path_timeout : 1) * 1000000000;
     uint64_t now = opal_now_ns(), before = atomic_exchange(&last, now);
     if (before == 0 || now > before + limit) {
         atomic_store(&first, now);
