@@ -1247,6 +1247,47 @@ static void apart(void)
     finish();
 }
 
+/* One int, wherever the buffer seems to be; elements follow each other. */
+static MPI_Datatype type_at(const int *where)
+{
+    MPI_Datatype at, type;
+    MPI_Aint address;
+    MPI_Get_address(where, &address);
+    MPI_Type_create_hindexed(1, (int[]) {1}, &address, MPI_INT, &at);
+    MPI_Type_create_resized(at, address, sizeof(int), &type);
+    MPI_Type_commit(&type);
+    MPI_Type_free(&at);
+    return type;
+}
+
+/* Both buffers are MPI_BOTTOM, and yet not the same. */
+static void bottom(void)
+{
+    int mine, all[PROCS];
+    start();
+    set_form(false);
+    MPI_Datatype here = type_at(&mine), there = type_at(all);
+    for (int root = 0; root < size; root++) {
+        mine = 1000 * root + rank;
+        memset(all, 0, sizeof all);
+        MPI_CHECK(MPI_Gather(MPI_BOTTOM, 1, here, MPI_BOTTOM, 1, there, root, comm) == MPI_SUCCESS);
+        for (int i = 0; i < size; i++) {
+            MPI_CHECK(all[i] == (rank == root ? 1000 * root + i : 0));
+            all[i] = 5000 + i;
+        }
+        MPI_CHECK(MPI_Scatter(MPI_BOTTOM, 1, there, MPI_BOTTOM, 1, here, root, comm) == MPI_SUCCESS);
+        MPI_CHECK(mine == 5000 + rank);
+        MPI_CHECK(MPI_Allgather(MPI_BOTTOM, 1, here, MPI_BOTTOM, 1, there, comm) == MPI_SUCCESS);
+        for (int i = 0; i < size; i++) {
+            MPI_CHECK(all[i] == 5000 + i);
+        }
+    }
+    MPI_Type_free(&here);
+    MPI_Type_free(&there);
+    MPI_Comm_free(&comm);
+    finish();
+}
+
 enum { THREADS = 8, THREAD_ROUNDS = 2 };
 
 static MPI_Comm own_comms[THREADS], rings[THREADS];
@@ -1320,6 +1361,7 @@ static const mpi_test_t tests[] = {
     {.name = "inter-2", .np = 2, .fn = inter},           {.name = "inter-5", .np = 5, .fn = inter},
     {.name = "inter-barrier", .np = 5, .fn = inter_barrier},
     {.name = "far-apart", .np = 5, .fn = far_apart},     {.name = "apart", .np = 4, .fn = apart},
+    {.name = "bottom-3", .np = 3, .fn = bottom},         {.name = "bottom-5", .np = 5, .fn = bottom},
     {.name = "threads", .np = 4, .fn = threads, .seconds = 240},
 };
 

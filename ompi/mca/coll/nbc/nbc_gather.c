@@ -50,7 +50,7 @@ static char *gather_branch(nbc_sched_t *s, const nbc_block_t *mine, size_t bytes
     return all;
 }
 
-static void gather_tree(nbc_sched_t *s, const nbc_block_t *mine, const nbc_blocks_t *in, int root)
+static void gather_tree(nbc_sched_t *s, const nbc_block_t *mine, const nbc_blocks_t *in, int root, bool in_place)
 {
     branch_t b = branch_of(s, root);
     size_t bytes = mine->count * ompi_datatype_size(mine->type);
@@ -62,11 +62,9 @@ static void gather_tree(nbc_sched_t *s, const nbc_block_t *mine, const nbc_block
         nbc_send(s, all, bytes * (size_t) b.blocks, nbc_byte(), (b.rank - b.bit + root) % b.size);
         return;
     }
-    for (int r = 0; r < b.size; r++) {
+    for (int r = in_place ? 1 : 0; r < b.size; r++) {
         nbc_block_t block = nbc_block(s, in, (r + root) % b.size);
-        if (block.at != mine->at) { /* else in place */
-            nbc_convert(s, all + bytes * (size_t) r, bytes, nbc_byte(), block.at, block.count, block.type);
-        }
+        nbc_convert(s, all + bytes * (size_t) r, bytes, nbc_byte(), block.at, block.count, block.type);
     }
 }
 
@@ -87,7 +85,7 @@ void nbc_build_gather(nbc_sched_t *s, const void *sbuf, size_t scount, ompi_data
     }
     if (is_tree(s, in, &mine)) {
         if (!mine.empty) {
-            gather_tree(s, &mine, in, root);
+            gather_tree(s, &mine, in, root, sbuf == MPI_IN_PLACE);
         }
         return;
     }
@@ -104,7 +102,7 @@ void nbc_build_gather(nbc_sched_t *s, const void *sbuf, size_t scount, ompi_data
 
 /* ---- Scatter ---- */
 
-static void scatter_tree(nbc_sched_t *s, const nbc_blocks_t *out, const nbc_block_t *mine, int root)
+static void scatter_tree(nbc_sched_t *s, const nbc_blocks_t *out, const nbc_block_t *mine, int root, bool in_place)
 {
     branch_t b = branch_of(s, root);
     size_t bytes = mine->count * ompi_datatype_size(mine->type);
@@ -127,7 +125,7 @@ static void scatter_tree(nbc_sched_t *s, const nbc_blocks_t *out, const nbc_bloc
                      (b.rank + bit + root) % b.size);
         }
     }
-    if (b.rank > 0 || mine->at != nbc_block(s, out, root).at) { /* else in place */
+    if (!in_place) {
         nbc_convert(s, all, bytes, nbc_byte(), mine->at, mine->count, mine->type);
     }
 }
@@ -149,7 +147,7 @@ void nbc_build_scatter(nbc_sched_t *s, const nbc_blocks_t *out, void *rbuf, size
     }
     if (is_tree(s, out, &mine)) {
         if (!mine.empty) {
-            scatter_tree(s, out, &mine, root);
+            scatter_tree(s, out, &mine, root, rbuf == MPI_IN_PLACE);
         }
         return;
     }
