@@ -56,6 +56,24 @@ static MPI_Status *status_at(MPI_Status *statuses, int i)
     return statuses == MPI_STATUSES_IGNORE ? NULL : &statuses[i];
 }
 
+/* Of several, into statuses[n]. `so_far`: what the call is to return after those before it, which have statuses[0 .. n - 1]. Only if it
+ * is MPI_ERR_IN_STATUS does MPI_ERROR say anything, then in all of them (section 3.2.5). */
+static inline int retire_into(MPI_Request *handle, MPI_Status *statuses, int n, int so_far)
+{
+    MPI_Status *status = status_at(statuses, n);
+    int keep = status ? status->MPI_ERROR : MPI_SUCCESS, error = retire(handle, status);
+    if (OPAL_LIKELY(error == MPI_SUCCESS && so_far == MPI_SUCCESS)) {
+        if (status) {
+            status->MPI_ERROR = keep;
+        }
+        return MPI_SUCCESS;
+    }
+    for (int i = 0; status && so_far == MPI_SUCCESS && i < n; i++) {
+        statuses[i].MPI_ERROR = MPI_SUCCESS;
+    }
+    return MPI_ERR_IN_STATUS;
+}
+
 /* Of one that is live and not complete. True: it is complete now. */
 static inline bool settle(ompi_request_t *request, bool waits)
 {
@@ -113,9 +131,7 @@ static int retire_all(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     int result = MPI_SUCCESS;
     for (int i = 0; i < count; i++) {
-        if (OPAL_UNLIKELY(retire(&requests[i], status_at(statuses, i)) != MPI_SUCCESS)) {
-            result = MPI_ERR_IN_STATUS;
-        }
+        result = retire_into(&requests[i], statuses, i, result);
     }
     return result;
 }
@@ -252,10 +268,7 @@ static int retire_some(int count, MPI_Request requests[], int *done, int indices
     for (int i = 0; i < count; i++) {
         if (is_live(requests[i]) && ompi_request_is_complete(object_of(requests[i]))) {
             indices[n] = i;
-            if (retire(&requests[i], status_at(statuses, n)) != MPI_SUCCESS) {
-                result = MPI_ERR_IN_STATUS;
-            }
-            n++;
+            result = retire_into(&requests[i], statuses, n++, result);
         }
     }
     *done = n;

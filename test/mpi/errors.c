@@ -103,6 +103,60 @@ static void test_cancel(void)
     MPI_Finalize();
 }
 
+/* The first of two messages is good, the second one is too long. */
+static void two_messages(MPI_Comm comm, bool both_good, MPI_Request requests[2])
+{
+    static int x[4];
+    MPI_Irecv(&x[0], 1, MPI_INT, 0, 0, comm, &requests[0]);
+    MPI_Irecv(&x[1], 1, MPI_INT, 0, 1, comm, &requests[1]);
+    MPI_Send(&x[2], 1, MPI_INT, 0, 0, comm);
+    MPI_Send(&x[2], both_good ? 1 : 2, MPI_INT, 0, 1, comm);
+    for (int i = 0, flag; i < 2; i += flag) {
+        MPI_Request_get_status(requests[i], &flag, MPI_STATUS_IGNORE);
+    }
+}
+
+static void check_errors(const MPI_Status *statuses, int first, int second)
+{
+    MPI_CHECK(statuses[0].MPI_ERROR == first);
+    MPI_CHECK(statuses[1].MPI_ERROR == second);
+}
+
+/* MPI_ERROR of statuses is written by the calls that return MPI_ERR_IN_STATUS, and by no others. */
+static void test_statuses(void)
+{
+    enum { MINE = 4711 };
+    MPI_Status statuses[2] = {{.MPI_ERROR = MINE}, {.MPI_ERROR = MINE}};
+    MPI_Request requests[2];
+    MPI_Comm comm;
+    int done, flag, indices[2];
+    MPI_Init(NULL, NULL);
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    two_messages(comm, true, requests);
+    MPI_CHECK(MPI_Waitall(2, requests, statuses) == MPI_SUCCESS);
+    check_errors(statuses, MINE, MINE);
+    two_messages(comm, true, requests);
+    MPI_CHECK(MPI_Testall(2, requests, &flag, statuses) == MPI_SUCCESS && flag);
+    check_errors(statuses, MINE, MINE);
+    two_messages(comm, true, requests);
+    MPI_CHECK(MPI_Waitsome(2, requests, &done, indices, statuses) == MPI_SUCCESS && done == 2);
+    check_errors(statuses, MINE, MINE);
+    MPI_CHECK(MPI_Waitall(2, requests, statuses) == MPI_SUCCESS); /* null requests */
+    check_errors(statuses, MINE, MINE);
+    two_messages(comm, false, requests);
+    MPI_CHECK(MPI_Waitall(2, requests, statuses) == MPI_ERR_IN_STATUS);
+    check_errors(statuses, MPI_SUCCESS, MPI_ERR_TRUNCATE);
+    statuses[0].MPI_ERROR = statuses[1].MPI_ERROR = MINE;
+    two_messages(comm, false, requests);
+    MPI_CHECK(MPI_Testsome(2, requests, &done, indices, statuses) == MPI_ERR_IN_STATUS && done == 2);
+    check_errors(statuses, MPI_SUCCESS, MPI_ERR_TRUNCATE);
+    two_messages(comm, false, requests);
+    MPI_CHECK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE) == MPI_ERR_IN_STATUS);
+    MPI_Comm_free(&comm);
+    MPI_Finalize();
+}
+
 static void test_arguments(void)
 {
     MPI_Comm comm = MPI_COMM_WORLD, out;
@@ -337,6 +391,7 @@ static const mpi_test_t tests[] = {
     {.name = "no-object", .np = 1, .fn = test_no_object},
     {.name = "wrong-kind", .np = 1, .fn = test_wrong_kind},
     {.name = "arguments", .np = 2, .fn = test_arguments},
+    {.name = "statuses", .np = 1, .fn = test_statuses},
     {.name = "buffers", .np = 2, .fn = test_buffers},
     {.name = "cancel", .np = 2, .fn = test_cancel},
     {.name = "aliased", .np = 3, .fn = test_aliased},
