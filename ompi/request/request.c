@@ -53,7 +53,6 @@ int ompi_request_retire(ompi_request_t **handle, MPI_Status *status)
     int error = request->type == OMPI_REQUEST_GENERALIZED ? ompi_grequest_query(request) : request->status.MPI_ERROR;
     if (status) {
         *status = request->status;
-        status->MPI_ERROR = error;
     }
     if (OPAL_UNLIKELY(error != MPI_SUCCESS)) {
         ompi_error_origin(request->comm);
@@ -65,6 +64,9 @@ int ompi_request_retire(ompi_request_t **handle, MPI_Status *status)
         if (request->type == OMPI_REQUEST_GENERALIZED) {
             int freed = ompi_grequest_release(request);
             error = error != MPI_SUCCESS ? error : freed;
+            if (status) {
+                status->MPI_ERROR = error;
+            }
         } else if (request->type != OMPI_REQUEST_DONE) {
             request->ops->free(request);
         }

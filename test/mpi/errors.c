@@ -157,6 +157,51 @@ static void test_statuses(void)
     MPI_Finalize();
 }
 
+static int query(void *extra, MPI_Status *status)
+{
+    MPI_Status_set_elements(status, MPI_INT, 0);
+    MPI_Status_set_cancelled(status, 0);
+    return *(int *) extra;
+}
+
+static int free_badly(void *extra)
+{
+    (void) extra;
+    return MPI_ERR_FILE;
+}
+
+static int cancel(void *extra, int complete)
+{
+    (void) extra;
+    (void) complete;
+    return MPI_SUCCESS;
+}
+
+/* What the functions of a generalized request say is the error of the call, and in its status. */
+static void test_generalized(void)
+{
+    int good = MPI_SUCCESS, bad = MPI_ERR_IO, flag;
+    MPI_Status statuses[2];
+    MPI_Request requests[2];
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (int turn = 0; turn < 3; turn++) {
+        MPI_Grequest_start(query, free_badly, cancel, &good, &requests[0]);
+        MPI_Grequest_start(query, free_badly, cancel, &bad, &requests[1]);
+        MPI_Grequest_complete(requests[0]);
+        MPI_Grequest_complete(requests[1]);
+        if (turn < 2) {
+            MPI_CHECK((turn == 0 ? MPI_Waitall(2, requests, statuses)
+                                 : MPI_Testall(2, requests, &flag, statuses)) == MPI_ERR_IN_STATUS);
+            check_errors(statuses, MPI_ERR_FILE, MPI_ERR_IO);
+            continue;
+        }
+        MPI_CHECK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE) == MPI_ERR_FILE);
+        MPI_CHECK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE) == MPI_ERR_IO);
+    }
+    MPI_Finalize();
+}
+
 static void test_arguments(void)
 {
     MPI_Comm comm = MPI_COMM_WORLD, out;
@@ -392,6 +437,7 @@ static const mpi_test_t tests[] = {
     {.name = "wrong-kind", .np = 1, .fn = test_wrong_kind},
     {.name = "arguments", .np = 2, .fn = test_arguments},
     {.name = "statuses", .np = 1, .fn = test_statuses},
+    {.name = "generalized", .np = 1, .fn = test_generalized},
     {.name = "buffers", .np = 2, .fn = test_buffers},
     {.name = "cancel", .np = 2, .fn = test_cancel},
     {.name = "aliased", .np = 3, .fn = test_aliased},
