@@ -63,7 +63,10 @@ int ompi_request_retire(ompi_request_t **handle, MPI_Status *status)
         *handle = NULL;
         if (request->type == OMPI_REQUEST_GENERALIZED) {
             int freed = ompi_grequest_release(request);
-            error = error != MPI_SUCCESS ? error : freed;
+            if (error == MPI_SUCCESS && freed != MPI_SUCCESS) {
+                ompi_error_origin(NULL);
+                error = freed;
+            }
             if (status) {
                 status->MPI_ERROR = error;
             }

@@ -71,6 +71,9 @@ static inline int retire_into(MPI_Request *handle, MPI_Status *statuses, int n, 
     for (int i = 0; status && so_far == MPI_SUCCESS && i < n; i++) {
         statuses[i].MPI_ERROR = MPI_SUCCESS;
     }
+    if (error != MPI_SUCCESS) {
+        ompi_error_in_status(error);
+    }
     return MPI_ERR_IN_STATUS;
 }
 

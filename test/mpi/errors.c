@@ -103,7 +103,7 @@ static void test_cancel(void)
     MPI_Finalize();
 }
 
-/* The first of two messages is good, the second one is too long. */
+/* The first of two messages is good, the second one may be too long. Both are there. */
 static void two_messages(MPI_Comm comm, bool both_good, MPI_Request requests[2])
 {
     static int x[4];
@@ -155,6 +155,41 @@ static void test_statuses(void)
     MPI_CHECK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE) == MPI_ERR_IN_STATUS);
     MPI_Comm_free(&comm);
     MPI_Finalize();
+}
+
+/* The handler hears what is wrong with the message, not that there is an error in some status. */
+static void test_handler_of_several(void)
+{
+    MPI_Errhandler handler;
+    MPI_Status statuses[2];
+    MPI_Request requests[2];
+    MPI_Comm comm;
+    int done, flag, indices[2];
+    MPI_Init(NULL, NULL);
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_create_errhandler(note, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    for (int turn = 0; turn < 4; turn++) {
+        called = last_code = 0;
+        last_comm = MPI_COMM_NULL;
+        two_messages(comm, false, requests);
+        int rc = turn == 0   ? MPI_Waitall(2, requests, statuses)
+                 : turn == 1 ? MPI_Testall(2, requests, &flag, MPI_STATUSES_IGNORE)
+                 : turn == 2 ? MPI_Waitsome(2, requests, &done, indices, statuses)
+                             : MPI_Testsome(2, requests, &done, indices, MPI_STATUSES_IGNORE);
+        MPI_CHECK(rc == MPI_ERR_IN_STATUS && called == 1 && last_code == MPI_ERR_TRUNCATE && last_comm == comm);
+    }
+    MPI_Comm_free(&comm);
+    MPI_Finalize();
+}
+
+static void test_fatal_in_status(void)
+{
+    MPI_Request requests[2];
+    MPI_Init(NULL, NULL);
+    two_messages(MPI_COMM_WORLD, false, requests);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
 static int query(void *extra, MPI_Status *status)
@@ -438,6 +473,7 @@ static const mpi_test_t tests[] = {
     {.name = "arguments", .np = 2, .fn = test_arguments},
     {.name = "statuses", .np = 1, .fn = test_statuses},
     {.name = "generalized", .np = 1, .fn = test_generalized},
+    {.name = "handler-of-several", .np = 1, .fn = test_handler_of_several},
     {.name = "buffers", .np = 2, .fn = test_buffers},
     {.name = "cancel", .np = 2, .fn = test_cancel},
     {.name = "aliased", .np = 3, .fn = test_aliased},
@@ -448,6 +484,7 @@ static const mpi_test_t tests[] = {
      .fn = test_fatal,
      .exit_code = MPI_ERR_RANK,
      .says = "MPI_Send failed on communicator MPI_COMM_WORLD, rank 1 of 3: MPI_ERR_RANK"},
+    {.name = "fatal-in-status", .np = 1, .exit_code = MPI_ERR_TRUNCATE, .fn = test_fatal_in_status, .says = "MPI_ERR_TRUNCATE"},
     {.name = "fatal-alone",
      .np = 0,
      .fn = test_fatal_alone,

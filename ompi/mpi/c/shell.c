@@ -9,6 +9,7 @@
 bool ompi_mpi_param_check = true;
 
 static _Thread_local void *error_origin;
+static _Thread_local int error_in_status;
 
 int ompi_mpi_shell_register(void)
 {
@@ -28,6 +29,11 @@ int ompi_mpi_shell_register(void)
 void ompi_error_origin(void *object)
 {
     error_origin = object;
+}
+
+void ompi_error_in_status(int error)
+{
+    error_in_status = error;
 }
 
 /* Where there is no file (yet), the handler of MPI_FILE_NULL hears the error: it returns by default. */
@@ -65,6 +71,10 @@ int ompi_shell_error(void *object, ompi_handle_kind_t kind, int error, const cha
     error_origin = NULL;
     if (kind == OMPI_HANDLE_FILE && object == NULL) {
         return no_file(error, function);
+    }
+    if (kind == OMPI_HANDLE_REQUEST && error == MPI_ERR_IN_STATUS) { /* MPI-5.0 section 9.3: the handler gets what the status has */
+        (void) ompi_errhandler_invoke(object, error_in_status, function);
+        return error;
     }
     return ompi_errhandler_invoke(object, error, function);
 }

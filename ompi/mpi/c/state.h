@@ -17,6 +17,8 @@ int ompi_mpi_shell_register(void);
  * MPI_Mrecv, ...): before such a body returns an error, it notes the communicator, window or file whose
  * error handler is to be called. Per thread; used up by the next error. */
 void ompi_error_origin(void *object);
+/* The same where the body is going to return MPI_ERR_IN_STATUS: the error of a request, which its handler is to hear. */
+void ompi_error_in_status(int error);
 
 /* For a body that calls the error handler itself: of this communicator, for an error in the MPI routine `function`. Returns what the
  * routine is to return, if the handler returns. */
