@@ -49,6 +49,7 @@ struct ompi_communicator_t {
     /* Of an intercommunicator: its local group, for the library's own use. */
     ompi_communicator_t *local_comm;
     uint32_t idups;                /* MPI_Comm_idup's started on it */
+    _Atomic int32_t persistent;    /* persistent requests on it that the user has, each with a reference */
     struct mca_topo *topo;         /* process topology; NULL: none. Set before it is enabled */
     char name[MPI_MAX_OBJECT_NAME];
 };
@@ -86,6 +87,11 @@ static inline void ompi_comm_release(ompi_communicator_t *comm)
     if (OPAL_UNLIKELY(opal_refs_drop(&comm->refs))) {
         ompi_comm_end(comm);
     }
+}
+/* The user gets a persistent request that refers to it (1), or gives it up (-1). */
+static inline void ompi_comm_count_persistent(ompi_communicator_t *comm, int32_t more)
+{
+    atomic_fetch_add_explicit(&comm->persistent, more, memory_order_relaxed);
 }
 /* By context id, or NULL. Thread-safe. For arrivals. */
 ompi_communicator_t *ompi_comm_of_context(uint32_t context);

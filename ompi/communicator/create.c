@@ -191,11 +191,12 @@ int ompi_mpi_comm_free(ompi_communicator_t **comm)
     return rc;
 }
 
-/* Only the user's reference is left: nothing is pending. */
+/* Only the user's references are left, the communicator's and those of persistent requests, which are at rest: nothing is pending. */
 static bool is_quiet(void *context)
 {
     const ompi_communicator_t *comm = context;
-    return atomic_load_explicit(&comm->refs, memory_order_acquire) == 1;
+    return atomic_load_explicit(&comm->refs, memory_order_acquire) ==
+           1 + atomic_load_explicit(&comm->persistent, memory_order_relaxed);
 }
 
 /* Those who part. */

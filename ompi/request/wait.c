@@ -406,6 +406,9 @@ int ompi_mpi_request_free(ompi_request_t **handle)
 {
     ompi_request_t *request = *handle;
     *handle = NULL;
+    if (request->persistent) {
+        ompi_comm_count_persistent(request->comm, -1);
+    }
     if (!ompi_request_is_complete(request)) {
         settle(request, false); /* the user's memory is the user's again */
     }

@@ -384,6 +384,50 @@ static void test_free_pending(void)
     MPI_Finalize();
 }
 
+/* Persistent requests at rest are nothing to wait for; one that was freed under way is. */
+static void test_disconnect_at_rest(void)
+{
+    enum { REQUESTS = 6, LENGTH = 1 << 20 };
+    MPI_Comm comm;
+    MPI_Request requests[REQUESTS], late;
+    char *out = malloc(LENGTH), *in = malloc(LENGTH);
+    int next, previous, sum = 0, sent = -1, got = -1;
+    start();
+    next = (rank + 1) % size;
+    previous = (rank + size - 1) % size;
+    memset(out, rank, LENGTH);
+    for (int turn = 0; turn < 2; turn++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Recv_init(in, LENGTH, MPI_CHAR, previous, 0, comm, &requests[0]);
+        MPI_Send_init(out, LENGTH, MPI_CHAR, next, 0, comm, &requests[1]);
+        MPI_Allreduce_init(&rank, &sum, 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[2]);
+        MPI_Psend_init(&sent, 1, 1, MPI_INT, next, 1, comm, MPI_INFO_NULL, &requests[3]);
+        MPI_Precv_init(&got, 1, 1, MPI_INT, previous, 1, comm, MPI_INFO_NULL, &requests[4]);
+        MPI_Ssend_init(out, 1, MPI_CHAR, MPI_PROC_NULL, 0, comm, &requests[5]);
+        if (turn == 1) {
+            MPI_Startall(REQUESTS, requests);
+            MPI_Pready(0, requests[3]);
+            MPI_Waitall(REQUESTS, requests, MPI_STATUSES_IGNORE);
+            MPI_CHECK(sum == size * (size - 1) / 2 && in[0] == previous && in[LENGTH - 1] == previous);
+        }
+        memset(in, 0xcc, LENGTH);
+        MPI_Recv_init(in, LENGTH, MPI_CHAR, previous, 0, comm, &late);
+        MPI_Start(&late);
+        MPI_Request_free(&late);
+        MPI_Send_init(out, LENGTH, MPI_CHAR, next, 0, comm, &late);
+        MPI_Start(&late);
+        MPI_Request_free(&late);
+        MPI_CHECK(MPI_Comm_disconnect(&comm) == MPI_SUCCESS && comm == MPI_COMM_NULL);
+        MPI_CHECK(in[0] == previous && in[LENGTH - 1] == previous);
+        for (int i = 0; i < REQUESTS; i++) {
+            MPI_Request_free(&requests[i]);
+        }
+    }
+    free(out);
+    free(in);
+    MPI_Finalize();
+}
+
 /* ---- Threads ---- */
 
 enum { THREADS = 4, ROUNDS = 50 };
@@ -523,6 +567,7 @@ static const mpi_test_t tests[] = {
     {.name = "names", .np = 2, .fn = test_names},
     {.name = "info", .np = 2, .fn = test_info},
     {.name = "free-pending", .np = 3, .fn = test_free_pending},
+    {.name = "disconnect-at-rest", .np = 3, .fn = test_disconnect_at_rest},
     {.name = "threads", .np = 3, .fn = test_threads},
     {.name = "threads-and-sequence", .np = 3, .fn = test_threads_and_sequence},
 };

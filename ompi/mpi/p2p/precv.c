@@ -559,6 +559,7 @@ int ompi_mpi_precv_init(void *buf, int partitions, MPI_Count count, ompi_datatyp
         precv_free(&recv->part.super);
         return rc;
     }
+    ompi_comm_count_persistent(comm, 1);
     *request = &recv->part.super;
     return MPI_SUCCESS;
 }

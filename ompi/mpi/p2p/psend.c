@@ -169,6 +169,7 @@ int ompi_mpi_psend_init(const void *buf, int partitions, MPI_Count count, ompi_d
         psend_free(&send->part.super);
         return rc;
     }
+    ompi_comm_count_persistent(comm, 1);
     *request = &send->part.super;
     return MPI_SUCCESS;
 }

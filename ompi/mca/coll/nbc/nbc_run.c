@@ -377,6 +377,7 @@ static void make_persistent(nbc_sched_t *s)
     s->ring = false;
     s->super.persistent = true;
     s->super.active = false;
+    ompi_comm_count_persistent(s->comm, 1);
     ompi_status_set_empty(&s->super.status);
     atomic_store_explicit(&s->super.complete, OMPI_REQUEST_COMPLETE, memory_order_relaxed);
 }

@@ -235,6 +235,7 @@ static int engine_recv_init_persistent(void *buf, size_t count, ompi_datatype_t 
         return MPI_ERR_NO_MEM;
     }
     ompi_comm_retain(comm);
+    ompi_comm_count_persistent(comm, 1);
     recv->super.persistent = true;
     recv->super.active = false;
     ompi_status_set_empty(&recv->super.status);

@@ -392,6 +392,7 @@ static int engine_send_init(const void *buf, size_t count, ompi_datatype_t *type
         send->super.active = false;
         atomic_store_explicit(&send->super.complete, 1, memory_order_relaxed);
         ompi_status_set_empty(&send->super.status);
+        ompi_comm_count_persistent(comm, 1);
         *request = &send->super;
     }
     return rc;
