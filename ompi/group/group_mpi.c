@@ -145,7 +145,7 @@ int ompi_mpi_group_union(ompi_group_t *group1, ompi_group_t *group2, ompi_group_
         free(ranks);
         return rc;
     }
-    return finish(ranks, size, group1, newgroup);
+    return finish(ranks, size, group1->size > 0 ? group1 : group2, newgroup); /* MPI_GROUP_EMPTY is of no session */
 }
 
 int ompi_mpi_group_intersection(ompi_group_t *group1, ompi_group_t *group2, ompi_group_t **newgroup)

@@ -262,16 +262,18 @@ static MPI_Session session_that_returns(void)
 
 static MPI_Comm self_of(MPI_Session session)
 {
-    MPI_Group group, same;
+    MPI_Group group, same, joined;
     MPI_Comm comm, copy;
     int rank = 0;
     MPI_Group_from_session_pset(session, "mpi://SELF", &group);
     MPI_Group_incl(group, 1, &rank, &same); /* derived groups and communicators are the session's, too */
-    MPI_Comm_create_from_group(same, "self", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
+    MPI_Group_union(MPI_GROUP_EMPTY, same, &joined);
+    MPI_Comm_create_from_group(joined, "self", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
     MPI_Comm_dup(comm, &copy);
     MPI_Comm_free(&comm);
     MPI_Group_free(&group);
     MPI_Group_free(&same);
+    MPI_Group_free(&joined);
     return copy;
 }
 
