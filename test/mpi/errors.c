@@ -321,6 +321,72 @@ static void test_buffers(void)
     MPI_Finalize();
 }
 
+/* Counts below zero, in any place of their arrays. */
+static void test_negative_counts(void)
+{
+    int rank, x[4] = {0}, y[4] = {0}, displs[2] = {0, 1}, one = 1, bad[2][2] = {{-1, 1}, {1, -1}}, good[2] = {1, 1};
+    const MPI_Count wide_bad[2] = {1, -1};
+    const MPI_Aint wide_displs[2] = {0, 1};
+    MPI_Comm world = MPI_COMM_WORLD, self, ring;
+    MPI_Datatype ints[2] = {MPI_INT, MPI_INT};
+    MPI_Request request;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(world, &rank);
+    MPI_Comm_dup(MPI_COMM_SELF, &self);
+    MPI_Comm_set_errhandler(self, MPI_ERRORS_RETURN);
+    MPI_Cart_create(world, 1, (int[]) {2}, &one, 0, &ring);
+    for (int i = 0; i < 2; i++) {
+        const int *counts = bad[i];
+        MPI_CHECK(MPI_Allgatherv(x, 1, MPI_INT, y, counts, displs, MPI_INT, world) == MPI_ERR_COUNT);
+        MPI_CHECK(MPI_Alltoallv(x, counts, displs, MPI_INT, y, good, displs, MPI_INT, world) == MPI_ERR_COUNT);
+        MPI_CHECK(MPI_Alltoallv(x, good, displs, MPI_INT, y, counts, displs, MPI_INT, world) == MPI_ERR_COUNT);
+        MPI_CHECK(MPI_Alltoallw(x, counts, displs, ints, y, good, displs, ints, world) == MPI_ERR_COUNT);
+        MPI_CHECK(MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, y, bad[1 - rank], displs, ints, world) == MPI_ERR_COUNT);
+        MPI_CHECK(MPI_Ialltoallv(x, counts, displs, MPI_INT, y, good, displs, MPI_INT, world, &request) == MPI_ERR_COUNT);
+        MPI_CHECK(MPI_Reduce_scatter(x, y, counts, MPI_INT, MPI_SUM, world) == MPI_ERR_COUNT);
+        MPI_CHECK(MPI_Neighbor_allgatherv(x, 1, MPI_INT, y, counts, displs, MPI_INT, ring) == MPI_ERR_COUNT);
+        MPI_CHECK(MPI_Neighbor_alltoallv(x, counts, displs, MPI_INT, y, good, displs, MPI_INT, ring) == MPI_ERR_COUNT);
+    }
+    MPI_CHECK(MPI_Allgatherv_c(x, 1, MPI_INT, y, wide_bad, wide_displs, MPI_INT, world) == MPI_ERR_COUNT);
+    MPI_CHECK(MPI_Gatherv(x, 1, MPI_INT, y, bad[0], displs, MPI_INT, 0, self) == MPI_ERR_COUNT);
+    MPI_CHECK(MPI_Scatterv(x, bad[0], displs, MPI_INT, y, 1, MPI_INT, 0, self) == MPI_ERR_COUNT);
+    MPI_Barrier(world);
+    MPI_Comm_free(&self);
+    MPI_Comm_free(&ring);
+    MPI_Finalize();
+}
+
+/* Between two groups, or with neighbours, a process sends nothing to itself. */
+static void test_not_in_place(void)
+{
+    int rank, one = 1, y[2] = {0}, counts[2] = {1, 1}, displs[2] = {0, 0};
+    const MPI_Aint wide_displs[2] = {0, 0};
+    MPI_Comm world = MPI_COMM_WORLD, inter, ring;
+    MPI_Datatype ints[2] = {MPI_INT, MPI_INT}, none = MPI_DATATYPE_NULL;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(world, &rank);
+    MPI_Intercomm_create(MPI_COMM_SELF, 0, world, 1 - rank, 0, &inter);
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, y, 1, MPI_INT, MPI_SUM, inter) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Allgather(MPI_IN_PLACE, 0, none, y, 1, MPI_INT, inter) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Allgatherv(MPI_IN_PLACE, 0, none, y, counts, displs, MPI_INT, inter) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Alltoall(MPI_IN_PLACE, 0, none, y, 1, MPI_INT, inter) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, none, y, counts, displs, MPI_INT, inter) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, y, counts, displs, ints, inter) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Reduce_scatter(MPI_IN_PLACE, y, counts, MPI_INT, MPI_SUM, inter) == MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Reduce_scatter_block(MPI_IN_PLACE, y, 1, MPI_INT, MPI_SUM, inter) == MPI_ERR_BUFFER);
+    MPI_Comm_free(&inter);
+    MPI_Cart_create(world, 1, (int[]) {2}, &one, 0, &ring);
+    MPI_Comm_set_errhandler(ring, MPI_ERRORS_RETURN);
+    MPI_CHECK(MPI_Neighbor_alltoallv(MPI_IN_PLACE, counts, displs, MPI_INT, y, counts, displs, MPI_INT, ring) ==
+              MPI_ERR_BUFFER);
+    MPI_CHECK(MPI_Neighbor_alltoallw(MPI_IN_PLACE, counts, wide_displs, ints, y, counts, wide_displs, ints, ring) ==
+              MPI_ERR_BUFFER);
+    MPI_Comm_free(&ring);
+    MPI_Finalize();
+}
+
 /* An alltoall that would overwrite what it is still to send. */
 static void test_aliased(void)
 {
@@ -475,6 +541,8 @@ static const mpi_test_t tests[] = {
     {.name = "generalized", .np = 1, .fn = test_generalized},
     {.name = "handler-of-several", .np = 1, .fn = test_handler_of_several},
     {.name = "buffers", .np = 2, .fn = test_buffers},
+    {.name = "negative-counts", .np = 2, .fn = test_negative_counts},
+    {.name = "not-in-place", .np = 2, .fn = test_not_in_place},
     {.name = "cancel", .np = 2, .fn = test_cancel},
     {.name = "aliased", .np = 3, .fn = test_aliased},
     {.name = "not-aliased", .np = 3, .fn = test_not_aliased},

@@ -58,6 +58,11 @@ typedef struct nbc_block {
     bool empty; /* no message is made of it, on neither side */
 } nbc_block_t;
 
+/* A count of a v or w form. One that is negative is noted as an error, and 0. */
+size_t nbc_count(nbc_sched_t *s, ompi_counts_t counts, int i);
+/* Where nothing can be in place: noted as an error. */
+bool nbc_is_in_place(nbc_sched_t *s, const void *sbuf);
+
 nbc_block_t nbc_block(nbc_sched_t *s, const nbc_blocks_t *blocks, int i);
 void nbc_send_block(nbc_sched_t *s, const nbc_block_t *block, int peer);
 void nbc_recv_block(nbc_sched_t *s, const nbc_block_t *block, int peer);

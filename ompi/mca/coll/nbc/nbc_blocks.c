@@ -2,6 +2,8 @@
 /* What many algorithms share: blocks of buffers, exchanges of everybody with everybody. */
 #include "ompi/mca/coll/nbc/coll_nbc.h"
 
+#include "ompi/errhandler/errhandler.h"
+
 void nbc_row_init(nbc_row_t *row)
 {
     for (int i = 0; i < nbc_params.window; i++) {
@@ -17,10 +19,29 @@ void nbc_row_add(nbc_sched_t *s, nbc_row_t *row, int32_t id)
     row->next = (row->next + 1) % (int) nbc_params.window;
 }
 
+size_t nbc_count(nbc_sched_t *s, ompi_counts_t counts, int i)
+{
+    MPI_Count count = ompi_count_at(counts, (size_t) i);
+    if (OPAL_UNLIKELY(count < 0)) {
+        s->build_error = ompi_error(MPI_ERR_COUNT, "count %d is %lld", i, (long long) count);
+        return 0;
+    }
+    return (size_t) count;
+}
+
+bool nbc_is_in_place(nbc_sched_t *s, const void *sbuf)
+{
+    if (OPAL_LIKELY(sbuf != MPI_IN_PLACE)) {
+        return false;
+    }
+    s->build_error = ompi_error(MPI_ERR_BUFFER, "sendbuf is MPI_IN_PLACE, which it can't be here");
+    return true;
+}
+
 nbc_block_t nbc_block(nbc_sched_t *s, const nbc_blocks_t *b, int i)
 {
     size_t index = (size_t) i;
-    nbc_block_t block = {.count = b->uneven ? (size_t) ompi_count_at(b->counts, index) : b->count, .empty = true};
+    nbc_block_t block = {.count = b->uneven ? nbc_count(s, b->counts, i) : b->count, .empty = true};
     if (block.count == 0) {
         return block; /* its type may be anything */
     }

@@ -80,6 +80,9 @@ void nbc_build_inter_scatter(nbc_sched_t *s, const nbc_blocks_t *out, void *rbuf
 void nbc_build_inter_allgather(nbc_sched_t *s, const void *sbuf, size_t scount, ompi_datatype_t *stype,
                                const nbc_blocks_t *in)
 {
+    if (nbc_is_in_place(s, sbuf)) {
+        return;
+    }
     nbc_hold_type(s, stype);
     nbc_hold_type(s, in->type);
     exchange(s, &(nbc_blocks_t){.buf = sbuf, .count = scount, .type = stype, .same = true}, in);
@@ -87,6 +90,9 @@ void nbc_build_inter_allgather(nbc_sched_t *s, const void *sbuf, size_t scount, 
 
 void nbc_build_inter_alltoall(nbc_sched_t *s, const nbc_blocks_t *out, const nbc_blocks_t *in)
 {
+    if (nbc_is_in_place(s, out->buf)) {
+        return;
+    }
     nbc_hold_blocks(s, out, s->comm->remote_size);
     nbc_hold_blocks(s, in, s->comm->remote_size);
     exchange(s, out, in);
@@ -133,6 +139,9 @@ void nbc_build_inter_allreduce(nbc_sched_t *s, const void *sbuf, void *rbuf, siz
                                ompi_op_t *op)
 {
     nbc_blocks_t out = {.buf = sbuf, .count = count, .type = type, .same = true};
+    if (nbc_is_in_place(s, sbuf)) {
+        return;
+    }
     nbc_hold_type(s, type);
     nbc_hold_op(s, op);
     fold(s, &out, count, type, op, 0, rbuf, count);
@@ -144,6 +153,9 @@ void nbc_build_inter_reduce_scatter(nbc_sched_t *s, const void *sbuf, void *rbuf
                                     ompi_datatype_t *type, ompi_op_t *op)
 {
     int me = s->comm->my_rank, size = nbc_size(s);
+    if (nbc_is_in_place(s, sbuf)) {
+        return;
+    }
     nbc_hold_type(s, type);
     nbc_hold_op(s, op);
     if (!counts.p) {
@@ -154,8 +166,8 @@ void nbc_build_inter_reduce_scatter(nbc_sched_t *s, const void *sbuf, void *rbuf
     size_t total = 0, before = 0;
     for (int i = 0; i < size; i++) {
         before = i == me ? total : before;
-        total += (size_t) ompi_count_at(counts, (size_t) i);
+        total += nbc_count(s, counts, i);
     }
     nbc_blocks_t out = {.buf = sbuf, .count = total, .type = type, .same = true};
-    fold(s, &out, total, type, op, before, rbuf, (size_t) ompi_count_at(counts, (size_t) me));
+    fold(s, &out, total, type, op, before, rbuf, nbc_count(s, counts, me));
 }

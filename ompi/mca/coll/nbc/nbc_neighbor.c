@@ -37,6 +37,9 @@ void nbc_build_neighbor_alltoall(nbc_sched_t *s, const nbc_blocks_t *out, const 
         s->build_error = ompi_error(MPI_ERR_TOPOLOGY, "the communicator has no topology, thus nobody is a neighbour");
         return;
     }
+    if (nbc_is_in_place(s, out->buf)) {
+        return;
+    }
     nbc_hold_blocks(s, in, topo->indegree);
     nbc_hold_blocks(s, out, topo->outdegree);
     receive_all(s, topo, in);

@@ -314,9 +314,9 @@ void nbc_build_reduce_scatter(nbc_sched_t *s, const void *sbuf, void *rbuf, size
     nbc_hold_type(s, type);
     nbc_hold_op(s, op);
     for (int i = 0; i < size; i++) {
-        total += part_count(&parts, size, i);
+        total += counts.p ? nbc_count(s, counts, i) : count;
     }
-    if (total == 0) {
+    if (total == 0 || s->build_error != MPI_SUCCESS) {
         return;
     }
     if (size == 1) {
