@@ -54,8 +54,8 @@ int ompi_request_retire(ompi_request_t **handle, MPI_Status *status)
     if (status) {
         *status = request->status;
     }
-    if (OPAL_UNLIKELY(error != MPI_SUCCESS)) {
-        ompi_error_origin(request->comm);
+    if (OPAL_UNLIKELY(error != MPI_SUCCESS)) { /* one that the user has freed may go with the request */
+        ompi_error_origin(request->comm && request->comm->flags & OMPI_COMM_FREED ? NULL : request->comm);
     }
     if (request->persistent) {
         request->active = false;

@@ -184,6 +184,43 @@ static void test_handler_of_several(void)
     MPI_Finalize();
 }
 
+/* The communicator is freed meanwhile: no other one, which may stand where it stood, hears of an error. */
+static void test_freed_meanwhile(void)
+{
+    enum { OTHERS = 8 };
+    int x[4] = {0}, flag = 0;
+    MPI_Errhandler handler;
+    MPI_Comm comm, others[OTHERS];
+    MPI_Request request;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_create_errhandler(note, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler); /* inherited by all */
+    MPI_Errhandler_free(&handler);
+    for (int turn = 0; turn < 2; turn++) {
+        MPI_Comm_dup(MPI_COMM_SELF, &comm);
+        if (turn == 0) {
+            MPI_Isendrecv(x, 2, MPI_INT, 0, 0, x + 2, 1, MPI_INT, 0, 0, comm, &request);
+        } else {
+            MPI_Irecv(x + 2, 1, MPI_INT, 0, 0, comm, &request);
+            MPI_Send(x, 2, MPI_INT, 0, 0, comm);
+        }
+        do {
+            MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+        } while (!flag);
+        MPI_Comm_free(&comm);
+        for (int i = 0; i < OTHERS; i++) {
+            MPI_Comm_dup(MPI_COMM_SELF, &others[i]);
+        }
+        called = 0;
+        MPI_CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_ERR_TRUNCATE);
+        MPI_CHECK(called == 1 && last_comm == MPI_COMM_SELF);
+        for (int i = 0; i < OTHERS; i++) {
+            MPI_Comm_free(&others[i]);
+        }
+    }
+    MPI_Finalize();
+}
+
 static void test_fatal_in_status(void)
 {
     MPI_Request requests[2];
@@ -540,6 +577,7 @@ static const mpi_test_t tests[] = {
     {.name = "statuses", .np = 1, .fn = test_statuses},
     {.name = "generalized", .np = 1, .fn = test_generalized},
     {.name = "handler-of-several", .np = 1, .fn = test_handler_of_several},
+    {.name = "freed-meanwhile", .np = 1, .fn = test_freed_meanwhile},
     {.name = "buffers", .np = 2, .fn = test_buffers},
     {.name = "negative-counts", .np = 2, .fn = test_negative_counts},
     {.name = "not-in-place", .np = 2, .fn = test_not_in_place},

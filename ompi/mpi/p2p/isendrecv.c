@@ -30,6 +30,7 @@ static void isendrecv_free(ompi_request_t *request)
     isendrecv_t *both = (isendrecv_t *) request;
 
     ompi_handle_fini(&request->base);
+    ompi_comm_release(request->comm);
     free(both->copy);
     free(both);
 }
@@ -78,7 +79,8 @@ static isendrecv_t *isendrecv_new(ompi_communicator_t *comm)
 
     if (both != NULL) {
         ompi_request_init(&both->super, OMPI_REQUEST_COLL, &isendrecv_ops);
-        both->super.comm = comm;
+        both->super.comm = comm; /* longer than its parts need it: for its error handler */
+        ompi_comm_retain(comm);
         atomic_init(&both->pending, PARTS);
     }
     return both;
