@@ -116,9 +116,9 @@ int ompi_comm_establish(const ompi_comm_agreement_t *agreement, ompi_communicato
 /* The poller of MPI_Comm_idup. */
 void ompi_comm_idup_finalize(void);
 
-/* MPI_Intercomm_create with checked arguments. */
+/* MPI_Intercomm_create. `failure`: an MPI error class if the leader's arguments are wrong; then all of `local` fail. */
 int ompi_comm_connect(ompi_communicator_t *local, int leader, ompi_communicator_t *peer_comm,
-                      int remote_leader, int tag, ompi_communicator_t **newcomm);
+                      int remote_leader, int tag, int failure, ompi_communicator_t **newcomm);
 
 /* ---- The table; used by communicator.c ---- */
 

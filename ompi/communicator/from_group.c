@@ -27,6 +27,17 @@ static int32_t *world_ranks_of(const ompi_group_t *group)
     return ranks;
 }
 
+/* Processes of other jobs are not in our world. */
+static int check_world(const ompi_group_t *group)
+{
+    for (int32_t i = 0; i < group->size; i++) {
+        if (ompi_group_world_rank(group, i) >= ompi_rte.size) {
+            return ompi_error(MPI_ERR_GROUP, "member %d of the group is a process of another job", (int) i);
+        }
+    }
+    return MPI_SUCCESS;
+}
+
 int ompi_mpi_comm_create_from_group(ompi_group_t *group, const char *stringtag, ompi_info_t *info,
                                     ompi_errhandler_t *errhandler, ompi_communicator_t **newcomm)
 {
@@ -38,12 +49,16 @@ int ompi_mpi_comm_create_from_group(ompi_group_t *group, const char *stringtag, 
     if (group->my_rank == MPI_UNDEFINED) {
         return ompi_error(MPI_ERR_GROUP, "this process is not in the group");
     }
+    int rc = check_world(group);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
     int32_t *ranks = world_ranks_of(group);
     if (!ranks) {
         return MPI_ERR_NO_MEM;
     }
     *newcomm = ompi_comm_new(group, NULL);
-    int rc = *newcomm ? MPI_SUCCESS : MPI_ERR_NO_MEM;
+    rc = *newcomm ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (*newcomm) {
         ompi_errhandler_replace(&(*newcomm)->errhandler, errhandler);
     }
@@ -55,6 +70,16 @@ int ompi_mpi_comm_create_from_group(ompi_group_t *group, const char *stringtag, 
     rc = ompi_comm_establish(&agreement, newcomm, rc);
     free(ranks);
     return rc;
+}
+
+/* The remote leader's rank in the world. */
+static int find_peer(const ompi_group_t *group, int leader, int *peer)
+{
+    if (leader < 0 || leader >= group->size) {
+        return ompi_error(MPI_ERR_RANK, "the remote leader %d is not in the remote group", leader);
+    }
+    *peer = (int) ompi_group_world_rank(group, leader);
+    return check_world(group);
 }
 
 int ompi_mpi_intercomm_create_from_groups(ompi_group_t *local_group, int local_leader,
@@ -72,15 +97,12 @@ int ompi_mpi_intercomm_create_from_groups(ompi_group_t *local_group, int local_l
     if (local_leader < 0 || local_leader >= local_group->size) {
         rc = ompi_error(MPI_ERR_RANK, "the local leader %d is not in the local group",
                         local_leader);
-    } else if (local->my_rank == local_leader &&
-               (remote_leader < 0 || remote_leader >= remote_group->size)) {
-        rc = ompi_error(MPI_ERR_RANK, "the remote leader %d is not in the remote group",
-                        remote_leader);
     } else {
-        int peer = local->my_rank == local_leader
-                       ? (int) ompi_group_world_rank(remote_group, remote_leader)
-                       : 0;
-        rc = ompi_comm_connect(local, local_leader, &ompi_comm_world, peer, hash_of(stringtag),
+        int peer = 0;
+        if (local->my_rank == local_leader) {
+            rc = find_peer(remote_group, remote_leader, &peer);
+        }
+        rc = ompi_comm_connect(local, local_leader, &ompi_comm_world, peer, hash_of(stringtag), rc,
                                newintercomm);
     }
     if (rc == MPI_SUCCESS && info) {

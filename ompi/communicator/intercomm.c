@@ -44,6 +44,7 @@ typedef struct bridge {
     ompi_communicator_t *comm;
     int32_t peer;
     int tag;
+    int failure; /* at the leader: an MPI error class if they can't, for all of its side to hear */
 } bridge_t;
 
 /* The leader's part: the two lists, their lengths first. */
@@ -51,6 +52,9 @@ static int swap_rosters(const bridge_t *bridge, const ompi_group_t *group, ompi_
 {
     ompi_roster_t mine = {.len = 0};
     int64_t len = 0;
+    if (bridge->failure != MPI_SUCCESS) {
+        return bridge->failure;
+    }
     int rc = ompi_roster_write(group, &mine);
     rc = swap(rc, bridge->comm, bridge->peer, bridge->tag, &mine.len, 1, &len, 1);
     if (rc == MPI_SUCCESS) {
@@ -122,7 +126,8 @@ static int agree_and_enable(ompi_communicator_t *local, int leader, const bridge
     if (!ranks) {
         return MPI_ERR_NO_MEM;
     }
-    ompi_comm_agree_bridged(&agreement, local, bridge->comm, bridge->peer, bridge->tag);
+    ompi_comm_agree_bridged(&agreement, local, bridge->failure == MPI_SUCCESS ? bridge->comm : NULL, bridge->peer,
+                            bridge->tag);
     agreement.ranks = ranks;
     agreement.me = (local->my_rank - leader + size) % size;
     int rc = ompi_comm_establish(&agreement, newcomm, failure);
@@ -166,10 +171,12 @@ static int connect_groups(ompi_communicator_t *local, int leader, const bridge_t
 }
 
 int ompi_comm_connect(ompi_communicator_t *local, int leader, ompi_communicator_t *peer_comm,
-                      int remote_leader, int tag, ompi_communicator_t **newcomm)
+                      int remote_leader, int tag, int failure, ompi_communicator_t **newcomm)
 {
-    bridge_t bridge = {
-        .comm = peer_comm, .peer = remote_leader, .tag = ompi_comm_tag_of_bridge(tag)};
+    bridge_t bridge = {.comm = peer_comm,
+                       .peer = remote_leader,
+                       .tag = ompi_comm_tag_of_bridge(tag),
+                       .failure = failure};
     return connect_groups(local, leader, &bridge, newcomm);
 }
 
@@ -184,16 +191,16 @@ int ompi_mpi_intercomm_create(ompi_communicator_t *local_comm, int local_leader,
         return ompi_error(MPI_ERR_RANK, "the local leader %d is not in the local communicator",
                           local_leader);
     }
+    int failure = MPI_SUCCESS;
     if (local_comm->my_rank == local_leader) { /* the other arguments count for the leader alone */
         if (!peer_comm) {
-            return ompi_error(MPI_ERR_COMM, "the peer communicator is MPI_COMM_NULL");
-        }
-        if (remote_leader < 0 || remote_leader >= peer_comm->remote_size) {
-            return ompi_error(MPI_ERR_RANK, "the remote leader %d is not in the peer communicator",
-                              remote_leader);
+            failure = ompi_error(MPI_ERR_COMM, "the peer communicator is MPI_COMM_NULL");
+        } else if (remote_leader < 0 || remote_leader >= peer_comm->remote_size) {
+            failure = ompi_error(MPI_ERR_RANK, "the remote leader %d is not in the peer communicator",
+                                 remote_leader);
         }
     }
-    return ompi_comm_connect(local_comm, local_leader, peer_comm, remote_leader, tag, newintercomm);
+    return ompi_comm_connect(local_comm, local_leader, peer_comm, remote_leader, tag, failure, newintercomm);
 }
 
 /* ---- Merging ---- */

@@ -198,7 +198,7 @@ int ompi_comm_connect_meeting(ompi_communicator_t *local, int root, const ompi_m
     }
     rc = tell_all(local, root, rc, meeting->note);
     if (rc == MPI_SUCCESS) {
-        rc = ompi_comm_connect(local, root, bridge, peer, 0, newcomm);
+        rc = ompi_comm_connect(local, root, bridge, peer, 0, MPI_SUCCESS, newcomm);
     }
     if (bridge) {
         ompi_comm_free(bridge);

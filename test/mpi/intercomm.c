@@ -185,6 +185,33 @@ static void test_overlap(void)
     MPI_Finalize();
 }
 
+/* The leaders' arguments are wrong: an error for all of both sides. */
+static void test_wrong_leader(void)
+{
+    MPI_Comm half, inter;
+    MPI_Group world, mine, others;
+    int size;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN);
+    MPI_CHECK(MPI_Intercomm_create(half, 1, MPI_COMM_WORLD, size, 1, &inter) == MPI_ERR_RANK);
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Comm_group(half, &mine);
+    MPI_Group_difference(world, mine, &others);
+    MPI_CHECK(MPI_Intercomm_create_from_groups(mine, 1, others, size, "x", MPI_INFO_NULL, MPI_ERRORS_RETURN, &inter) ==
+              MPI_ERR_RANK);
+    MPI_CHECK(MPI_Intercomm_create_from_groups(mine, 1, others, 1, "x", MPI_INFO_NULL, MPI_ERRORS_RETURN, &inter) ==
+              MPI_SUCCESS);
+    MPI_Comm_free(&inter);
+    MPI_Group_free(&world);
+    MPI_Group_free(&mine);
+    MPI_Group_free(&others);
+    MPI_Comm_free(&half);
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
     {.name = "create-2", .np = 2, .fn = test_create},
     {.name = "create-5", .np = 5, .fn = test_create},
@@ -195,6 +222,7 @@ static const mpi_test_t tests[] = {
     {.name = "parts-2", .np = 2, .fn = test_parts},
     {.name = "parts-5", .np = 5, .fn = test_parts},
     {.name = "overlap", .np = 2, .fn = test_overlap},
+    {.name = "wrong-leader", .np = 5, .fn = test_wrong_leader},
 };
 
 int main(int argc, char **argv)

@@ -15,6 +15,16 @@ static int class_of(int error)
     return class;
 }
 
+/* A group alone can't make a communicator of processes of several jobs, which have no world in common. */
+static void check_group(MPI_Comm all)
+{
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Comm_group(all, &group);
+    MPI_CHECK(class_of(MPI_Comm_create_from_group(group, "family", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm)) == MPI_ERR_GROUP);
+    MPI_Group_free(&group);
+}
+
 /* Both sides are ranked together, the parents first, and find the same sum. */
 static void check_family(MPI_Comm inter, int high)
 {
@@ -42,6 +52,7 @@ static void check_family(MPI_Comm inter, int high)
     }
     free(out);
     free(in);
+    check_group(all);
     MPI_Comm_free(&all);
 }
 
