@@ -129,10 +129,34 @@ int ompi_mpi_comm_split(ompi_communicator_t *comm, int color, int key,
 
 /* ---- By place ---- */
 
-/* All processes of a node agree on the lowest rank there. */
-static int64_t node_color(void)
+/* Of the group, or both, are all processes of our job? The same answer in all of them. */
+static bool is_of_one_job(const ompi_communicator_t *comm)
 {
-    return ompi_rte.local_peers[0];
+    bool own = true;
+    for (int32_t i = 0; own && i < comm->local_group->size; i++) {
+        own = ompi_group_world_rank(comm->local_group, i) < ompi_job_own.size;
+    }
+    for (int32_t i = 0; own && i < comm->remote_group->size; i++) {
+        own = ompi_group_world_rank(comm->remote_group, i) < ompi_job_own.size;
+    }
+    return own;
+}
+
+/* A name as a colour, below a quarter of the numbers that there are. */
+static int64_t color_of_name(const char *name)
+{
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (; *name; name++) {
+        hash = (hash ^ (unsigned char) *name) * 1099511628211u;
+    }
+    return (int64_t) (hash >> 2);
+}
+
+/* All processes of a node agree on the lowest rank there, or on its name, as ranks of several jobs say nothing about each
+ * other. */
+static int64_t node_color(const ompi_communicator_t *comm)
+{
+    return is_of_one_job(comm) ? ompi_rte.local_peers[0] : color_of_name(ompi_rte.host);
 }
 
 /* Split by node first, then by the colour inside it. */
@@ -140,7 +164,7 @@ static int split_in_node(ompi_communicator_t *comm, int64_t color, int key,
                          ompi_communicator_t **newcomm)
 {
     ompi_communicator_t *node;
-    int rc = ompi_comm_split(comm, node_color(), key, MPI_SUCCESS, &node);
+    int rc = ompi_comm_split(comm, node_color(comm), key, MPI_SUCCESS, &node);
     if (rc != MPI_SUCCESS) {
         return rc;
     }
@@ -166,7 +190,7 @@ static int split_guided(ompi_communicator_t *comm, int key, ompi_info_t *info,
 }
 
 /* MPI_COMM_TYPE_RESOURCE_GUIDED: by hardware, or by the name of a process set. Those of sets take part in the first split
- * of the others, with colours that are no node's. */
+ * of the others, with colours that are no node's. Each job has a world of its own. */
 static int split_resource(ompi_communicator_t *comm, int key, ompi_info_t *info,
                           ompi_communicator_t **newcomm)
 {
@@ -176,7 +200,7 @@ static int split_resource(ompi_communicator_t *comm, int key, ompi_info_t *info,
     }
     int64_t color = OMPI_COLOR_NONE;
     if (strcasecmp(pset, "mpi://WORLD") == 0) {
-        color = -1;
+        color = is_of_one_job(comm) ? -1 : INT64_MIN / 2 - color_of_name(ompi_job_own.nspace);
     } else if (strcasecmp(pset, "mpi://SELF") == 0) {
         color = -2 - (int64_t) comm->my_rank;
     }
@@ -196,7 +220,7 @@ static int split_by_level(ompi_communicator_t *comm, ompi_info_t *info, ompi_com
     int64_t colors[LEVELS], ranges[2 * LEVELS]; /* of each level the maximum, and that of the negatives */
     int level = 0;
     static_assert(2 * LEVELS <= OMPI_COMM_VALUES_MAX, "one agreement on all levels");
-    colors[0] = node_color();
+    colors[0] = node_color(comm);
     ompi_comm_hardware_colors(types + 1, LEVELS - 1, colors + 1);
     ompi_comm_agree_all(&agreement, comm);
     for (int i = 0; i < LEVELS; i++) {
@@ -235,7 +259,7 @@ static int split_type_inter(ompi_communicator_t *comm, int split_type, int key,
                             ompi_communicator_t **newcomm)
 {
     if (split_type == MPI_COMM_TYPE_SHARED || split_type == MPI_UNDEFINED) {
-        int64_t color = split_type == MPI_UNDEFINED ? OMPI_COLOR_NONE : node_color();
+        int64_t color = split_type == MPI_UNDEFINED ? OMPI_COLOR_NONE : node_color(comm);
         return ompi_comm_split_inter(comm, color, key, MPI_SUCCESS, newcomm);
     }
     return ompi_error(MPI_ERR_COMM, "an intercommunicator is divided by MPI_COMM_TYPE_SHARED only");
@@ -249,7 +273,7 @@ int ompi_mpi_comm_split_type(ompi_communicator_t *comm, int split_type, int key,
     }
     switch (split_type) {
     case MPI_COMM_TYPE_SHARED:
-        return ompi_comm_split(comm, node_color(), key, MPI_SUCCESS, newcomm);
+        return ompi_comm_split(comm, node_color(comm), key, MPI_SUCCESS, newcomm);
     case MPI_COMM_TYPE_HW_GUIDED:
         return split_guided(comm, key, info, newcomm);
     case MPI_COMM_TYPE_HW_UNGUIDED:

@@ -25,6 +25,35 @@ static void check_group(MPI_Comm all)
     MPI_Group_free(&group);
 }
 
+/* Processes of both jobs that are on one node find each other there; of two worlds, each its own. `local`: of our job. */
+static void check_nodes(MPI_Comm all, int local)
+{
+    enum { LENGTH = MPI_MAX_PROCESSOR_NAME };
+    char mine[LENGTH] = "", *names;
+    int size, n, same = 0;
+    MPI_Comm part;
+    MPI_Info info;
+    MPI_Comm_size(all, &size);
+    names = malloc((size_t) size * LENGTH);
+    MPI_Get_processor_name(mine, &n);
+    MPI_Allgather(mine, LENGTH, MPI_CHAR, names, LENGTH, MPI_CHAR, all);
+    for (int i = 0; i < size; i++) {
+        same += strcmp(names + i * LENGTH, mine) == 0;
+    }
+    free(names);
+    MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part);
+    MPI_Comm_size(part, &n);
+    MPI_CHECK(n == same);
+    MPI_Comm_free(&part);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_pset_name", "mpi://WORLD");
+    MPI_Comm_split_type(all, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, info, &part);
+    MPI_Comm_size(part, &n);
+    MPI_CHECK(n == local);
+    MPI_Comm_free(&part);
+    MPI_Info_free(&info);
+}
+
 /* Both sides are ranked together, the parents first, and find the same sum. */
 static void check_family(MPI_Comm inter, int high)
 {
@@ -53,6 +82,7 @@ static void check_family(MPI_Comm inter, int high)
     free(out);
     free(in);
     check_group(all);
+    check_nodes(all, local);
     MPI_Comm_free(&all);
 }
 
