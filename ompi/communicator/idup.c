@@ -197,6 +197,7 @@ static void free_request(ompi_request_t *request)
         ompi_comm_release(d->newcomm);
     }
     ompi_comm_release(d->parent);
+    ompi_handle_fini(&request->base);
     free(d);
 }
 

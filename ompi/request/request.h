@@ -109,6 +109,14 @@ static inline void ompi_request_init(ompi_request_t *request, ompi_request_type_
     request->comm = NULL;
 }
 
+/* Its memory is given back. Few are ever asked for an integer. */
+static inline void ompi_request_fini(ompi_request_t *request)
+{
+    if (OPAL_UNLIKELY(request->base.abi != 0)) {
+        ompi_handle_fini(&request->base);
+    }
+}
+
 static inline bool ompi_request_is_complete(const ompi_request_t *request)
 {
     return atomic_load_explicit(&request->complete, memory_order_acquire) & OMPI_REQUEST_COMPLETE;

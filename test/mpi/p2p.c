@@ -330,6 +330,40 @@ static void truncation(void)
     MPI_Finalize();
 }
 
+/* An integer names its request until that is over, and then others: there are never more of them than requests at a time. */
+static void integers(void)
+{
+    enum { ROUNDS = 200, REQUESTS = 5, FEW = 16 };
+    int x[4] = {0}, first = 0, last = 0;
+    MPI_Comm comm;
+    MPI_Request requests[REQUESTS];
+    start();
+    for (int round = 0; round < ROUNDS; round++) {
+        int numbers[REQUESTS];
+        MPI_Irecv(&x[0], 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &requests[0]);
+        MPI_Issend(&x[1], 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &requests[1]);
+        MPI_Recv_init(&x[2], 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &requests[2]);
+        MPI_Ibarrier(MPI_COMM_WORLD, &requests[3]);
+        MPI_Comm_idup(MPI_COMM_WORLD, &comm, &requests[4]);
+        for (int i = 0; i < REQUESTS; i++) {
+            numbers[i] = MPI_Request_toint(requests[i]);
+            MPI_CHECK(MPI_Request_fromint(numbers[i]) == requests[i]);
+            first = round == 0 && i == 0 ? numbers[i] : first;
+            last = numbers[i] > last ? numbers[i] : last;
+        }
+        MPI_Send(&x[1], 1, MPI_INT, rank, 0, MPI_COMM_WORLD);
+        MPI_Recv(&x[3], 1, MPI_INT, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Request_free(&requests[2]);
+        MPI_Waitall(REQUESTS, requests, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < REQUESTS; i++) {
+            MPI_CHECK(MPI_Request_fromint(numbers[i]) == MPI_REQUEST_NULL);
+        }
+        MPI_Comm_free(&comm);
+    }
+    MPI_CHECK(last - first < FEW);
+    MPI_Finalize();
+}
+
 /* A send that nobody receives ends all the same when it is cancelled, as nothing may depend on the receiver's program. */
 static void cancelling_sends(void)
 {
@@ -575,6 +609,7 @@ static const mpi_test_t tests[] = {
     {.name = "probes", .np = 2, .fn = probes},
     {.name = "persistent", .np = 2, .fn = persistent},
     {.name = "truncation", .np = 2, .fn = truncation},
+    {.name = "integers", .np = 2, .fn = integers},
     {.name = "cancelling", .np = 2, .fn = cancelling},
     {.name = "cancelling-sends", .np = 2, .fn = cancelling_sends},
     {.name = "cancelling-self", .np = 2, .fn = cancelling_self},

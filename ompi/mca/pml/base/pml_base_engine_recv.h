@@ -11,6 +11,7 @@ static void engine_recv_free(ompi_request_t *request)
 {
     mca_pml_recv_t *recv = (mca_pml_recv_t *) request;
     ompi_communicator_t *comm = request->comm;
+    ompi_request_fini(request);
     ompi_datatype_release(recv->type);
     bool alone = OPAL_UNLIKELY(opal_progress_threads) && opal_alone_enter();
     bool threads = opal_progress_threads && !alone;

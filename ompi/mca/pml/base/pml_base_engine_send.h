@@ -10,6 +10,7 @@
 static void engine_send_free(ompi_request_t *request)
 {
     mca_pml_send_t *send = (mca_pml_send_t *) request;
+    ompi_request_fini(request);
     ompi_datatype_release(send->type);
     ompi_comm_release(send->super.comm);
     mca_pml_base_bsend_free(send->copy);
