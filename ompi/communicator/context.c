@@ -165,7 +165,7 @@ static void fill_in(ompi_comm_vote_t *vote)
     vote->values[HIGHEST] = vote->slot >= 0 ? vote->slot : INT64_MIN;
     vote->values[LOWEST_NEGATED] = vote->slot >= 0 ? -vote->slot : INT64_MIN;
     vote->values[USES] = vote->slot >= 0 ? vote->uses : 0;
-    vote->values[FAILURE] = vote->failure;
+    vote->values[FAILURE] = vote->failure < 0 ? MPI_ERR_OTHER : vote->failure; /* users' functions return anything */
 }
 
 void ompi_comm_vote_start(ompi_comm_vote_t *vote, bool member, int failure)

@@ -160,6 +160,33 @@ static void test_errors(void)
     MPI_Finalize();
 }
 
+static int copy_fails_oddly(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
+{
+    (void) comm, (void) key, (void) extra, (void) in, (void) out, (void) flag;
+    return -7;
+}
+
+/* So do they where it returns what is no error code. */
+static void test_odd_failure(void)
+{
+    MPI_Comm comm, copy;
+    MPI_Request request;
+    int key, rank;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_create_keyval(rank == 1 ? copy_fails_oddly : MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+    MPI_Comm_set_attr(comm, key, (void *) 1);
+    MPI_CHECK(MPI_Comm_dup(comm, &copy) == (rank == 1 ? -7 : MPI_ERR_OTHER));
+    MPI_CHECK(MPI_Comm_idup(comm, &copy, &request) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == (rank == 1 ? -7 : MPI_ERR_OTHER));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Comm_free(&comm);
+    MPI_Comm_free_keyval(&key);
+    MPI_Finalize();
+}
+
 /* The copy callback of one process fails: all of them hear of it, and none hangs. */
 static void test_failure_of_one(void)
 {
@@ -328,6 +355,7 @@ static const mpi_test_t tests[] = {
     {.name = "order", .np = 2, .fn = test_order},
     {.name = "errors", .np = 1, .fn = test_errors},
     {.name = "failure-of-one", .np = 3, .fn = test_failure_of_one},
+    {.name = "odd-failure", .np = 3, .fn = test_odd_failure},
     {.name = "deletes-of-failure", .np = 3, .fn = test_deletes_of_failure},
     {.name = "freed-again", .np = 1, .fn = test_freed_again},
     {.name = "predefined", .np = 2, .fn = test_predefined},
