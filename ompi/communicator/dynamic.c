@@ -269,6 +269,9 @@ static int spawn_all(const spawn_t *spawn, int root, int failure, ompi_communica
                      ompi_communicator_t **intercomm, int *codes)
 {
     char port[MPI_MAX_PORT_NAME] = "";
+    if (ompi_comm_is_inter(comm)) { /* before any child is started */
+        return ompi_error(MPI_ERR_COMM, "it is an intercommunicator");
+    }
     bool begin = comm->my_rank == root && failure == MPI_SUCCESS;
     int32_t wanted = begin ? sum_of(spawn) : 0;
     int rc = begin ? launch_at_port(spawn, port) : failure;

@@ -294,8 +294,9 @@ static void test_often(void)
 
 static void test_errors(void)
 {
+    char *child[] = {"child", "many", "0", NULL};
     int rank, size, codes[2] = {9, 9};
-    MPI_Comm inter;
+    MPI_Comm inter, two;
     begin(&rank, &size);
     int rc = MPI_Comm_spawn("/no/such/program", MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
                             &inter, codes);
@@ -303,6 +304,11 @@ static void test_errors(void)
     MPI_CHECK(codes[0] == MPI_ERR_SPAWN && codes[1] == MPI_ERR_SPAWN); /* in every caller */
     rc = MPI_Comm_spawn(self, MPI_ARGV_NULL, 0, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, codes);
     MPI_CHECK(class_of(rc) == MPI_ERR_ARG);
+    MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 1 - rank, 0, &two);
+    MPI_Comm_set_errhandler(two, MPI_ERRORS_RETURN);
+    rc = MPI_Comm_spawn(self, child, 1, MPI_INFO_NULL, 0, two, &inter, codes);
+    MPI_CHECK(class_of(rc) == MPI_ERR_COMM); /* and no child is there that would find nobody */
+    MPI_Comm_free(&two);
     MPI_Finalize();
 }
 
