@@ -427,6 +427,37 @@ static void parting(void)
     MPI_Finalize();
 }
 
+/* Whoever dies with all of this process's room for long messages unread does not keep it from the others. */
+static void full(void)
+{
+    enum { MESSAGES = 256, EACH = 30000, OTHER = 2 };
+    static char data[LONG], unread[EACH];
+    MPI_Request requests[MESSAGES];
+    int word = 0;
+    start();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == VICTIM) {
+        MPI_Send(&word, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+        MPI_Recv(&word, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        die();
+    }
+    if (rank == 0) {
+        MPI_Recv(&word, 1, MPI_INT, VICTIM, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&word, 1, MPI_INT, VICTIM, 1, MPI_COMM_WORLD);
+        pause_ms(50);
+        for (int i = 0; i < MESSAGES; i++) {
+            MPI_Isend(unread, EACH, MPI_BYTE, VICTIM, 2, MPI_COMM_WORLD, &requests[i]);
+        }
+        MPI_CHECK(MPI_Send(data, LONG, MPI_BYTE, OTHER, 2, MPI_COMM_WORLD) == MPI_SUCCESS);
+        MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE);
+    } else {
+        MPI_CHECK(MPI_Recv(data, LONG, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    }
+    be_told();
+    go_on();
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
     {.name = "strangers", .np = 4, .exit_code = 137, .fn = strangers,
      .says = "0 failures in 3 processes"},
@@ -443,6 +474,7 @@ static const mpi_test_t tests[] = {
     {.name = "collective-4", .np = 4, .exit_code = 137, .fn = collective, .says = "0 failures in 3 processes"},
     {.name = "collective-7", .np = 7, .exit_code = 137, .fn = collective, .says = "0 failures in 6 processes"},
     {.name = "parting", .np = 4, .exit_code = 137, .fn = parting, .says = "0 failures in 3 processes"},
+    {.name = "full", .np = 3, .exit_code = 137, .fn = full, .says = "0 failures in 2 processes"},
 };
 
 int main(int argc, char **argv)

@@ -210,6 +210,7 @@ typedef struct shm_chunk_state {
     _Atomic uint32_t cost;                    /* ns that the reader of a measured fragment took; 0: it did not copy it. Before busy */
     uint32_t populated;                       /* the owner's: it has all of the chunk's pages */
     uint64_t seen_by;                         /* ... and so has the peer of local rank r: bit r % 64, of long fragments but for the near way */
+    uint32_t holder;                          /* the owner's: local rank of the peer that it was lent for last */
 } shm_chunk_state_t;
 
 /* What a process publishes of a segment; first that of its main one, then those of its lanes, by their numbers. */
@@ -550,6 +551,8 @@ void mca_btl_shm_chunk_populate(const opal_shmem_segment_t *segment, const shm_l
 void mca_btl_shm_chunk_measured(mca_btl_endpoint_t *ep, uint32_t chunk, size_t len, shm_way_t way, uint64_t ns);
 /* Not sent after all. */
 void mca_btl_shm_chunk_unget(mca_btl_endpoint_t *ep, uint32_t chunk);
+/* The peer's process is gone, and does not give back what it has. */
+void mca_btl_shm_chunks_reclaim(mca_btl_endpoint_t *ep);
 /* Is there one to be had? No, perhaps, though one has come back out of turn, but then yes after a few looks, and when the process is about to sleep. */
 bool mca_btl_shm_chunk_ready(shm_module_t *m);
 

@@ -311,6 +311,7 @@ static bool shm_watch_peer(mca_btl_endpoint_t *ep)
         mca_btl_shm_drain_peer(ep);
         mca_btl_shm_parts_cancel(ep);
         mca_btl_shm_peer_down(ep, "its process is gone");
+        mca_btl_shm_chunks_reclaim(ep);
     }
     ep->watch_consumed = consumed;
     shm_lock(ep);
@@ -324,10 +325,22 @@ static bool shm_watch_peer(mca_btl_endpoint_t *ep)
     return ep->watched;
 }
 
+/* Does a send wait for a chunk? Anybody may have it. */
+static bool shm_is_short_of_chunks(shm_module_t *m)
+{
+    bool is_short = false;
+    pthread_mutex_lock(&m->lock);
+    for (const mca_btl_endpoint_t *ep = m->waiting; ep; ep = ep->next_waiting) {
+        is_short |= ep->wants_chunk;
+    }
+    pthread_mutex_unlock(&m->lock);
+    return is_short;
+}
+
 static void shm_watch_timer(void *context)
 {
     shm_module_t *m = context;
-    bool any = false;
+    bool any = false, all = shm_is_short_of_chunks(m);
     if (m->super.lane > 0) {
         m->services->lane_enter(m->poller);
     }
@@ -336,7 +349,7 @@ static void shm_watch_timer(void *context)
     m->watching = false;
     for (uint32_t i = 0; i < m->layout.local_size; i++) {
         mca_btl_endpoint_t *ep = m->peers[i];
-        if (ep && ep->watched && !(ep->special & SHM_SPECIAL_DOWN)) {
+        if (ep && (ep->watched || all) && !(ep->special & SHM_SPECIAL_DOWN)) {
             any |= shm_watch_peer(ep);
         }
     }

@@ -186,11 +186,16 @@ static OPAL_NOINLINE int shm_get_wide(shm_module_t *m, shm_loan_t *loan, uint32_
     return chunk;
 }
 
-static OPAL_ALWAYS_INLINE bool shm_get(shm_module_t *m, shm_loan_t *loan, uint32_t reach)
+static OPAL_ALWAYS_INLINE bool shm_get(mca_btl_endpoint_t *ep, shm_loan_t *loan, uint32_t reach)
 {
+    shm_module_t *m = ep->module;
     int chunk = OPAL_LIKELY(loan->choice.way == SHM_WAY_NEAR) ? shm_get_near(m) : shm_get_wide(m, loan, reach);
     loan->chunk = (uint32_t)chunk;
-    return chunk >= 0;
+    if (OPAL_UNLIKELY(chunk < 0)) {
+        return false;
+    }
+    shm_chunk_state(&m->segment, &m->layout, (uint32_t)chunk)->holder = ep->local_rank; /* its line has just been written */
+    return true;
 }
 
 /* ---- Ways ---- */
@@ -337,7 +342,7 @@ static OPAL_ALWAYS_INLINE bool shm_get_for(mca_btl_endpoint_t *ep, size_t len, b
     uint32_t reach = shm_reach(ep, piece);
     loan->choice = len >= SHM_WAYS_MIN && !shm_warm_even(ep, piece) ? shm_choose(ep, len) : (shm_ways_choice_t){SHM_WAY_NEAR, false};
     loan->since = OPAL_UNLIKELY(loan->choice.measured) ? opal_now_ns() : 0;
-    bool got = shm_get(m, loan, reach) || (mca_btl_shm_warm_release(m) && shm_get(m, loan, reach));
+    bool got = shm_get(ep, loan, reach) || (mca_btl_shm_warm_release(m) && shm_get(ep, loan, reach));
     if (got && loan->choice.way != SHM_WAY_NEAR) {
         shm_go_wide(ep, len, loan, reach);
     } else if (!got && (!piece || ep->warm_pieces || shm_warm_even(ep, piece))) {
@@ -368,7 +373,7 @@ bool mca_btl_shm_chunk_more(mca_btl_endpoint_t *ep, shm_loan_t *loan)
     shm_module_t *m = ep->module;
     shm_module_lock(m);
     shm_warm_owe(ep);
-    bool got = mca_btl_shm_warm_take(ep, &loan->chunk) || shm_get(m, loan, m->layout.chunk_count);
+    bool got = mca_btl_shm_warm_take(ep, &loan->chunk) || shm_get(ep, loan, m->layout.chunk_count);
     if (!got) {
         shm_warm_disown(ep);
     }
@@ -397,6 +402,18 @@ void mca_btl_shm_chunk_unget(mca_btl_endpoint_t *ep, uint32_t chunk)
         mca_btl_shm_warm_untake(ep, chunk);
     } else {
         mca_btl_shm_return_chunk(ep, chunk);
+    }
+    shm_module_unlock(m);
+}
+
+void mca_btl_shm_chunks_reclaim(mca_btl_endpoint_t *ep)
+{
+    shm_module_t *m = ep->module;
+    shm_module_lock(m);
+    for (uint32_t chunk = 0; m->pool_ready && chunk < m->layout.chunk_count; chunk++) {
+        if (!shm_chunk_returned(m, chunk) && shm_chunk_state(&m->segment, &m->layout, chunk)->holder == ep->local_rank) {
+            mca_btl_shm_return_chunk(ep, chunk);
+        }
     }
     shm_module_unlock(m);
 }
