@@ -55,7 +55,7 @@ static void engine_frag_event(mca_btl_descriptor_t *desc, mca_btl_event_t event,
         send->unconfirmed -= frag->len;
         free(frag);
     }
-    bool done = engine_bulk_is_done(send);
+    bool done = engine_bulk_ends(send);
     if (done) {
         opal_list_remove(&send->item);
     }
@@ -80,14 +80,11 @@ static mca_pml_send_t *engine_send_of(const mca_pml_peer_t *peer, uint64_t id)
 
 static void engine_on_ack(mca_pml_peer_t *peer, const mca_pml_hdr_ack_t *hdr)
 {
-    mca_pml_send_t *send = engine_send_of(peer, le64toh(hdr->sreq));
-    if (!send) {
-        return;
-    }
     opal_list_t done = OPAL_LIST_INIT(done);
-    mca_pml_peer_lock(peer);
+    mca_pml_peer_lock(peer); /* a send that another thread ends meanwhile loses its id under it */
+    mca_pml_send_t *send = engine_send_of(peer, le64toh(hdr->sreq));
     uint64_t from = le64toh(hdr->from), to = le64toh(hdr->to);
-    if (send->state == MCA_PML_SEND_WAITING && from <= to && to <= send->bytes) {
+    if (send && send->state == MCA_PML_SEND_WAITING && from <= to && to <= send->bytes) {
         if (send->chosen) { /* it is not fetched, whatever was said once */
             mca_pml_ways_learn(&peer->ways, send->bytes, false);
         }
@@ -100,14 +97,14 @@ static void engine_on_ack(mca_pml_peer_t *peer, const mca_pml_hdr_ack_t *hdr)
 
 static void engine_on_fin(mca_pml_peer_t *peer, const mca_pml_hdr_fin_t *hdr)
 {
-    mca_pml_send_t *send = engine_send_of(peer, le64toh(hdr->sreq));
-    if (!send) {
-        return;
-    }
     mca_pml_peer_lock(peer); /* the thread that sends it may still hold it */
-    bool waiting = send->state == MCA_PML_SEND_WAITING;
+    mca_pml_send_t *send = engine_send_of(peer, le64toh(hdr->sreq));
+    bool waiting = send && send->state == MCA_PML_SEND_WAITING;
     if (waiting && (hdr->common.flags & (MCA_PML_FLAG_FETCH | MCA_PML_FLAG_PARTS))) {
         mca_pml_ways_learn(&peer->ways, send->bytes, hdr->common.flags & MCA_PML_FLAG_FETCH);
+    }
+    if (waiting) {
+        send->state = MCA_PML_SEND_DONE; /* too late for another thread to ask for it back */
     }
     mca_pml_peer_unlock(peer);
     if (waiting) {

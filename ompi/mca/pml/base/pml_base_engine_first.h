@@ -308,6 +308,7 @@ static int engine_send_first_over(mca_pml_peer_t *peer, mca_pml_link_t *link, mc
     }
     if (rc != MCA_SUCCESS) {
         send->state = MCA_PML_SEND_FIRST;
+        engine_send_unname(send); /* only what is announced is found by it, and fails with its peer: what goes whole is the link's */
         link->blocked |= rc == MCA_ERR_AGAIN;
     }
     return rc;

@@ -108,7 +108,7 @@ static bool engine_flush_again(mca_pml_peer_t *peer, opal_list_t *done, uint64_t
         if (frag->len == 0) {
             opal_list_remove(i);
             free(frag);
-            if (engine_bulk_is_done(send)) {
+            if (engine_bulk_ends(send)) {
                 opal_list_remove(&send->item);
                 opal_list_append(done, &send->item);
             }
@@ -188,7 +188,7 @@ static void engine_flush_bulk(mca_pml_peer_t *peer, opal_list_t *done, uint64_t 
         }
         if (send->offset == send->end) {
             opal_list_remove(i);
-            opal_list_append(engine_bulk_is_done(send) ? done : &peer->handed, i);
+            opal_list_append(engine_bulk_ends(send) ? done : &peer->handed, i);
         } else if (!send->cp->bind && !(now > 0 && engine_has_room(peer))) {
             break; /* the links are full */
         }

@@ -12,9 +12,16 @@
 
 static void engine_frag_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status);
 
-static bool engine_bulk_is_done(const mca_pml_send_t *send)
+/* Are all pieces where they belong? Then the caller, who holds the peer's lock, ends the send when it has let go of that, and nobody else does:
+ * the peer may be given up meanwhile. */
+static bool engine_bulk_ends(mca_pml_send_t *send)
 {
-    return send->state == MCA_PML_SEND_BULK && send->offset == send->end && send->unconfirmed == 0;
+    bool ends = send->state == MCA_PML_SEND_BULK && send->offset == send->end && send->unconfirmed == 0;
+    if (ends) {
+        send->state = MCA_PML_SEND_DONE;
+        engine_send_unname(send);
+    }
+    return ends;
 }
 
 /* The time, if anything is to be measured: with one link there is nothing to compare. */

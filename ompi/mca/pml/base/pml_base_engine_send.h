@@ -41,14 +41,20 @@ static void engine_unregister(mca_pml_send_t *send)
     }
 }
 
-static void engine_send_done(mca_pml_send_t *send, int error)
+/* A request's id means nothing any more. */
+static void engine_send_unname(mca_pml_send_t *send)
 {
-    engine_unregister(send);
-    send->state = MCA_PML_SEND_DONE;
     if (send->id) {
         mca_pml_base_id_free(send->id);
         send->id = 0;
     }
+}
+
+static void engine_send_done(mca_pml_send_t *send, int error)
+{
+    engine_unregister(send);
+    send->state = MCA_PML_SEND_DONE;
+    engine_send_unname(send);
     if (send->announced) {
         send->announced = false;
         opal_refs_add(&send->cp->peer->announced, -1);

@@ -54,7 +54,7 @@ uint64_t mca_pml_base_id_new(void *object, const void *owner)
         uint32_t index = free_head - 1;
         slot_t *slot = slot_at(index);
         free_head = slot->next_free;
-        atomic_store_explicit(&slot->owner, owner, memory_order_relaxed);
+        atomic_store_explicit(&slot->owner, owner, memory_order_release); /* who sees it sees that the object before is gone */
         atomic_store_explicit(&slot->object, object, memory_order_release);
         id = (uint64_t) atomic_load_explicit(&slot->generation, memory_order_relaxed) << 32 | index;
     }
@@ -97,7 +97,8 @@ void *mca_pml_base_id_next(const void *owner, uint32_t *at)
     while ((slot = slot_at(*at))) {
         (*at)++;
         void *object = atomic_load_explicit(&slot->object, memory_order_acquire);
-        if (object && atomic_load_explicit(&slot->owner, memory_order_relaxed) == owner) {
+        if (object && atomic_load_explicit(&slot->owner, memory_order_acquire) == owner &&
+            atomic_load_explicit(&slot->object, memory_order_acquire) == object) { /* else the owner may be that of the next one */
             return object;
         }
     }
