@@ -63,8 +63,9 @@ unit_ompi_btl_tcp_netns_test_LDADD = $(btl_tcp_core)
 
 # The messaging engine's parts: matching, and everything that reads what others sent.
 check_PROGRAMS += unit/ompi/pml/match_test unit/ompi/pml/sched_test unit/ompi/pml/wire_test unit/ompi/pml/pace_test unit/ompi/pml/past_test unit/ompi/pml/cancel_test \
-    unit/ompi/pml/under_way_test
+    unit/ompi/pml/under_way_test unit/ompi/pml/bsend_test
 unit_ompi_pml_cancel_test_LDADD = $(ompi_lib) $(opal_lib)
+unit_ompi_pml_bsend_test_LDADD = $(ompi_lib) $(opal_lib)
 unit_ompi_pml_under_way_test_LDADD = $(ompi_lib) $(opal_lib) -lpthread
 unit_ompi_pml_pace_test_LDADD = $(ompi_lib) $(opal_lib)
 unit_ompi_pml_past_test_LDADD = $(ompi_lib) $(opal_lib)

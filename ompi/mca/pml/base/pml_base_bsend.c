@@ -203,23 +203,32 @@ int mca_pml_base_bsend_attach(const ompi_communicator_t *comm, uint64_t session,
     return MPI_SUCCESS;
 }
 
+/* Who waits for a pool to be empty. Other threads may send meanwhile, or detach it: it is found anew each time. */
+typedef struct emptying {
+    const ompi_communicator_t *comm;
+    uint64_t session;
+    bool take;      /* it is not attached any more, once it is empty */
+    pool_t *taken;  /* NULL: another thread was faster, or there was none */
+} emptying_t;
+
 static bool is_empty(void *context)
 {
-    pool_t *pool = context;
+    emptying_t *e = context;
     pthread_mutex_lock(&lock);
-    bool empty = opal_list_is_empty(&pool->blocks);
+    pool_t *pool = e->taken ? NULL : pool_of(e->comm, e->session);
+    bool empty = !pool || opal_list_is_empty(&pool->blocks);
+    if (pool && empty && e->take) {
+        opal_list_remove(&pool->item);
+        e->taken = pool;
+    }
     pthread_mutex_unlock(&lock);
     return empty;
 }
 
 int mca_pml_base_bsend_flush(const ompi_communicator_t *comm, uint64_t session)
 {
-    pthread_mutex_lock(&lock);
-    pool_t *pool = pool_of(comm, session);
-    pthread_mutex_unlock(&lock);
-    if (pool) {
-        opal_progress_wait_until(is_empty, pool);
-    }
+    emptying_t e = {comm, session, false, NULL};
+    opal_progress_wait_until(is_empty, &e);
     return MPI_SUCCESS;
 }
 
@@ -263,16 +272,12 @@ int mca_pml_base_bsend_iflush(const ompi_communicator_t *comm, uint64_t session,
 
 int mca_pml_base_bsend_detach(const ompi_communicator_t *comm, uint64_t session, void *address, MPI_Count *size)
 {
-    pthread_mutex_lock(&lock);
-    pool_t *pool = pool_of(comm, session);
-    pthread_mutex_unlock(&lock);
+    emptying_t e = {comm, session, true, NULL};
+    opal_progress_wait_until(is_empty, &e);
+    pool_t *pool = e.taken;
     if (!pool) {
         return MPI_ERR_BUFFER;
     }
-    opal_progress_wait_until(is_empty, pool);
-    pthread_mutex_lock(&lock);
-    opal_list_remove(&pool->item);
-    pthread_mutex_unlock(&lock);
     *(void **) address = pool->attached;
     *size = !pool->automatic ? (MPI_Count) (pool->size + (size_t) (pool->base - (char *) pool->attached)) : 0;
     free(pool);
