@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "ompi/attribute/attribute.h"
 #include "ompi/communicator/communicator.h"
@@ -31,6 +32,7 @@ int ompi_thread_level = MPI_THREAD_SINGLE;
 /* Held while the library goes up or down: others that want in wait. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool up;
+static pid_t up_in;
 static int instances;
 
 /* The runtime starts behind the progress engine and ends before it: libpmix's thread may ring its
@@ -181,6 +183,9 @@ static void take_down(void)
  * open a session again that others do not: the end of the process does. */
 static void at_exit(void)
 {
+    if (up_in != getpid()) {
+        return; /* it is our parent's, which goes on */
+    }
     pthread_mutex_lock(&lock);
     if (up && instances == 0) {
         take_down();
@@ -200,6 +205,7 @@ static int bring_up(int thread_level)
     }
     registered = registered || atexit(at_exit) == 0;
     up = true;
+    up_in = getpid();
     let_be_alone();
     return MPI_SUCCESS;
 }

@@ -1,5 +1,10 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Sessions alone, several of them, and beside the world; communicators made of groups. */
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "support/mpi_test.h"
 
 /* Passes a token around. */
@@ -378,6 +383,31 @@ static void test_buffer_owners(void)
     MPI_Session_finalize(&other);
 }
 
+/* Who was forked from a process of a job is none of its processes, and ends as any other. */
+static void test_forked(void)
+{
+    enum { ROUNDS = 500 };
+    const struct timespec pause = {0, 10000000};
+    MPI_Session session = session_that_returns();
+    MPI_Comm comm = self_of(session);
+    MPI_Comm_free(&comm);
+    MPI_Session_finalize(&session);
+    pid_t child = fork(), ended = 0;
+    if (child == 0) {
+        exit(0);
+    }
+    int status = -1;
+    for (int i = 0; i < ROUNDS && ended == 0; i++) {
+        nanosleep(&pause, NULL);
+        ended = waitpid(child, &status, WNOHANG);
+    }
+    MPI_CHECK(ended == child && status == 0);
+    if (ended != child) {
+        kill(child, SIGKILL);
+        waitpid(child, &status, 0);
+    }
+}
+
 static const mpi_test_t tests[] = {
     {.name = "alone-0", .np = 0, .fn = test_alone},
     {.name = "alone-3", .np = 3, .fn = test_alone},
@@ -391,6 +421,7 @@ static const mpi_test_t tests[] = {
     {.name = "buffer-iflush", .np = 1, .fn = test_buffer_iflush},
     {.name = "buffer-automatic", .np = 1, .fn = test_buffer_automatic},
     {.name = "buffer-owners", .np = 1, .fn = test_buffer_owners},
+    {.name = "forked", .np = 2, .fn = test_forked},
 };
 
 int main(int argc, char **argv)
