@@ -5,7 +5,9 @@
  * repeated, damaged or reordered message is seen.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include "support/hash.h"
 #include "support/mpi_test.h"
@@ -597,6 +599,57 @@ static void threads(void)
     MPI_Finalize();
 }
 
+/* What goes to a process that is elsewhere keeps nothing from the others, one of which it waits for there. */
+static void beside(void)
+{
+    enum { AWAY = 1, OTHER = 2, MESSAGES = 64, EACH = 30000, LONG = 1 << 20 };
+    static const size_t lens[] = {100, 5000, EACH, LONG};
+    unsigned char *buf = malloc(LONG), *more = calloc(MESSAGES, EACH);
+    MPI_Request requests[MESSAGES];
+    int pid = (int) getpid(), got;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    start();
+    if (rank == AWAY) {
+        MPI_Ssend(&pid, 1, MPI_INT, OTHER, 1, MPI_COMM_WORLD);
+        MPI_Ssend(&pid, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+        MPI_Recv(&got, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        sigwait(&set, &got);
+    } else {
+        MPI_Recv(&pid, 1, MPI_INT, AWAY, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    if (rank == 0) {
+        MPI_Send(&pid, 1, MPI_INT, AWAY, 1, MPI_COMM_WORLD);
+    }
+    for (int i = 0; i < MESSAGES && rank == 0; i++) {
+        fill(more + i * EACH, EACH, 0, 2, i);
+        MPI_Isend(more + i * EACH, EACH, MPI_BYTE, AWAY, 2, MPI_COMM_WORLD, &requests[i]);
+    }
+    for (int i = 0; i < 4 && rank == 0; i++) {
+        fill(buf, lens[i], 0, 3, i);
+        MPI_Send(buf, (int) lens[i], MPI_BYTE, OTHER, 3, MPI_COMM_WORLD);
+    }
+    for (int i = 0; i < 4 && rank == OTHER; i++) {
+        MPI_Recv(buf, LONG, MPI_BYTE, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_CHECK(holds(buf, lens[i], 0, 3, i));
+    }
+    if (rank == OTHER) {
+        kill((pid_t) pid, SIGUSR1);
+    }
+    for (int i = 0; i < MESSAGES && rank == AWAY; i++) {
+        MPI_Recv(buf, EACH, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_CHECK(holds(buf, EACH, 0, 2, i));
+    }
+    if (rank == 0) {
+        MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE);
+    }
+    MPI_Finalize();
+    free(buf);
+    free(more);
+}
+
 static const mpi_test_t tests[] = {
     {.name = "all-sizes-alone", .np = 1, .fn = all_sizes},
     {.name = "all-sizes", .np = 2, .fn = all_sizes},
@@ -615,6 +668,7 @@ static const mpi_test_t tests[] = {
     {.name = "cancelling-self", .np = 2, .fn = cancelling_self},
     {.name = "cancelling-storm", .np = 2, .fn = cancelling_storm},
     {.name = "threads", .np = 2, .fn = threads},
+    {.name = "beside", .np = 3, .fn = beside},
 };
 
 int main(int argc, char **argv)

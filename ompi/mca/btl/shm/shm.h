@@ -64,7 +64,7 @@
 #define SHM_ALIGNED _Alignas(SHM_LINE)
 
 enum {
-    SHM_VERSION = 10,
+    SHM_VERSION = 11,
     SHM_WORD = 8,             /* bytes before a message's data */
     SHM_SHORT_MAX = 2048 + MCA_BTL_HEADER_MAX,     /* send_short takes at most: longer ones are quicker in a chunk */
     SHM_MIN_RING = 2048,
@@ -75,6 +75,7 @@ enum {
                                * page of which both begin at the same place are slow, as loads then seem to depend on stores */
     SHM_MANY_CHUNKS = 32,     /* so many; smaller ones if there would be but */
     SHM_FEW_CHUNKS = 8,       /* so few */
+    SHM_ASIDE_SHARE = 8,      /* so many times as many as are set aside, at least */
     SHM_STREAK = 4,           /* looks in a row that find a message, after which a stream is coming */
     SHM_DRAIN = 64,           /* messages taken from one ring before the next is looked at */
     SHM_DRAIN_BYTES = 512 << 10, /* ... or so many bytes of long ones */
@@ -180,6 +181,7 @@ enum {
     SHM_FLAG_LAST = 1u << 4,     /* of parts: no other one is in this chunk, which is free behind it */
     SHM_FLAG_YOURS = 1u << 5,    /* the chunk is the reader's own: an earlier fragment came in it */
     SHM_FLAG_ROUND = 1u << 6,    /* the way by which it was chosen; copied as anything else */
+    SHM_FLAG_ASIDE = 1u << 7,    /* the chunk is one of few that the writer has set aside: it goes back at once */
 };
 
 /* A fragment in a chunk. */
@@ -350,6 +352,7 @@ typedef struct shm_loan {
     uint32_t offset;                /* of the fragment in it, but for the endpoint's `lead` */
     uint64_t since;                 /* ns, if it is to be measured: the search for the chunk counts */
     bool fresh;                     /* the peer may not have seen it yet */
+    bool aside;                     /* it is one of those set aside */
     shm_ways_choice_t choice;
 } shm_loan_t;
 
@@ -553,8 +556,8 @@ void mca_btl_shm_chunk_measured(mca_btl_endpoint_t *ep, uint32_t chunk, size_t l
 void mca_btl_shm_chunk_unget(mca_btl_endpoint_t *ep, uint32_t chunk);
 /* The peer's process is gone, and does not give back what it has. */
 void mca_btl_shm_chunks_reclaim(mca_btl_endpoint_t *ep);
-/* Is there one to be had? No, perhaps, though one has come back out of turn, but then yes after a few looks, and when the process is about to sleep. */
-bool mca_btl_shm_chunk_ready(shm_module_t *m);
+/* Is there one to be had for the peer? No, perhaps, though one has come back out of turn, but then yes after a few looks, and when the process is about to sleep. */
+bool mca_btl_shm_chunk_ready(const mca_btl_endpoint_t *ep);
 
 /* Of shm_poll.c: a chunk that a fragment of the peer came in is not needed any more. */
 void mca_btl_shm_return_chunk(mca_btl_endpoint_t *ep, uint32_t chunk);
@@ -705,7 +708,7 @@ static inline uint32_t shm_flags_of(const shm_loan_t *loan)
     shm_way_t way = loan->choice.way;
     uint32_t how = way == SHM_WAY_WIDE ? SHM_FLAG_LINES : way == SHM_WAY_PAST ? SHM_FLAG_PAST : way == SHM_WAY_ROUND ? SHM_FLAG_ROUND : 0;
     return how | (loan->choice.measured ? SHM_FLAG_MEASURED : 0) | (loan->fresh ? SHM_FLAG_FRESH : 0) |
-           (loan->chunk & SHM_THEIRS ? SHM_FLAG_YOURS : 0);
+           (loan->chunk & SHM_THEIRS ? SHM_FLAG_YOURS : 0) | (loan->aside ? SHM_FLAG_ASIDE : 0);
 }
 
 static inline shm_way_t shm_way_of_flags(uint32_t flags)
@@ -751,6 +754,18 @@ static inline shm_chunk_state_t *shm_chunk_state(const opal_shmem_segment_t *seg
                                                  const shm_layout_t *layout, uint32_t chunk)
 {
     return (shm_chunk_state_t *)((unsigned char *)segment->base + layout->states) + chunk;
+}
+
+/* Chunks that are set aside, the last ones: see shm_pool.c. The others go round. */
+static inline uint32_t shm_chunks_aside(const shm_layout_t *layout)
+{
+    uint32_t peers = layout->local_size > 1 ? layout->local_size - 1 : 1, most = layout->chunk_count / SHM_ASIDE_SHARE;
+    return peers == 1 ? 0 : peers < most ? peers : most;
+}
+
+static inline uint32_t shm_chunks_round(const shm_layout_t *layout)
+{
+    return layout->chunk_count - shm_chunks_aside(layout);
 }
 
 /* Is the receiver of one of this process's chunks done with it? */

@@ -28,7 +28,7 @@ enum {
 void mca_btl_shm_parts_limits(mca_btl_endpoint_t *ep, mca_btl_parts_t *limits)
 {
     const shm_layout_t *l = &ep->module->layout;
-    size_t chunks = l->chunk_count * SHM_WARM_SHARE / 32; /* what goes out may be kept for answers */
+    size_t chunks = shm_chunks_round(l) * SHM_WARM_SHARE / 32; /* what goes out may be kept for answers */
     chunks = chunks < SHM_PARTS_CHUNKS ? chunks : SHM_PARTS_CHUNKS;
     size_t most = chunks * shm_chunk_payload(l), sure = SHM_PARTS_LONG + MCA_BTL_HEADER_MAX;
     if (ep->module->services->threads && most > sure) {
@@ -65,6 +65,10 @@ static bool shm_take_chunks(mca_btl_endpoint_t *ep, shm_writing_t *w)
     size_t size = shm_chunk_payload(&m->layout), whole = w->total > SHM_PARTS_CRUMB ? w->total - SHM_PARTS_CRUMB : 1;
     size_t need = (whole + size - 1) / size;
     bool got = mca_btl_shm_chunk_get(ep, w->total, false, &w->loan);
+    if (OPAL_UNLIKELY(got && w->loan.aside)) { /* whoever needs it has it */
+        mca_btl_shm_chunk_unget(ep, w->loan.chunk);
+        got = false;
+    }
     shm_loan_t more = w->loan;
     for (w->count = 0; got && w->count < need; w->count++) {
         w->chunks[w->count] = more.chunk;

@@ -78,7 +78,7 @@ static int shm_open_way(shm_module_t *m, mca_btl_endpoint_t *ep, const opal_shme
     ep->lead = (uint32_t)(SHM_LINE - header % SHM_LINE) % SHM_LINE / SHM_WORD * SHM_WORD;
     ep->sleeping = &ep->header->sleeping;
     uint32_t others = ep->layout.local_size > 1 ? ep->layout.local_size - 1 : 1;
-    ep->keep_quota = ep->layout.chunk_count / 4 / others;
+    ep->keep_quota = shm_chunks_round(&ep->layout) / 4 / others;
     ep->warm_quota = mca_btl_shm_warm_quota(ep);
     ep->even.never = m->services->threads || ep->warm_quota < SHM_EVEN_QUOTA;
     ep->reserve_from = SIZE_MAX;

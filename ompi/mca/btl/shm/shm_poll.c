@@ -75,11 +75,12 @@ static inline void shm_hand_up(shm_module_t *m, mca_btl_endpoint_t *ep, const un
     }
 }
 
-/* True: the chunk is not needed any more. One of this process's own stays with no message: see shm_warm.c. */
+/* True: the chunk is not needed any more. One of this process's own stays with no message: see shm_warm.c; nor does one that its owner has set
+ * aside. */
 static OPAL_NOINLINE bool shm_arrive_from_chunk(shm_module_t *m, mca_btl_endpoint_t *ep, const unsigned char *at,
                                                 const shm_named_t *named)
 {
-    uint64_t token = named->flags & SHM_FLAG_YOURS ? 0 : named->chunk + 1;
+    uint64_t token = named->flags & (SHM_FLAG_YOURS | SHM_FLAG_ASIDE) ? 0 : named->chunk + 1;
     mca_btl_arrival_t arrival = {.data = at, .len = named->len, .module = &m->super, .endpoint = ep, .token = {token, SHM_NOT_KEPT}};
     m->super.upcalls->arrive(shm_cookie(ep), &arrival);
     return arrival.token[1] != SHM_KEPT_IN_PLACE && arrival.token[1] != SHM_GIVEN_BACK;
@@ -143,7 +144,11 @@ static bool shm_arrive_chunk(shm_module_t *m, const shm_rx_t *rx)
     if (OPAL_UNLIKELY(named.flags & SHM_FLAG_MEASURED)) {
         shm_take_chunk_measured(m, ep, at, &named);
     } else if (shm_take_chunk(m, ep, at, &named)) {
-        shm_chunk_read(ep, chunk);
+        if (OPAL_UNLIKELY(named.flags & SHM_FLAG_ASIDE)) {
+            mca_btl_shm_return_chunk(ep, chunk);
+        } else {
+            shm_chunk_read(ep, chunk);
+        }
     }
     return true;
 }
@@ -447,7 +452,7 @@ static void shm_sort_rings(shm_module_t *m, bool all_told)
 
 /* Room has come for an endpoint that was refused some; under the module's lock, if there are
  * threads. */
-static bool shm_has_room(shm_module_t *m, mca_btl_endpoint_t *ep)
+static bool shm_has_room(mca_btl_endpoint_t *ep)
 {
     uint32_t consumed = atomic_load_explicit(&ep->slot->consumed, memory_order_acquire);
     uint32_t used = ep->wants_number - consumed;
@@ -459,7 +464,7 @@ static bool shm_has_room(shm_module_t *m, mca_btl_endpoint_t *ep)
     }
     return !ep->wants_chunk || (ep->even.on && ep->even.waits && ep->warm_count > 0)
            || (atomic_load_explicit(&ep->slot->bulk, memory_order_acquire) != SHM_BULK_UNKNOWN
-               && mca_btl_shm_chunk_ready(m));
+               && mca_btl_shm_chunk_ready(ep));
 }
 
 /* Take those out of the waiting list that have room; the list of them. */
@@ -467,7 +472,7 @@ static mca_btl_endpoint_t *shm_take_waiting(shm_module_t *m)
 {
     mca_btl_endpoint_t *ready = NULL, **link = &m->waiting, *ep;
     while ((ep = *link) != NULL) {
-        if (ep->hopeless || shm_has_room(m, ep)) {
+        if (ep->hopeless || shm_has_room(ep)) {
             *link = ep->next_waiting;
             ep->next_ready = ready;
             ready = ep;

@@ -39,7 +39,7 @@ int mca_btl_shm_pool_init(shm_module_t *m)
         return MCA_ERR_NOT_AVAILABLE;
     }
     shm_module_lock(m);
-    uint32_t count = m->layout.chunk_count, places = 1;
+    uint32_t count = shm_chunks_round(&m->layout), places = 1;
     while (places < count) {
         places *= 2;
     }
@@ -153,12 +153,46 @@ static OPAL_ALWAYS_INLINE int shm_get_near(shm_module_t *m)
 }
 
 /*
+ * Chunks that are set aside, where there are several peers. One that is not in the library, and reads nothing, may come to have all that go
+ * round; the others are not to wait for it: who finds none gets one of these, if it has none of them already, and gives it back as soon as
+ * it has been read, whatever becomes of the message. -1: there is none.
+ */
+static int shm_find_aside(const mca_btl_endpoint_t *ep)
+{
+    const shm_module_t *m = ep->module;
+    int found = -1;
+    for (uint32_t chunk = shm_chunks_round(&m->layout); chunk < m->layout.chunk_count; chunk++) {
+        if (shm_chunk_returned(m, chunk)) {
+            found = (int)chunk;
+        } else if (shm_chunk_state(&m->segment, &m->layout, chunk)->holder == ep->local_rank) {
+            return -1;
+        }
+    }
+    return found;
+}
+
+static OPAL_NOINLINE bool shm_get_aside(mca_btl_endpoint_t *ep, shm_loan_t *loan)
+{
+    shm_module_t *m = ep->module;
+    int chunk = shm_find_aside(ep);
+    if (chunk < 0) {
+        return false;
+    }
+    shm_mark_lent(m, (uint32_t)chunk);
+    shm_chunk_state(&m->segment, &m->layout, (uint32_t)chunk)->holder = ep->local_rank;
+    loan->chunk = (uint32_t)chunk;
+    loan->aside = true;
+    loan->choice = (shm_ways_choice_t){SHM_WAY_NEAR, false};
+    return true;
+}
+
+/*
  * How many chunks go round. All of them, where a stream has enough to send that what it writes has long left the reader's caches. Of a
  * message that is alone, a part of them: its sender and its reader have the message itself to get through the same caches.
  */
 static uint32_t shm_reach(const mca_btl_endpoint_t *ep, bool piece)
 {
-    uint32_t count = ep->module->layout.chunk_count;
+    uint32_t count = shm_chunks_round(&ep->module->layout);
     return piece && ep->alone ? (count * SHM_REACH_ALONE + SHM_REACH_OF - 1) / SHM_REACH_OF : count;
 }
 
@@ -228,7 +262,7 @@ static OPAL_NOINLINE void shm_begin_ways(mca_btl_endpoint_t *ep)
     if (ep->ways) {
         uint32_t usable = 1u << SHM_WAY_ROUND | (opal_copy_vectors ? 1u << SHM_WAY_WIDE : 0) | (opal_copy_past ? 1u << SHM_WAY_PAST : 0);
         const shm_layout_t *l = &ep->module->layout;
-        mca_btl_shm_ways_init(ep->ways, usable, l->chunk_count, (uint64_t)l->chunk_count * l->chunk_size);
+        mca_btl_shm_ways_init(ep->ways, usable, shm_chunks_round(l), (uint64_t)shm_chunks_round(l) * l->chunk_size);
     }
 }
 
@@ -280,7 +314,7 @@ static OPAL_ALWAYS_INLINE uint32_t shm_place(shm_module_t *m, size_t len)
 static OPAL_ALWAYS_INLINE void shm_place_taken(shm_module_t *m)
 {
     shm_places_t *p = &m->places;
-    if (OPAL_UNLIKELY(++p->turn >= m->layout.chunk_count)) {
+    if (OPAL_UNLIKELY(++p->turn >= shm_chunks_round(&m->layout))) {
         p->turn = 0;
         p->round++;
         p->now = p->round % p->count * p->stride;
@@ -310,7 +344,7 @@ static OPAL_NOINLINE void shm_go_wide(mca_btl_endpoint_t *ep, size_t len, shm_lo
 static OPAL_ALWAYS_INLINE bool shm_get_warm(mca_btl_endpoint_t *ep, bool piece, shm_loan_t *loan)
 {
     bool even = shm_warm_even(ep, piece);
-    loan->fresh = false;
+    loan->fresh = loan->aside = false;
     loan->offset = 0;
     if (!even && ((piece && !ep->warm_pieces) || shm_warm_in_stream(ep))) {
         return false;
@@ -342,7 +376,7 @@ static OPAL_ALWAYS_INLINE bool shm_get_for(mca_btl_endpoint_t *ep, size_t len, b
     uint32_t reach = shm_reach(ep, piece);
     loan->choice = len >= SHM_WAYS_MIN && !shm_warm_even(ep, piece) ? shm_choose(ep, len) : (shm_ways_choice_t){SHM_WAY_NEAR, false};
     loan->since = OPAL_UNLIKELY(loan->choice.measured) ? opal_now_ns() : 0;
-    bool got = shm_get(ep, loan, reach) || (mca_btl_shm_warm_release(m) && shm_get(ep, loan, reach));
+    bool got = shm_get(ep, loan, reach) || (mca_btl_shm_warm_release(m) && shm_get(ep, loan, reach)) || shm_get_aside(ep, loan);
     if (got && loan->choice.way != SHM_WAY_NEAR) {
         shm_go_wide(ep, len, loan, reach);
     } else if (!got && (!piece || ep->warm_pieces || shm_warm_even(ep, piece))) {
@@ -373,7 +407,7 @@ bool mca_btl_shm_chunk_more(mca_btl_endpoint_t *ep, shm_loan_t *loan)
     shm_module_t *m = ep->module;
     shm_module_lock(m);
     shm_warm_owe(ep);
-    bool got = mca_btl_shm_warm_take(ep, &loan->chunk) || shm_get(ep, loan, m->layout.chunk_count);
+    bool got = mca_btl_shm_warm_take(ep, &loan->chunk) || shm_get(ep, loan, shm_chunks_round(&m->layout));
     if (!got) {
         shm_warm_disown(ep);
     }
@@ -428,9 +462,10 @@ static inline bool shm_came_back(shm_module_t *m, uint32_t i)
  * these, where it was the last time. The states of the others are lines that their readers are about to write: of those one is looked at at a time, and
  * all when the process is about to sleep.
  */
-bool mca_btl_shm_chunk_ready(shm_module_t *m)
+bool mca_btl_shm_chunk_ready(const mca_btl_endpoint_t *ep)
 {
-    if (!m->pool_ready || m->chunk_free_count > 0 || shm_came_back(m, 0) || shm_came_back(m, m->came_back)) {
+    shm_module_t *m = ep->module;
+    if (!m->pool_ready || m->chunk_free_count > 0 || shm_came_back(m, 0) || shm_came_back(m, m->came_back) || shm_find_aside(ep) >= 0) {
         return true;
     }
     bool all = atomic_load_explicit(&m->armed, memory_order_relaxed);

@@ -30,7 +30,7 @@ uint32_t mca_btl_shm_warm_quota(const mca_btl_endpoint_t *ep)
 {
     const shm_layout_t *mine = &ep->module->layout, *theirs = &ep->layout;
     uint32_t others = theirs->local_size > 1 ? theirs->local_size - 1 : 1;
-    uint32_t quota = theirs->chunk_count * SHM_WARM_SHARE / 32 / others, most = (uint32_t)mca_btl_shm_params.warm;
+    uint32_t quota = shm_chunks_round(theirs) * SHM_WARM_SHARE / 32 / others, most = (uint32_t)mca_btl_shm_params.warm;
     most = most < SHM_WARM_MAX ? most : SHM_WARM_MAX;
     return theirs->chunk_size != mine->chunk_size ? 0 : quota < most ? quota : most;
 }

@@ -343,10 +343,10 @@ static void going_round(void)
 }
 
 /* Looks at the pool until one is there; UINT32_MAX: none in so many. */
-static uint32_t looks(shm_module_t *m, uint32_t most)
+static uint32_t looks(const mca_btl_endpoint_t *ep, uint32_t most)
 {
     for (uint32_t i = 1; i <= most; i++) {
-        if (mca_btl_shm_chunk_ready(m)) {
+        if (mca_btl_shm_chunk_ready(ep)) {
             return i;
         }
     }
@@ -360,24 +360,49 @@ static void looked_for(void)
     shm_module_t *m = &sides[0].module;
     shm_loan_t loan[SHM_MAX_CHUNKS];
     uint32_t all = m->layout.chunk_count, slow = 0, again = 0;
-    TAP_OK(mca_btl_shm_chunk_ready(m), "chunks that nobody was lent are there");
+    TAP_OK(mca_btl_shm_chunk_ready(sides[0].ep), "chunks that nobody was lent are there");
     for (uint32_t i = 0; i < all; i++) {
         TAP_REQUIRE(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan[i]), "chunks");
     }
-    TAP_OK(looks(m, 3 * all) == UINT32_MAX, "none, when all are lent");
+    TAP_OK(looks(sides[0].ep, 3 * all) == UINT32_MAX, "none, when all are lent");
     mca_btl_shm_return_chunk(sides[1].ep, loan[0].chunk | SHM_THEIRS);
-    TAP_OK(looks(m, 1) == 1, "the one lent longest ago is seen at once");
+    TAP_OK(looks(sides[0].ep, 1) == 1, "the one lent longest ago is seen at once");
     TAP_REQUIRE(mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan[0]), "it");
     for (uint32_t i = 2; i < all; i++) { /* the one lent longest ago stays away */
         mca_btl_shm_return_chunk(sides[1].ep, loan[i].chunk | SHM_THEIRS);
-        uint32_t n = looks(m, all);
+        uint32_t n = looks(sides[0].ep, all);
         slow += n > 1;
         again += n == UINT32_MAX || !mca_btl_shm_chunk_get(sides[0].ep, LEN, true, &loan[i]);
     }
     TAP_OK(again == 0 && slow <= 1, "another one after some looks, and those behind it at once");
     mca_btl_shm_return_chunk(sides[1].ep, loan[all / 2].chunk | SHM_THEIRS);
     atomic_store(&m->armed, true);
-    TAP_OK(looks(m, 1) == 1, "any at once by who is about to sleep");
+    TAP_OK(looks(sides[0].ep, 1) == 1, "any at once by who is about to sleep");
+    end();
+}
+
+/* One peer does not come to have all chunks, nor for good. */
+static void set_aside(void)
+{
+    begin(3, 4 << 20, 0);
+    mca_btl_endpoint_t *away = sides[0].ep, other = *away;
+    uint32_t all = shm_chunks_round(&sides[0].module.layout), taken = 0;
+    shm_loan_t loan, more;
+    away->local_rank = 1;
+    other.local_rank = 2;
+    while (mca_btl_shm_chunk_get(away, LEN, true, &loan)) {
+        taken++;
+    }
+    TAP_OK(taken == all + 1 && !mca_btl_shm_chunk_ready(away), "who reads nothing may get all chunks that go round, and one that was set aside");
+    TAP_OK(mca_btl_shm_chunk_ready(&other) && mca_btl_shm_chunk_get(&other, LEN, true, &loan) && loan.aside, "there is one for another peer");
+    TAP_OK(!mca_btl_shm_chunk_ready(&other) && !mca_btl_shm_chunk_get(&other, LEN, true, &more), "... and not two");
+    mca_btl_shm_return_chunk(sides[1].ep, loan.chunk | SHM_THEIRS);
+    TAP_OK(mca_btl_shm_chunk_ready(&other) && mca_btl_shm_chunk_get(&other, LEN, true, &loan), "... but each time it has come back");
+    mca_btl_shm_chunks_reclaim(away);
+    for (taken = 0; mca_btl_shm_chunk_get(&other, LEN, true, &more);) {
+        taken++;
+    }
+    TAP_OK(taken == all, "of who is gone all are had back");
     end();
 }
 
@@ -650,6 +675,7 @@ int main(void)
     answered();
     going_round();
     looked_for();
+    set_aside();
     side_by_side((64 << 10) + 64, 2);
     side_by_side((32 << 10) + 64, 2);
     side_by_side((4 << 10) + 64, 16);
