@@ -95,6 +95,8 @@ static inline void ompi_comm_count_persistent(ompi_communicator_t *comm, int32_t
 }
 /* By context id, or NULL. Thread-safe. For arrivals. */
 ompi_communicator_t *ompi_comm_of_context(uint32_t context);
+/* Is it that of a communicator that was here, and is no more? False: it is here, or still to come. */
+bool ompi_comm_is_past(uint32_t context);
 
 enum {
     /* Lower bits: place in the table of communicators; above: count of its uses. */

@@ -20,6 +20,7 @@ typedef struct chunk {
     _Atomic(ompi_communicator_t *) comms[CHUNK_SLOTS]; /* read without the lock */
     /* How often a communicator has had the slot. */
     uint32_t uses[CHUNK_SLOTS];
+    _Atomic uint32_t last[CHUNK_SLOTS];               /* context of the last one here, + 1; 0: there was none */
     bool taken[CHUNK_SLOTS];                          /* by a communicator or a vote */
 } chunk_t;
 
@@ -58,6 +59,14 @@ ompi_communicator_t *ompi_comm_of_context(uint32_t context)
     return OPAL_LIKELY(comm && comm->context == context) ? comm : NULL;
 }
 
+bool ompi_comm_is_past(uint32_t context)
+{
+    uint32_t slot = context & OMPI_CONTEXT_SLOT_MASK;
+    chunk_t *chunk = chunk_of(slot);
+    uint32_t last = chunk ? atomic_load_explicit(&chunk->last[slot & (CHUNK_SLOTS - 1)], memory_order_acquire) : 0;
+    return last != 0 && last - 1 - context <= INT32_MAX && !ompi_comm_of_context(context);
+}
+
 int ompi_context_bind(uint32_t context, ompi_communicator_t *comm)
 {
     uint32_t slot = context & OMPI_CONTEXT_SLOT_MASK;
@@ -68,6 +77,7 @@ int ompi_context_bind(uint32_t context, ompi_communicator_t *comm)
         chunk->taken[place] = true;
         comm->context = context;
         atomic_store_explicit(&chunk->comms[place], comm, memory_order_release);
+        atomic_store_explicit(&chunk->last[place], context + 1, memory_order_release); /* who sees it finds the communicator, or it is past */
     }
     pthread_mutex_unlock(&lock);
     return chunk ? MPI_SUCCESS : MPI_ERR_NO_MEM;

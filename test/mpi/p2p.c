@@ -528,6 +528,37 @@ static void cancelling_storm(void)
     MPI_Finalize();
 }
 
+/* A message may be taken back when its receiver has let go of the communicator: it will not be received there. */
+static void cancelling_freed(void)
+{
+    enum { LONG = 300000 };
+    static const int lens[] = {0, 100, LONG};
+    static char data[LONG];
+    start();
+    for (int i = 0; i < 6; i++) {
+        MPI_Comm comm;
+        MPI_Request request;
+        MPI_Status status;
+        int flag = 0;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        if (rank == 0) {
+            MPI_Issend(data, lens[i % 3], MPI_BYTE, 1, 5, comm, &request);
+        }
+        while (rank == 1 && i < 3 && !flag) { /* else it comes when it likes */
+            MPI_Iprobe(0, 5, comm, &flag, MPI_STATUS_IGNORE);
+        }
+        MPI_Comm_free(&comm);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0) {
+            MPI_Cancel(&request);
+            MPI_Wait(&request, &status);
+            MPI_Test_cancelled(&status, &flag);
+            MPI_CHECK(flag);
+        }
+    }
+    MPI_Finalize();
+}
+
 static void cancelling(void)
 {
     start();
@@ -667,6 +698,7 @@ static const mpi_test_t tests[] = {
     {.name = "cancelling-sends", .np = 2, .fn = cancelling_sends},
     {.name = "cancelling-self", .np = 2, .fn = cancelling_self},
     {.name = "cancelling-storm", .np = 2, .fn = cancelling_storm},
+    {.name = "cancelling-freed", .np = 2, .fn = cancelling_freed},
     {.name = "threads", .np = 2, .fn = threads},
     {.name = "beside", .np = 3, .fn = beside},
 };

@@ -62,11 +62,45 @@ static bool engine_forget(mca_pml_comm_t *pc, mca_pml_comm_peer_t *cp, const mca
     return early || message;
 }
 
+/* The sender has its message back, of which it has counted so many bytes as kept by us. */
+static void engine_give_back(mca_pml_peer_t *peer, const mca_pml_hdr_rndv_t *cancel, size_t payload)
+{
+    mca_pml_hdr_fin_t fin = {.sreq = cancel->sreq};
+    if (payload > 0) {
+        engine_consumed(peer, payload, true);
+    }
+    mca_pml_peer_lock(peer);
+    engine_fill_common(peer, &fin.common, MCA_PML_HDR_FIN);
+    fin.common.flags = MCA_PML_FLAG_CANCELLED;
+    engine_put_control(peer, &fin, sizeof(fin));
+    mca_pml_peer_unlock(peer);
+}
+
+/* The same of one whose communicator is no more; what was received there is not given back. */
+static OPAL_COLD void engine_give_back_left(mca_pml_peer_t *peer, const mca_pml_hdr_rndv_t *hdr)
+{
+    mca_pml_message_t *message = mca_pml_base_left_take(peer, hdr->sreq, false);
+    if (message) {
+        engine_message_free(message);
+        engine_give_back(peer, hdr, le64toh(hdr->length));
+        return;
+    }
+    mca_pml_message_t *early = mca_pml_base_left_take(peer, hdr->sreq, true); /* it may still come, over another link */
+    early = early ? early : engine_keep(peer, NULL, (const void *) hdr, sizeof(*hdr), hdr, 0);
+    if (early) {
+        mca_pml_base_left_add(early);
+    }
+}
+
 static void engine_on_cancel(mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr)
 {
     uint32_t src = le32toh(hdr->match.src);
     size_t payload;
     ompi_communicator_t *comm = ompi_comm_of_context(le32toh(hdr->match.context));
+    if (!comm && ompi_comm_is_past(le32toh(hdr->match.context))) {
+        engine_give_back_left(peer, &hdr->rndv);
+        return;
+    }
     if (!comm) { /* once it is there */
         engine_on_orphan(peer, NULL, hdr, sizeof(hdr->rndv), hdr, 0);
         return;
@@ -79,13 +113,5 @@ static void engine_on_cancel(mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr)
     if (!engine_forget(comm->pml, cp, &hdr->rndv, &payload)) {
         return;
     }
-    if (payload > 0) {
-        engine_consumed(peer, payload, true);
-    }
-    mca_pml_hdr_fin_t fin = {.sreq = hdr->rndv.sreq};
-    mca_pml_peer_lock(peer);
-    engine_fill_common(peer, &fin.common, MCA_PML_HDR_FIN);
-    fin.common.flags = MCA_PML_FLAG_CANCELLED;
-    engine_put_control(peer, &fin, sizeof(fin));
-    mca_pml_peer_unlock(peer);
+    engine_give_back(peer, &hdr->rndv, payload);
 }

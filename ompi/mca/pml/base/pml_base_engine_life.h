@@ -100,6 +100,7 @@ static void engine_del_comm(ompi_communicator_t *comm)
     OPAL_LIST_FOREACH (i, tmp, &pc->match.messages) { /* never received */
         mca_pml_message_t *message = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
         mca_pml_match_remove_unexpected(&pc->match, &message->match);
+        engine_leave(message->peer, mca_pml_message_hdr(message));
         engine_forget_strays(message);
         engine_message_free(message);
     }
@@ -112,7 +113,9 @@ static void engine_del_comm(ompi_communicator_t *comm)
             engine_lanes_forget(cp);
         }
         while (cp && (i = opal_list_pop(&cp->parked))) {
-            engine_message_free(OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link));
+            mca_pml_message_t *message = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
+            engine_leave(message->peer, mca_pml_message_hdr(message));
+            engine_message_free(message);
         }
         free(cp);
     }

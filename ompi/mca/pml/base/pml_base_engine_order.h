@@ -174,10 +174,35 @@ static void engine_adopt_orphans(ompi_communicator_t *comm)
     }
 }
 
+static void engine_give_back(mca_pml_peer_t *peer, const mca_pml_hdr_rndv_t *cancel, size_t payload);
+
+/* A message that nobody here receives, as its communicator is freed. If its sender waits for an answer it may take it back, or has: see
+ * pml_base_engine_cancel.h. */
+static OPAL_COLD void engine_leave(mca_pml_peer_t *peer, const mca_pml_hdr_t *hdr)
+{
+    const uint8_t type = hdr->common.type;
+    if ((type != MCA_PML_HDR_RNDV && type != MCA_PML_HDR_RGET) || hdr->common.flags & MCA_PML_FLAG_UNASKED) {
+        return;
+    }
+    mca_pml_message_t *cancel = mca_pml_base_left_take(peer, hdr->rndv.sreq, true);
+    mca_pml_message_t *message = cancel ? NULL : engine_keep(peer, NULL, hdr, sizeof(hdr->rndv), hdr, 0);
+    if (cancel) {
+        const mca_pml_hdr_rndv_t *by = &mca_pml_message_hdr(cancel)->rndv;
+        engine_give_back(peer, by, le64toh(by->length));
+        engine_message_free(cancel);
+    } else if (message) {
+        mca_pml_base_left_add(message);
+    }
+}
+
 /* A message for a communicator that we do not know. It may become known by another thread meanwhile. */
 static OPAL_COLD void engine_on_orphan(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival, const mca_pml_hdr_t *hdr,
                                        size_t hdr_len, const void *payload, size_t len)
 {
+    if (ompi_comm_is_past(le32toh(hdr->match.context))) { /* it comes late, or again */
+        engine_leave(peer, hdr);
+        return;
+    }
     mca_pml_message_t *message = engine_keep(peer, arrival, hdr, hdr_len, payload, len);
     if (!message) {
         engine_flooded(peer);

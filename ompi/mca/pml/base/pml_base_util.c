@@ -10,13 +10,14 @@
 
 #include "opal/util/output.h"
 
-static opal_list_t orphans = OPAL_LIST_INIT(orphans);
+static opal_list_t orphans = OPAL_LIST_INIT(orphans), left = OPAL_LIST_INIT(left);
 static pthread_mutex_t orphans_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void mca_pml_base_util_fini(void)
 {
     opal_list_item_t *i;
-    while ((i = opal_list_pop(&orphans))) { /* their communicator was freed: late repeats */
+    opal_list_splice(&left, &orphans);
+    while ((i = opal_list_pop(&left))) {
         mca_pml_base_message_free(OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link));
     }
     mca_pml_base_cache_fini();
@@ -43,6 +44,32 @@ mca_pml_message_t *mca_pml_base_orphan_take(uint32_t context)
             opal_list_remove(i);
             found = message;
             break;
+        }
+    }
+    pthread_mutex_unlock(&orphans_lock);
+    return found;
+}
+
+/* ---- Messages whose communicator is no more ---- */
+
+void mca_pml_base_left_add(mca_pml_message_t *message)
+{
+    pthread_mutex_lock(&orphans_lock);
+    opal_list_append(&left, &message->match.age_link);
+    pthread_mutex_unlock(&orphans_lock);
+}
+
+mca_pml_message_t *mca_pml_base_left_take(const mca_pml_peer_t *peer, uint64_t sreq, bool cancel)
+{
+    mca_pml_message_t *found = NULL;
+    opal_list_item_t *i, *tmp;
+    pthread_mutex_lock(&orphans_lock);
+    OPAL_LIST_FOREACH (i, tmp, &left) {
+        mca_pml_message_t *message = OPAL_CONTAINER_OF(i, mca_pml_message_t, match.age_link);
+        const mca_pml_hdr_t *hdr = mca_pml_message_hdr(message);
+        if (!found && message->peer == peer && hdr->rndv.sreq == sreq && (hdr->common.type == MCA_PML_HDR_CANCEL) == cancel) {
+            opal_list_remove(i);
+            found = message;
         }
     }
     pthread_mutex_unlock(&orphans_lock);

@@ -40,6 +40,12 @@ void mca_pml_base_orphan_add(mca_pml_message_t *message);
 /* Take the next one of a context, oldest first; NULL: no more. */
 mca_pml_message_t *mca_pml_base_orphan_take(uint32_t context);
 
+/* Messages that were announced and not received before their communicator was freed here, as their senders may take them back; and who would
+ * take back such a one that is not here (CANCEL). Takes ownership. */
+void mca_pml_base_left_add(mca_pml_message_t *message);
+/* The one that the peer has announced with this id, or who takes that back; NULL: there is none. */
+mca_pml_message_t *mca_pml_base_left_take(const mca_pml_peer_t *peer, uint64_t sreq, bool cancel);
+
 #pragma GCC visibility pop
 
 #endif
