@@ -262,10 +262,9 @@ enum { PATH_STEPS = 8 };
 
 static void path_timer(mca_pml_peer_t *peer, uint64_t us, unsigned steps, void (*fn)(void *))
 {
-    opal_timer_del(peer->path_timer);
-    peer->path_timer = NULL;
     peer->path_steps = (uint8_t) steps;
-    if (opal_timer_add(us, fn, peer, &peer->path_timer) != OPAL_SUCCESS) {
+    /* Set anew, not deleted: that would wait for a call of fn(), which waits for the lock that we hold. */
+    if ((peer->path_timer ? opal_timer_set(peer->path_timer, us) : opal_timer_add(us, fn, peer, &peer->path_timer)) != OPAL_SUCCESS) {
         mca_pml_base_out_of_memory("a timer");
     }
 }

@@ -256,7 +256,7 @@ static inline void mca_pml_peer_set_state(mca_pml_peer_t *peer, mca_pml_peer_sta
 /* Note that a link went down, or came up again; the lists follow. The caller holds the lock. */
 void mca_pml_base_link_down(mca_pml_peer_t *peer, mca_pml_link_t *link, const char *why);
 void mca_pml_base_link_up(mca_pml_peer_t *peer, mca_pml_link_t *link);
-/* Call fn(peer) after `us` microseconds, from peer->path_timer. The caller holds the lock. */
+/* Call fn(peer) after `us` microseconds, from peer->path_timer: the same fn() always. The caller holds the lock. */
 void mca_pml_base_path_watch(mca_pml_peer_t *peer, uint64_t us, void (*fn)(void *));
 /*
  * The same after pml_base_path_timeout, in steps: fn() is called at the end of each, and asks path_step() whether another one has begun. A

@@ -1,9 +1,12 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Who ends a request when its peer is given up: a link that holds its message, a thread that is about to end it, or whoever looks for all that
- * is under way to the peer. And that this finds no other peer's requests. Links that do what they are told. */
+ * is under way to the peer. And that this finds no other peer's requests. Links that do what they are told. And who gives a peer up while
+ * another thread is about to. */
 #include <pthread.h>
+#include <sched.h>
 
 #include "ompi/mca/pml/teg/pml_teg.c"
+#include "opal/runtime/opal.h"
 #include "support/tap.h"
 
 enum { LONG = 100000, EAGER = 4096, WINDOW = 8192 };
@@ -176,9 +179,64 @@ static void test_owners(void)
     TAP_OK(others == 0, "who looks for a peer's requests finds no other's: %lu", others);
 }
 
+/* ---- The timer that gives a peer up ---- */
+
+static _Atomic bool called, set_anew;
+
+/* As the engine's, it wants the peer's lock first. */
+static void give_up(void *context)
+{
+    called = true;
+    mca_pml_peer_lock(context);
+    mca_pml_peer_unlock(context);
+}
+
+static void *make_progress(void *arg)
+{
+    while (!called) {
+        opal_progress();
+    }
+    return arg;
+}
+
+/* As who finds that the peer has sent too much, and holds that lock. */
+static void *set_timer(void *arg)
+{
+    mca_pml_base_path_watch(peer, 1000000, give_up);
+    set_anew = true;
+    return arg;
+}
+
+static void test_timer(void)
+{
+    enum { MS = 3000 };
+    pthread_t threads[2];
+    TAP_REQUIRE(opal_init() == OPAL_SUCCESS && opal_progress_init(true, false) == OPAL_SUCCESS, "progress with threads");
+    begin(0);
+    mca_pml_peer_lock(peer);
+    mca_pml_base_path_watch(peer, 1, give_up);
+    TAP_REQUIRE(pthread_create(&threads[0], NULL, make_progress, NULL) == 0, "a thread that makes progress");
+    while (!called) {
+        sched_yield();
+    }
+    TAP_REQUIRE(pthread_create(&threads[1], NULL, set_timer, NULL) == 0, "a thread that sets the timer anew");
+    for (uint64_t end = opal_now_ns() + MS * 1000000ull; !set_anew && opal_now_ns() < end;) {
+        sched_yield();
+    }
+    TAP_OK(set_anew, "the peer's timer is set anew under its lock, for which the timer's function waits");
+    mca_pml_peer_unlock(peer);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    opal_timer_del(peer->path_timer);
+    free(peer);
+    opal_progress_finalize();
+    opal_finalize();
+}
+
 int main(void)
 {
     tap_start(60);
+    test_timer();
     test_whole();
     test_ending();
     test_owners();
