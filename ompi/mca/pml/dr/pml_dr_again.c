@@ -94,8 +94,7 @@ int dr_send_control(dr_peer_t *d, const mca_btl_module_t *module, mca_btl_endpoi
     if (len > 0) {
         memcpy(bytes.header, header, len);
     }
-    dr_wire_write(&d->out, &bytes.prefix, kind, 0, len, token, (uint32_t) d->stream.rx.next, 0,
-                  sizeof(bytes.prefix) + len);
+    dr_wire_write(&d->out, &bytes.prefix, kind, 0, len, token, 0, 0, sizeof(bytes.prefix) + len);
     return module->ops->send_short(endpoint, &bytes.prefix, sizeof(bytes.prefix), bytes.header, len);
 }
 
@@ -104,7 +103,7 @@ static int ack_over(dr_peer_t *d, mca_pml_link_t *link)
     dr_ack_t ack;
     dr_wire_ack_t wire;
     dr_stream_fill_ack(&d->stream, &ack);
-    int rc = dr_send_control(d, link->module, link->endpoint, DR_ACK, 0, &wire, dr_wire_write_ack(&wire, &ack));
+    int rc = dr_send_control(d, link->module, link->endpoint, DR_ACK, d->stream.next, &wire, dr_wire_write_ack(&wire, &ack));
     if (rc == MCA_SUCCESS) {
         dr_stream_ack_sent(&d->stream);
         dr_engine_count(link, sizeof(dr_prefix_t));

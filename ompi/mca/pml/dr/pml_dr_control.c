@@ -68,7 +68,7 @@ void dr_on_control(dr_peer_t *d, mca_btl_arrival_t *arrival, const dr_prefix_t *
         return;
     }
     uint64_t now = dr_ack_time(d), token = le64toh(prefix->seq);
-    dr_stream_take_prefix(&d->stream, le32toh(prefix->ack), now, &done);
+    d->stream.heard = true;
     dr_ack_t ack;
     dr_wire_void_t body;
     switch (prefix->kind) {
@@ -82,6 +82,8 @@ void dr_on_control(dr_peer_t *d, mca_btl_arrival_t *arrival, const dr_prefix_t *
         break;
     case DR_ACK:
         if (dr_wire_read_ack(header, prefix->header_len, &ack)) {
+            dr_take_told(d, &out); /* its upper half is known now */
+            dr_stream_told(&d->stream, token);
             dr_stream_take_ack(&d->stream, &ack, now, &done);
         }
         break;

@@ -16,7 +16,8 @@ static inline bool dr_is_half_full(const dr_stream_t *s)
 
 static inline uint8_t dr_flags_of(const dr_peer_t *d, const dr_frag_t *f)
 {
-    return f->is.asks || f->record.tries > 1 || dr_is_half_full(&d->stream) ? DR_FLAG_ACK_NOW : 0;
+    const bool again = f->record.tries > 1;
+    return (uint8_t) ((f->is.asks || again || dr_is_half_full(&d->stream) ? DR_FLAG_ACK_NOW : 0) | (again ? DR_FLAG_AGAIN : 0));
 }
 
 /* Fill in the prefix; the payload's sum is known. While a link holds the fragment it stays as it was, which is right. */
@@ -25,8 +26,10 @@ static inline void dr_seal_frag(dr_peer_t *d, dr_frag_t *f)
     if (OPAL_UNLIKELY(f->descs != NULL)) {
         return;
     }
-    dr_wire_write(&d->out, (dr_prefix_t *) f->bytes, f->is.what == DR_EMPTY ? DR_VOID : DR_DATA, dr_flags_of(d, f), f->header_len, f->record.seq, dr_stream_ride(&d->stream), f->payload_sum,
-                  dr_head_length(f) + f->payload_len);
+    const unsigned flags = dr_flags_of(d, f);
+    const uint32_t ack = flags & DR_FLAG_AGAIN ? 0 : dr_stream_ride(&d->stream);
+    dr_wire_write(&d->out, (dr_prefix_t *) f->bytes, f->is.what == DR_EMPTY ? DR_VOID : DR_DATA, flags, f->header_len, f->record.seq, ack,
+                  f->payload_sum, dr_head_length(f) + f->payload_len);
 }
 
 /* The prefix is the link's header: as long as a header of the engine's, for which links have their shortest way. */

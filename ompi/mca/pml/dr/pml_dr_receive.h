@@ -141,19 +141,22 @@ static OPAL_NOINLINE void take_ack_now(dr_peer_t *d, uint32_t ack)
     dr_out_t out = {0};
     opal_list_t done = OPAL_LIST_INIT(done);
     mca_pml_peer_lock(d->peer);
+    if (dr_told.peer == d) {
+        dr_told.peer = NULL; /* that was no more */
+    }
     dr_stream_take_prefix(&d->stream, ack, dr_ack_time(d), &done);
     dr_end_frags(d, &done, &out, false);
     dr_leave(d, &out);
 }
 
-/* ... or noted, if it says anything. */
+/* ... or noted, if it says anything. dr_stream_tells(), so it is no less than what was noted before. */
 static OPAL_ALWAYS_INLINE void take_ack(dr_peer_t *d, uint32_t ack)
 {
     d->stream.heard = true;
     if (OPAL_UNLIKELY(opal_progress_threads || d->stream.timed > 0 || (dr_told.peer && dr_told.peer != d))) {
         take_ack_now(d, ack);
     } else if (dr_told.peer) {
-        dr_told.ack = (int32_t) (ack - dr_told.ack) > 0 ? ack : dr_told.ack;
+        dr_told.ack = ack;
     } else if (ack != (uint32_t) d->stream.acked) {
         dr_told = (dr_told_t){.peer = d, .ack = ack};
     }
@@ -190,6 +193,17 @@ static OPAL_ALWAYS_INLINE bool arrive_next(dr_peer_t *d, const mca_btl_arrival_t
     return true;
 }
 
+/* Of a fragment that did not come as the next one. */
+static void take_ack_of(dr_peer_t *d, const dr_prefix_t *prefix, uint64_t seq)
+{
+    if (!(prefix->flags & DR_FLAG_AGAIN) && dr_stream_tells(&d->stream, seq)) {
+        mca_pml_peer_lock(d->peer);
+        dr_stream_told(&d->stream, seq);
+        mca_pml_peer_unlock(d->peer);
+        take_ack(d, le32toh(prefix->ack));
+    }
+}
+
 static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival)
 {
     const dr_prefix_t *prefix = arrival->data;
@@ -215,7 +229,7 @@ static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *ar
     uint32_t check = OPAL_UNLIKELY(behind_of(prefix) > 0) ? cut_off(arrival) : le32toh(prefix->payload_check);
     len -= behind_of(prefix);
     uint32_t span = (uint32_t) (len - sizeof(*prefix));
-    take_ack(d, le32toh(prefix->ack));
+    d->stream.heard = true;
     mca_pml_peer_lock(peer);
     if (OPAL_UNLIKELY(arrival->place_token != NULL)) {
         dr_stream_unhold(&d->stream, seq, span); /* it was nobody else's to deliver */
@@ -224,6 +238,9 @@ static OPAL_NOINLINE bool arrive_any(mca_pml_peer_t *peer, mca_btl_arrival_t *ar
     mca_pml_peer_unlock(peer);
     if (OPAL_UNLIKELY(verdict == DR_BUSY)) {
         verdict = overtake(d, seq, span);
+    }
+    if (OPAL_LIKELY(verdict == DR_NEW)) {
+        take_ack_of(d, prefix, seq);
     }
     uint32_t sum;
     bool summed = OPAL_UNLIKELY(arrival->len >= DR_FUSE_MIN) && verdict == DR_NEW && !arrival->place_token &&
@@ -293,7 +310,8 @@ static uint64_t sum_out(dr_peer_t *d, void *to, const void *from, size_t len, op
 static OPAL_NOINLINE bool copy_long(dr_peer_t *d, const mca_pml_recv_t *recv, const dr_prefix_t *prefix, size_t len, opal_copy_how_t how)
 {
     const void *payload = (const char *) prefix + DR_USUAL_HEAD;
-    if (!dr_wire_open(&d->in, prefix, len) || prefix->kind != DR_DATA || prefix->header_len != DR_USUAL_HEADER || behind_of(prefix) > 0) {
+    if (!dr_wire_open(&d->in, prefix, len) || prefix->kind != DR_DATA || prefix->header_len != DR_USUAL_HEADER ||
+        (prefix->flags & ~(unsigned) DR_FLAG_ACK_NOW) != 0) {
         return false;
     }
     uint64_t sum = sum_out(d, recv->ptr, payload, len - DR_USUAL_HEAD, how);

@@ -6,7 +6,7 @@
 
 void dr_stream_init(dr_stream_t *s, const dr_stream_params_t *params, uint64_t seed)
 {
-    *s = (dr_stream_t){.params = params, .random = seed | 1};
+    *s = (dr_stream_t){.params = params, .random = (uint32_t) (seed ^ seed >> 32) | 1};
     opal_list_init(&s->unacked);
     opal_list_init(&s->lost);
     mca_pml_ranges_init(&s->rx, 0);
@@ -63,13 +63,13 @@ void dr_stream_fini(dr_stream_t *s)
     s->path_count = 0;
 }
 
-/* xorshift64*, the upper half. */
+/* xorshift32, the upper half of a multiple. */
 static uint32_t draw(dr_stream_t *s)
 {
-    s->random ^= s->random >> 12;
-    s->random ^= s->random << 25;
-    s->random ^= s->random >> 27;
-    return (uint32_t) ((s->random * 0x2545f4914f6cdd1du) >> 32);
+    s->random ^= s->random << 13;
+    s->random ^= s->random >> 17;
+    s->random ^= s->random << 5;
+    return (s->random * 0x9e3779b9u) >> 16;
 }
 
 static dr_record_t *record_of(opal_list_item_t *item)
@@ -182,6 +182,9 @@ void dr_stream_resend(dr_stream_t *s, dr_record_t *r, unsigned path, uint64_t no
 {
     dr_stream_enter(s);
     opal_list_remove(&r->lost_item);
+    if (r->tries == 1 && s->rx.next > 0) {
+        dr_stream_want_ack(s, false); /* what rode on it is lost with it, perhaps */
+    }
     r->tries += r->tries < UINT16_MAX;
     dr_stream_on_path(s, r, path, now);
 }
@@ -512,9 +515,25 @@ static dr_verdict_t came_again(dr_stream_t *s, uint64_t seq)
     return DR_REPEAT;
 }
 
+/* Whatever comes is judged first, or is an acknowledgment: so `told_at` never falls behind by half of what 32 bits tell apart. */
+static void look_whether_ahead(dr_stream_t *s)
+{
+    s->told_ahead = s->told_ahead && (int32_t) (s->told_at - (uint32_t) s->rx.next) > 0;
+}
+
+void dr_stream_told(dr_stream_t *s, uint64_t at)
+{
+    look_whether_ahead(s);
+    if (at > s->rx.next && at - s->rx.next <= DR_REACH && dr_stream_tells(s, at)) {
+        s->told_at = (uint32_t) at;
+        s->told_ahead = true;
+    }
+}
+
 dr_verdict_t dr_stream_judge_slow(dr_stream_t *s, uint64_t seq, uint32_t span)
 {
     uint64_t end = seq + span;
+    look_whether_ahead(s);
     if (span == 0 || end < seq || end > s->rx.next + DR_REACH) {
         return DR_BEYOND;
     }

@@ -39,6 +39,12 @@
  * acknowledgments in (dr_stream_away()); and a probe's echo that comes later than an acknowledgment would have been
  * waited for. Such an echo still proves that the path works, unless the path was UP meanwhile.
  *
+ * Stale. An acknowledgment that rides on a fragment is the lower half of a number, and a link may hold it for any time: 4 GiB later it
+ * would be taken for a later one. So it counts only if it was sent later than all that counted before, and then it is no lower. That
+ * is known, as fragments take their numbers in the order in which they first go: one that is NEW follows all that came in order before it, and
+ * `told_at` is where the other end was when it sent the latest of what came out of order, acknowledgments by themselves among that. Fragments
+ * that go again are out of order, and carry none; what rode on one that was lost is told anew.
+ *
  * Receiving. `rx` holds what is verified and delivered, `held` what came with a good header and is being put in place,
  * not yet verified. A range is judged before anything is done with it: NEW, REPEAT (answer with an acknowledgment:
  * the last one was lost), BUSY or BEYOND (ignored: it will be sent again). The number of gaps is bounded.
@@ -137,7 +143,8 @@ typedef struct dr_stream {
     uint64_t next, acked;       /* what follows goes at `next`; all below `acked` is acknowledged */
     uint64_t kept;              /* bytes: sum of `cost` */
     opal_list_t unacked, lost;
-    uint64_t random;
+    uint32_t random;
+    uint32_t told_at;           /* lower half of the other end's `next`, see above; if told_ahead */
     /* Receiving. */
     mca_pml_ranges_t rx;
     uint32_t unacked_bytes;     /* delivered since the last acknowledgment; less than DR_REACH */
@@ -155,6 +162,7 @@ typedef struct dr_stream {
     uint32_t repeat;            /* dr_repeat_of() a fragment that came again since the last acknowledgment; 0: none did */
     uint16_t careful;           /* acknowledgments until losses are no longer likely */
     uint8_t silences;           /* steps of silence_max that are over */
+    bool told_ahead;            /* `told_at` was beyond rx.next when that was looked at last */
     dr_range_t *held;           /* DR_HELD_MAX of them, then DR_ACK_NACKS that came damaged; NULL until needed */
     dr_path_t *paths;           /* path_count of them; NULL until something is to be sent, and at rest */
 } dr_stream_t;
@@ -246,7 +254,7 @@ static inline dr_record_t *dr_stream_first_lost(const dr_stream_t *s)
     return i ? OPAL_CONTAINER_OF(i, dr_record_t, lost_item) : NULL;
 }
 
-/* A lost record is about to go again, over this path; dr_stream_lose() if the path does not take it. */
+/* A lost record is about to go again, over this path, with DR_FLAG_AGAIN; dr_stream_lose() if the path does not take it. */
 void dr_stream_resend(dr_stream_t *stream, dr_record_t *record, unsigned path, uint64_t now);
 /* It did not arrive, as far as its path knows. No harm if it is lost or acknowledged already. */
 void dr_stream_lose(dr_stream_t *stream, dr_record_t *record);
@@ -257,16 +265,15 @@ void dr_stream_recost(dr_stream_t *stream, dr_record_t *record, uint32_t cost);
 /* The record of a number; NULL: acknowledged, or never sent. */
 dr_record_t *dr_stream_find(dr_stream_t *stream, uint64_t seq);
 
-/* The piggybacked half; what it acknowledges goes to the end of `done`. */
 void dr_stream_take_cumulative(dr_stream_t *stream, uint64_t delivered, uint64_t now, opal_list_t *done);
+/* The piggybacked half, of a fragment of which dr_stream_tells() is true; what it acknowledges goes to the end of `done`. */
 static inline void dr_stream_take_prefix(dr_stream_t *s, uint32_t ack, uint64_t now, opal_list_t *done)
 {
-    s->heard = true;
     if (ack != (uint32_t) s->acked) {
         dr_stream_take_cumulative(s, dr_wire_widen(ack, s->next), now, done);
     }
 }
-/* A whole acknowledgment. */
+/* A whole acknowledgment; dr_stream_told() before it. */
 void dr_stream_take_ack(dr_stream_t *stream, const dr_ack_t *ack, uint64_t now, opal_list_t *done);
 
 /* Move all records to `done`: nobody waits for them any more. */
@@ -283,10 +290,11 @@ typedef enum {
 
 dr_verdict_t dr_stream_judge_slow(dr_stream_t *stream, uint64_t seq, uint32_t span);
 
-/* Is it the one that is expected, in the usual case that nothing is missing and nothing is being put in place? */
+/* Is it the one that is expected, in the usual case that nothing is missing, nothing is being put in place, and what rides on it tells
+ * something? */
 static OPAL_ALWAYS_INLINE bool dr_stream_is_next(const dr_stream_t *s, uint64_t seq)
 {
-    return seq == s->rx.next && s->rx.count == 0 && s->held_count == 0;
+    return seq == s->rx.next && s->rx.count == 0 && s->held_count == 0 && !s->told_ahead;
 }
 
 /* What is to be done with a fragment whose header is good? */
@@ -297,6 +305,14 @@ static inline dr_verdict_t dr_stream_judge(dr_stream_t *s, uint64_t seq, uint32_
     }
     return dr_stream_judge_slow(s, seq, span);
 }
+
+/* Does what rides on a fragment without DR_FLAG_AGAIN, just judged NEW, count? */
+static inline bool dr_stream_tells(const dr_stream_t *s, uint64_t seq)
+{
+    return !s->told_ahead || (int32_t) ((uint32_t) seq - s->told_at) >= 0;
+}
+/* What counts now was sent when the other end's `next` was `at`. */
+void dr_stream_told(dr_stream_t *stream, uint64_t at);
 
 /* An acknowledgment is due: at once, or after a while. */
 static inline void dr_stream_want_ack(dr_stream_t *s, bool at_once)
@@ -335,7 +351,7 @@ void dr_stream_damaged(dr_stream_t *stream, uint64_t seq, uint32_t span);
 bool dr_stream_hold(dr_stream_t *stream, uint64_t seq, uint32_t span);
 void dr_stream_unhold(dr_stream_t *stream, uint64_t seq, uint32_t span);
 
-/* What a fragment on its way carries; it does the service of an acknowledgment unless there are gaps: then one is urgent. */
+/* What a fragment that goes for the first time carries; it does the service of an acknowledgment unless there are gaps: then one is urgent. */
 static inline uint32_t dr_stream_ride(dr_stream_t *s)
 {
     if (s->need == DR_ACK_LATER || (s->need == DR_ACK_URGENT && s->rx.count == 0 && s->nack_count == 0 && s->repeat == 0)) {

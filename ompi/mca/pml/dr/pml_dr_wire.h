@@ -11,13 +11,14 @@
  *
  *   DATA   a fragment of the engine: takes the sequence numbers [seq, seq + its bytes without the prefix)
  *   VOID   these numbers carry nothing any more: [seq, seq + span); the bytes went under others
- *   ACK    seq is not used; header: dr_wire_ack_t
+ *   ACK    seq is what the sender's next new fragment will take; header: dr_wire_ack_t
  *   PROBE  seq is a token; to be answered at once, over the same link, by ECHO with the same token
  *   ECHO
  *   BARE   a fragment of the engine that takes no numbers, seq and ack are 0; nothing is checked (pml_dr_bare.h)
  *
- * `ack` is the lower half of the number below which all is verified and delivered; the upper half follows from what
- * the receiver of it has sent, because less than DR_REACH is ever under way.
+ * `ack`, of DATA without DR_FLAG_AGAIN, else 0, is the lower half of the number below which all was verified and delivered when it went. If
+ * that is no less than what is known, which dr_stream_tells(), the upper half follows from what the receiver of it has sent: less than DR_REACH
+ * is ever under way.
  */
 #ifndef MCA_PML_DR_WIRE_H
 #define MCA_PML_DR_WIRE_H
@@ -29,13 +30,14 @@
 #include <stdint.h>
 #include "opal/checksum/checksum.h"
 
-enum { DR_WIRE_VERSION = 3 };
+enum { DR_WIRE_VERSION = 4 };
 
 typedef enum { DR_DATA = 1, DR_VOID, DR_ACK, DR_PROBE, DR_ECHO, DR_BARE } dr_kind_t;
 
 enum {
     DR_FLAG_ACK_NOW = 1, /* the sender waits for the acknowledgment */
     DR_FLAG_BEHIND = 2,  /* payload_check is not known yet when the prefix goes: it stands behind the payload, in no number */
+    DR_FLAG_AGAIN = 4,   /* fragments with higher numbers may have gone before it: nothing rides on it */
 };
 
 typedef uint32_t dr_behind_t;

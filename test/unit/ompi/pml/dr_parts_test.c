@@ -859,6 +859,163 @@ static void test_retries(void)
     dr_stream_fini(&s);
 }
 
+/* ---- Acknowledgments that ride, and are held by a link ---- */
+
+/* Two ends: `a` sends pieces so long that a few of them are 4 GiB, `b` short fragments. */
+enum { STUCK_PIECES = 20, STUCK_ONE = 1 << 28, STUCK_OLD = 15, STUCK_SPAN = 10, STUCK_FRAGS = 8 };
+typedef struct stuck {
+    dr_stream_t a, b;
+    dr_record_t pieces[STUCK_PIECES], frags[STUCK_FRAGS];
+    int sent, come, said;
+    opal_list_t done;
+} stuck_t;
+
+/* A fragment of b's, and what rides on it. */
+typedef struct rider {
+    uint64_t seq;
+    uint32_t ack;
+} rider_t;
+
+static void stuck_start(stuck_t *t)
+{
+    *t = (stuck_t){0};
+    opal_list_init(&t->done);
+    make(&t->a, 1, true);
+    make(&t->b, 1, true);
+}
+
+static void stuck_end(stuck_t *t)
+{
+    dr_stream_abandon(&t->a, &t->done);
+    dr_stream_abandon(&t->b, &t->done);
+    dr_stream_fini(&t->a);
+    dr_stream_fini(&t->b);
+}
+
+static void stuck_pieces(stuck_t *t, int count)
+{
+    for (int i = 0; i < count; i++) {
+        dr_stream_send(&t->a, &t->pieces[t->sent++], 0, STUCK_ONE, 10, 0);
+    }
+}
+
+static void stuck_come(stuck_t *t)
+{
+    const dr_record_t *piece = &t->pieces[t->come++];
+    bool taken = dr_stream_judge(&t->b, piece->seq, STUCK_ONE) == DR_NEW && dr_stream_deliver(&t->b, piece->seq, STUCK_ONE, true);
+    TAP_REQUIRE(taken, "a piece comes");
+}
+
+static rider_t stuck_say(stuck_t *t)
+{
+    dr_record_t *r = &t->frags[t->said++];
+    dr_stream_send(&t->b, r, 0, STUCK_SPAN, 10, 0);
+    return (rider_t){r->seq, dr_stream_ride(&t->b)};
+}
+
+/* A fragment of b's comes; as in pml_dr_receive.h. */
+static dr_verdict_t stuck_hear(stuck_t *t, rider_t f, bool again)
+{
+    dr_verdict_t verdict = dr_stream_judge(&t->a, f.seq, STUCK_SPAN);
+    if (verdict == DR_NEW && !again && dr_stream_tells(&t->a, f.seq)) {
+        dr_stream_told(&t->a, f.seq);
+        dr_stream_take_prefix(&t->a, f.ack, 0, &t->done);
+    }
+    TAP_REQUIRE(verdict != DR_NEW || dr_stream_deliver(&t->a, f.seq, STUCK_SPAN, false), "a fragment comes");
+    return verdict;
+}
+
+/* Nearly 4 GiB come, and are acknowledged: each piece for itself, or three by what rides on a fragment. Two more are under way then, the
+ * first of which what is 4 GiB old seems to acknowledge. */
+static void stuck_flow(stuck_t *t, bool rides)
+{
+    for (int i = 1; i <= STUCK_OLD; i++) {
+        stuck_pieces(t, 1);
+        stuck_come(t);
+        if (!rides) {
+            dr_stream_told(&t->a, t->b.next);
+            answer(&t->a, &t->b, 0, &t->done);
+        } else if (i % 3 == 0) {
+            stuck_hear(t, stuck_say(t), false);
+        }
+    }
+    stuck_pieces(t, 2);
+    TAP_REQUIRE(t->a.acked == (uint64_t) STUCK_OLD * STUCK_ONE && dr_wire_widen(0, t->a.next) > t->a.acked, "0 is old, and looks new");
+}
+
+static bool stuck_is_right(const stuck_t *t)
+{
+    return t->a.acked == (uint64_t) STUCK_OLD * STUCK_ONE && t->b.rx.next == t->a.acked;
+}
+
+static void test_stuck(void)
+{
+    static stuck_t t;
+    stuck_start(&t);
+    rider_t held = stuck_say(&t);
+    stuck_flow(&t, false);
+    TAP_OK(stuck_hear(&t, held, false) == DR_NEW && stuck_is_right(&t), "what rode on a fragment does not count after an acknowledgment "
+           "that went later");
+    stuck_come(&t);
+    stuck_hear(&t, stuck_say(&t), false);
+    TAP_OK(t.a.acked == t.b.rx.next && !stuck_is_right(&t), "... what rides on the next one does");
+    stuck_end(&t);
+
+    stuck_start(&t);
+    held = stuck_say(&t);
+    stuck_flow(&t, true);
+    TAP_OK(stuck_hear(&t, held, false) == DR_NEW && stuck_is_right(&t), "... nor after what rode on later ones");
+    stuck_end(&t);
+
+    stuck_start(&t);
+    held = stuck_say(&t);
+    stuck_hear(&t, held, true); /* it has gone again, another way */
+    stuck_flow(&t, false);
+    TAP_OK(stuck_hear(&t, held, false) == DR_REPEAT && stuck_is_right(&t), "... nor on a repeat");
+    stuck_end(&t);
+}
+
+/* Where the other end was when it sent what counts, is compared as 32 bits; and nobody need believe it. */
+static void test_told(void)
+{
+    dr_stream_t s;
+    make(&s, 1, true);
+    dr_stream_told(&s, (uint64_t) DR_REACH + 1);
+    TAP_OK(!s.told_ahead && dr_stream_tells(&s, 0), "an acknowledgment from farther ahead than anything goes is none that counts");
+    dr_stream_told(&s, 7);
+    dr_stream_told(&s, 5);
+    bool right = !dr_stream_tells(&s, 6) && dr_stream_tells(&s, 7);
+    for (uint64_t seq = 0; seq < (uint64_t) 9 << 30 && right; seq += STUCK_ONE) {
+        right = dr_stream_judge(&s, seq, STUCK_ONE) == DR_NEW && dr_stream_tells(&s, seq) == (seq > 0) &&
+                dr_stream_deliver(&s, seq, STUCK_ONE, false);
+    }
+    TAP_OK(right && !s.told_ahead, "... one from near tells of what was sent before it, and of nothing after");
+    dr_stream_fini(&s);
+}
+
+/* What rode on a fragment that is lost is told anew; once. */
+static void test_told_again(void)
+{
+    static stuck_t t;
+    stuck_start(&t);
+    stuck_say(&t);
+    dr_stream_lose(&t.b, &t.frags[0]);
+    dr_stream_resend(&t.b, &t.frags[0], 0, 0);
+    TAP_OK(t.b.need == DR_ACK_NONE, "who has received nothing has nothing to tell again");
+    stuck_pieces(&t, 1);
+    stuck_come(&t);
+    stuck_say(&t);
+    TAP_REQUIRE(t.b.need == DR_ACK_NONE, "it rides");
+    dr_stream_lose(&t.b, &t.frags[1]);
+    dr_stream_resend(&t.b, &t.frags[1], 0, 0);
+    TAP_OK(t.b.need == DR_ACK_LATER, "what rode on a fragment that is sent again is told soon");
+    dr_stream_ack_sent(&t.b);
+    dr_stream_lose(&t.b, &t.frags[1]);
+    dr_stream_resend(&t.b, &t.frags[1], 0, 0);
+    TAP_OK(t.b.need == DR_ACK_NONE, "... once: on its repeats nothing rides");
+    stuck_end(&t);
+}
+
 static uint64_t draw_state = 1;
 
 static uint32_t below(uint32_t n)
@@ -1017,6 +1174,9 @@ int main(void)
     test_nack();
     test_damaged();
     test_retries();
+    test_stuck();
+    test_told();
+    test_told_again();
     test_strange_acks();
     return tap_end();
 }

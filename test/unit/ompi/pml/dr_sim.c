@@ -8,6 +8,8 @@
  * out of MPI_Finalize, and the other needs nothing of it any more. And whatever is late, retransmission times stay near what
  * round trips over the links really take, and what others have passed is not taken for lost often.
  *
+ * Some worlds count many numbers for each byte, so that 4 GiB go by while a packet is late: acknowledgments that ride carry 32 bits.
+ *
  * Payload comes in three ways, as in the engine (pml_base_engine_arrive.h, _place.h, _fetch.h): with its fragment; *placed*, when a link
  * asks, with the header alone, where the payload goes, and writes it there piece by piece, maybe damaged, maybe never to the
  * end; and *fetched*, when the fragment only says that there is something and the receiver copies it by itself, maybe
@@ -149,6 +151,7 @@ static struct world {
     unsigned paths;
     uint64_t window;
     uint32_t payload_max, burst;
+    uint32_t scale; /* sequence numbers of a byte */
     bool computes, voids, fetches, rests;
     link_t links[PATHS_MAX];
     end_t ends[2];
@@ -353,14 +356,19 @@ static bool is_fetched(uint64_t number)
     return world.fetches && payload_length(number) >= 16 && (number * 0x9e3779b97f4a7c15u >> 40) % 8 == 0;
 }
 
-static void seal(end_t *end, kept_t *k, bool ack_now)
+static uint32_t span_of(size_t bytes)
+{
+    return (uint32_t) bytes * world.scale;
+}
+
+static void seal(end_t *end, kept_t *k, bool again)
 {
     dr_prefix_t *prefix = (dr_prefix_t *) k->bytes;
     size_t header = k->is_void ? sizeof(dr_wire_void_t) : HEADER;
     unsigned char *payload = k->bytes + sizeof(*prefix) + header;
     uint32_t sum = dr_wire_payload_sum(&end->out, payload, k->len - sizeof(*prefix) - header);
-    dr_wire_write(&end->out, prefix, k->is_void ? DR_VOID : DR_DATA, ack_now ? DR_FLAG_ACK_NOW : 0, header,
-                  k->record.seq, dr_stream_ride(end->stream), sum, k->len);
+    dr_wire_write(&end->out, prefix, k->is_void ? DR_VOID : DR_DATA, again ? DR_FLAG_ACK_NOW | DR_FLAG_AGAIN : 0, header,
+                  k->record.seq, again ? 0 : dr_stream_ride(end->stream), sum, k->len);
 }
 
 /* Something was sent, or came: timers are to be looked at by the next tick. */
@@ -399,7 +407,7 @@ static bool send_granted(unsigned who, unsigned path, kept_t *k)
         kept_free(k);
         return false;
     }
-    dr_stream_send_granted(end->stream, &k->record, path, (uint32_t) (k->len - sizeof(dr_prefix_t)), sizeof(kept_t));
+    dr_stream_send_granted(end->stream, &k->record, path, span_of(k->len - sizeof(dr_prefix_t)), sizeof(kept_t));
     counts.granted++;
     active(end);
     return true;
@@ -413,8 +421,9 @@ static bool send_word(unsigned who, word_t word, size_t payload)
     if (path < 0) {
         return false;
     }
-    bool granted = dr_stream_is_granted(end->stream, (unsigned) path, sizeof(kept_t), HEADER + payload);
-    if (!granted && !dr_stream_has_room(end->stream, (unsigned) path, sizeof(kept_t), HEADER + payload)) {
+    const uint32_t span = span_of(HEADER + payload);
+    bool granted = dr_stream_is_granted(end->stream, (unsigned) path, sizeof(kept_t), span);
+    if (!granted && !dr_stream_has_room(end->stream, (unsigned) path, sizeof(kept_t), span)) {
         return false;
     }
     kept_t *k = kept_new();
@@ -427,8 +436,7 @@ static bool send_word(unsigned who, word_t word, size_t payload)
         return send_granted(who, (unsigned) path, k);
     }
     bool exact = world.order % (world.links[path].reliable ? 16 : 4) == 0; /* not each is timed */
-    dr_stream_send(end->stream, &k->record, (unsigned) path, (uint32_t) (HEADER + payload), sizeof(kept_t),
-                   exact ? world.now : 0);
+    dr_stream_send(end->stream, &k->record, (unsigned) path, span, sizeof(kept_t), exact ? world.now : 0);
     seal(end, k, false);
     if (!transmit(who, (unsigned) path, k->bytes, k->len)) {
         dr_stream_undo(end->stream, &k->record);
@@ -516,7 +524,7 @@ static void send_bare(unsigned who, unsigned path, dr_kind_t kind, uint64_t toke
     if (len > 0) {
         memcpy(bytes + sizeof(*prefix), header, len);
     }
-    dr_wire_write(&end->out, prefix, kind, 0, len, token, (uint32_t) end->stream->rx.next, 0, sizeof(*prefix) + len);
+    dr_wire_write(&end->out, prefix, kind, 0, len, token, 0, 0, sizeof(*prefix) + len);
     transmit(who, path, bytes, sizeof(*prefix) + len);
 }
 
@@ -530,7 +538,7 @@ static void send_ack(unsigned who)
     dr_ack_t ack;
     dr_wire_ack_t wire;
     dr_stream_fill_ack(end->stream, &ack);
-    send_bare(who, (unsigned) path, DR_ACK, 0, &wire, dr_wire_write_ack(&wire, &ack));
+    send_bare(who, (unsigned) path, DR_ACK, end->stream->next, &wire, dr_wire_write_ack(&wire, &ack));
     dr_stream_ack_sent(end->stream);
 }
 
@@ -614,7 +622,7 @@ static bool place(end_t *end, packet_t *p)
         }
     }
     placing_t placing = {.seq = le64toh(prefix->seq), .number = word.number,
-                         .span = (uint32_t) (p->len - sizeof(*prefix)), .packet = p};
+                         .span = span_of(p->len - sizeof(*prefix)), .packet = p};
     if (dr_stream_judge(end->stream, placing.seq, placing.span) != DR_NEW ||
         !dr_stream_hold(end->stream, placing.seq, placing.span)) {
         return false;
@@ -712,14 +720,14 @@ static void take_word(end_t *end, const word_t *word, const unsigned char *paylo
     }
 }
 
-static void on_sequenced(end_t *end, packet_t *p, const dr_prefix_t *prefix)
+static void on_sequenced(end_t *end, packet_t *p, const dr_prefix_t *prefix, opal_list_t *done)
 {
     dr_stream_t *s = end->stream;
     const unsigned char *header = p->bytes + sizeof(*prefix);
     const unsigned char *payload = header + prefix->header_len;
     size_t len = p->len - sizeof(*prefix) - prefix->header_len;
     uint64_t seq = le64toh(prefix->seq);
-    uint32_t span = (uint32_t) (prefix->header_len + len);
+    uint32_t span = span_of(prefix->header_len + len);
     word_t word = {0};
     if (prefix->kind == DR_VOID) {
         dr_wire_void_t body;
@@ -740,6 +748,10 @@ static void on_sequenced(end_t *end, packet_t *p, const dr_prefix_t *prefix)
     if (verdict != DR_NEW) {
         counts.unread += p->damaged;
         return;
+    }
+    if (prefix->kind == DR_DATA && !(prefix->flags & DR_FLAG_AGAIN) && dr_stream_tells(s, seq)) {
+        dr_stream_told(s, seq);
+        dr_stream_take_prefix(s, le32toh(prefix->ack), world.now, done);
     }
     if (!dr_wire_payload_is_good(&end->in, le32toh(prefix->payload_check), payload, len)) {
         counts.caught++;
@@ -769,15 +781,16 @@ static void arrive(packet_t *p)
         dr_stream_away(end->stream);
     }
     active(end);
-    dr_stream_take_prefix(end->stream, le32toh(prefix->ack), world.now, &done);
+    end->stream->heard = true;
     dr_ack_t ack;
     switch (prefix->kind) {
     case DR_DATA:
     case DR_VOID:
-        on_sequenced(end, p, prefix);
+        on_sequenced(end, p, prefix, &done);
         break;
     case DR_ACK:
         CHECK(dr_wire_read_ack(p->bytes + sizeof(*prefix), prefix->header_len, &ack));
+        dr_stream_told(end->stream, le64toh(prefix->seq));
         dr_stream_take_ack(end->stream, &ack, world.now, &done);
         break;
     case DR_PROBE:
@@ -789,6 +802,7 @@ static void arrive(packet_t *p)
         }
         break;
     }
+    CHECK(end->stream->acked <= world.ends[!p->to].stream->rx.next); /* nothing is forgotten that has not come */
     release(&done);
 }
 
@@ -973,7 +987,7 @@ static void make_links(void)
             .late = below(most[below(3)] / 10 + 1), .delay = 5000 + draw() % 200000, .jitter = below(2) ? 20000 : 0}};
         link->says = link->reliable || below(2);
         link->places = !below(3);
-        link->window = 4096 + below(1 << 18);
+        link->window = (uint64_t) (4096 + below(1 << 18)) * world.scale;
         link->change = dying && below(3) ? draw() % (20 * MS) : 0;
     }
 }
@@ -1000,6 +1014,7 @@ static void make_world(uint64_t seed, uint64_t fragments)
     draw();
     world.now = 1;
     world.paths = 1 + below(PATHS_MAX);
+    world.scale = seed % 4 == 3 ? 1u << (16 + seed / 4 % 4) : 1;
     world.window = sizeof(kept_t) * (4 + (uint64_t) below(600));
     world.payload_max = below(3) ? 32 : PAYLOAD_MAX;
     world.burst = 1 + below(64);
@@ -1057,7 +1072,7 @@ static void run_world(uint64_t seed, uint64_t fragments)
 static void run_spread(uint64_t seed)
 {
     make_world(seed, 5000); /* enough to learn what the link is like */
-    world.paths = 1;
+    world.paths = world.scale = 1;
     world.computes = world.rests = false;
     world.window = params.window = 1 << 20;
     world.links[0] = (link_t){.alive = true, .faults = {.delay = 20000, .jitter = 200000}, .window = 1 << 16};
