@@ -798,9 +798,23 @@ static void tick_probes(dr_stream_t *s, unsigned path, uint64_t now, uint64_t *n
     earlier(next, p->probe_next);
 }
 
+/* Numbers of transmissions are compared within 2^31 of each other: what is as old as half of that gets no older. */
+static void keep_near(uint32_t *number, uint32_t passed)
+{
+    enum { FAR = 1 << 30 };
+    if ((int32_t) (passed - *number) > FAR) {
+        *number = passed - FAR;
+    }
+}
+
 static void tick_path(dr_stream_t *s, unsigned path, uint64_t now, uint64_t *next)
 {
     dr_path_t *p = &s->paths[path];
+    keep_near(&p->stale, p->passed);
+    keep_near(&p->recover, p->passed);
+    keep_near(&p->overdue, p->passed);
+    keep_near(&p->round, p->passed);
+    keep_near(&p->round_from, p->passed);
     if (p->delivered) {
         p->delivered = false;
         p->progress = now;

@@ -859,6 +859,29 @@ static void test_retries(void)
     dr_stream_fini(&s);
 }
 
+/* Numbers of transmissions are 32 bits, and what is compared with them may be of any time. */
+static void test_many_transmissions(void)
+{
+    static dr_record_t r[DR_PASSED_BY + 1];
+    dr_stream_t from, to;
+    opal_list_t done = OPAL_LIST_INIT(done);
+    uint64_t now = 1;
+    make(&from, 1, false);
+    make(&to, 1, false);
+    for (int i = 0; i < 5; i++) { /* 2^31 and more of them, without a loss */
+        from.paths[0].number += 1u << 29;
+        from.paths[0].passed = from.paths[0].number;
+        now += MS;
+        dr_stream_tick(&from, now);
+    }
+    pass(&from, &to, r, DR_PASSED_BY + 1, now, &done);
+    TAP_OK(from.paths[0].srtt == MS, "after very many transmissions round trips are measured on");
+    TAP_OK(dr_stream_first_lost(&from) == r && from.paths[0].cwnd < LATE_WINDOW * 3 / 4, "... and a loss makes the window smaller");
+    dr_stream_abandon(&from, &done);
+    dr_stream_fini(&from);
+    dr_stream_fini(&to);
+}
+
 /* ---- Acknowledgments that ride, and are held by a link ---- */
 
 /* Two ends: `a` sends pieces so long that a few of them are 4 GiB, `b` short fragments. */
@@ -1174,6 +1197,7 @@ int main(void)
     test_nack();
     test_damaged();
     test_retries();
+    test_many_transmissions();
     test_stuck();
     test_told();
     test_told_again();
