@@ -34,6 +34,13 @@ works() {
     [ "$code" = 0 ] && [ "$(grep -c '^fine$' "$tap_dir/out")" = 4 ] &&
         if [ -n "$wanted" ]; then [ "$(grep -cE -e "$wanted" "$tap_dir/err")" = 1 ]; else [ ! -s "$tap_dir/err" ]; fi
 }
+# The same with one process
+works_alone() {
+    wanted=$1; shift
+    "$mpirun" -n 1 "$@" "$program" >"$tap_dir/out" 2>"$tap_dir/err"; code=$?
+    cat "$tap_dir/out" "$tap_dir/err"; echo "exit code $code"
+    [ "$code" = 0 ] && [ "$(cat "$tap_dir/out")" = fine ] && [ "$(grep -cE -e "$wanted" "$tap_dir/err")" = 1 ] && [ "$(wc -l <"$tap_dir/err")" = 1 ]
+}
 # The same with a variable of the environment, the second argument
 env_works() { (export "$2"; wanted=$1; shift 2; works "$wanted" "$@"); }
 env_refused() { (export "$2"; wanted=$1; shift 2; refused "$wanted" "$@"); }
@@ -82,6 +89,7 @@ tap_ok "--mca beats -x" param_is '7 command line' --mca opal_progress_yields 7 -
 tap_ok "and so does -genv" param_is '7 command line' -genv OMPI_MCA_opal_progress_yields 9 --mca opal_progress_yields 7
 tap_ok "--tune beats -x" param_is "8 1)\"" -x OMPI_MCA_opal_progress_yields=9 --tune "$tap_dir/tune"
 tap_ok "a value that does not parse" refused 'opal_progress_yields: the value "many"' --mca opal_progress_yields many
+tap_ok "a report of links where nothing was sent: a sentence" works_alone 'nothing travelled over any link' --report-links
 tap_ok "an optional name" works '' --mca '?btl_nonsense_x' 1
 tap_ok "unknown names tolerated" works 'blt \(from: command line\) is not known' --mca mca_base_param_check warn \
     --mca blt tcp

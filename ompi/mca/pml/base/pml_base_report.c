@@ -255,6 +255,10 @@ static void remark(const row_t *row, char *text, size_t len)
 
 static void print_table(FILE *file, const table_t *table)
 {
+    if (table->count == 0) {
+        fprintf(file, "hawser: nothing travelled over any link: no process has sent a message to another one\n");
+        return;
+    }
     fprintf(file, "hawser: what travelled over which link\n%-16s %-16s %-14s %14s %6s %10s %8s %8s %8s "
             "%10s %6s\n", "from", "to", "link", "bytes", "share", "fragments", "retries", "resumes", "failures",
             "recoveries", "weight");
