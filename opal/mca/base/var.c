@@ -540,7 +540,7 @@ static int register_base_params(void)
     const mca_base_var_desc_t files = {
         .framework = "mca", .component = "base", .name = "param_files", .type = MCA_VAR_STRING,
         .help = "Files of parameters, separated by colons, the strongest first; can be set in the "
-                "environment only",
+                "environment and by --mca only",
         .level = MCA_VAR_LEVEL_TUNER, .scope = MCA_VAR_SCOPE_STARTUP,
         .def.s = mca_base_var_source_files(),
     };

@@ -127,10 +127,23 @@ static void set(const char *name, const char *value, mca_base_var_source_t sourc
 
 /* ---- Files ---- */
 
+static void file_error(void *context, const char *file, int line, const char *what);
+
+/* Which files are read is settled before the first of them is. */
+static bool names_files(const char *name)
+{
+    return 0 == strcmp(name + ('?' == *name), "mca_base_param_files");
+}
+
 static void file_entry(void *context, const char *file, int line, const char *name,
                        const char *value)
 {
     char *text;
+    if (names_files(name)) {
+        file_error(context, file, line, "mca_base_param_files says which files are read, and has no effect in one of them; set "
+                                        "OMPI_MCA_mca_base_param_files in the environment, or --mca mca_base_param_files");
+        return;
+    }
     if (asprintf(&text, "%s:%d", file, line) < 0) {
         sources.error = OPAL_ERR_OUT_OF_RESOURCE;
         return;

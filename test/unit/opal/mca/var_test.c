@@ -182,6 +182,9 @@ static void bad_files(void)
                                              NUMBER("4", SCENE_USER ":1")}, SCENE_USER ":2: ");
     expect("or ignored", (scene_t) {.env = {"OMPI_MCA_mca_base_param_check", "ignore"},
                                     NUMBER("4", SCENE_USER ":1")}, NULL);
+    scene_file(SCENE_USER, "tst_x_number = 4\nmca_base_param_files = /nonexistent.conf\n");
+    expect("a file that names other files", (scene_t) {.init = OPAL_ERR_PARSE},
+           SCENE_USER ":2: this line is no parameter setting: mca_base_param_files says which files are read, and has no effect");
     scene_file(SCENE_USER, NULL);
     expect("a missing file that was asked for",
            (scene_t) {.env = {"OMPI_MCA_mca_base_param_files", "/nonexistent.conf"},
