@@ -30,13 +30,23 @@ static void unload_everything(void)
     }
 }
 
+/* Who asks what is selected hears of names that no component has. */
+static bool check_selections(void)
+{
+    bool ok = true;
+    for (mca_base_framework_t *const *f = mca_base_framework_list(); *f; f++) {
+        ok = OPAL_SUCCESS == mca_base_framework_check_selection(*f) && ok;
+    }
+    return ok;
+}
+
 /* What was asked for, or the overview. */
 static bool print_all(const info_options_t *options)
 {
     const bool overview = !options->path && !options->framework && !options->config
         && !options->failed
                           && !options->version;
-    bool ok = true;
+    bool ok = !options->selected_only || check_selections();
     if (options->version) {
         info_line(options, "Hawser", "hawser:version", "%s", PACKAGE_VERSION);
     }
@@ -47,7 +57,7 @@ static bool print_all(const info_options_t *options)
         info_print_config(options);
     }
     if (options->path) {
-        ok = info_print_path(options);
+        ok = info_print_path(options) && ok;
     }
     if (options->all || overview) {
         info_print_components(options);

@@ -297,14 +297,25 @@ static int report_unusable(const mca_base_framework_t *framework, const char *na
     return OPAL_ERR_NOT_AVAILABLE;
 }
 
-/* Exactly the named components, in their order. */
-static int open_included(mca_base_framework_t *framework, const candidates_t *all,
-                         const mca_base_selection_t *selection)
+/* Is all that the selection names installed? */
+static int check_names(const mca_base_framework_t *framework, const candidates_t *all,
+                       const mca_base_selection_t *selection)
 {
     for (size_t i = 0; i < selection->count; i++) {
         if (!find_candidate(all, selection->names[i])) {
             return report_missing(framework, all, selection->names[i], selection->include);
         }
+    }
+    return OPAL_SUCCESS;
+}
+
+/* Exactly the named components, in their order. */
+static int open_included(mca_base_framework_t *framework, const candidates_t *all,
+                         const mca_base_selection_t *selection)
+{
+    const int rc = check_names(framework, all, selection);
+    if (OPAL_SUCCESS != rc) {
+        return rc;
     }
     for (size_t i = 0; i < selection->count; i++) {
         if (!take(framework, find_candidate(all, selection->names[i]), MCA_BASE_OPEN_DEFAULT)) {
@@ -318,10 +329,10 @@ static int open_included(mca_base_framework_t *framework, const candidates_t *al
 static int open_others(mca_base_framework_t *framework, const candidates_t *all,
                        const mca_base_selection_t *selection, unsigned flags)
 {
-    for (size_t i = 0; i < selection->count && !(flags & MCA_BASE_OPEN_INFO); i++) {
-        if (!find_candidate(all, selection->names[i])) {
-            return report_missing(framework, all, selection->names[i], selection->include);
-        }
+    const int rc = flags & MCA_BASE_OPEN_INFO ? OPAL_SUCCESS
+                                              : check_names(framework, all, selection);
+    if (OPAL_SUCCESS != rc) {
+        return rc;
     }
     for (size_t i = 0; i < all->count; i++) {
         if ((flags & MCA_BASE_OPEN_INFO)
@@ -388,23 +399,30 @@ static void leave_out_foreign(const mca_base_framework_t *framework, const candi
     selection->include = selection->include && kept > 0;
 }
 
-static int open_components(mca_base_framework_t *framework, const candidates_t *all, unsigned flags)
+/* What the user selects, without what is meant for Open MPI; what is wrong with it is reported. */
+static int read_selection(const mca_base_framework_t *framework, const candidates_t *all,
+                          mca_base_selection_t *selection)
 {
-    mca_base_selection_t selection = {0};
     const char *wrong = NULL;
-    int rc = OPAL_SUCCESS;
-    if (!(flags & MCA_BASE_OPEN_INFO)) {
-        rc = mca_base_selection_parse(framework->selection, &selection, &wrong);
-    }
+    const int rc = mca_base_selection_parse(framework->selection, selection, &wrong);
     if (OPAL_ERR_BAD_PARAM == rc) {
         opal_show_help("mca-selection", "parameter %s: \"%s\" is no list of components: %s.",
                        framework->name,
                        framework->selection, wrong);
     }
+    if (OPAL_SUCCESS == rc) {
+        leave_out_foreign(framework, all, selection, true);
+    }
+    return rc;
+}
+
+static int open_components(mca_base_framework_t *framework, const candidates_t *all, unsigned flags)
+{
+    mca_base_selection_t selection = {0};
+    int rc = flags & MCA_BASE_OPEN_INFO ? OPAL_SUCCESS : read_selection(framework, all, &selection);
     if (OPAL_SUCCESS != rc) {
         return rc;
     }
-    leave_out_foreign(framework, all, &selection, true);
     framework->include_list = selection.include;
     rc = selection.include ? open_included(framework, all, &selection)
                            : open_others(framework, all, &selection, flags);
@@ -516,6 +534,22 @@ bool mca_base_framework_selects(const mca_base_framework_t *framework, const cha
     mca_base_selection_free(&selection);
     free(all.list);
     return selects;
+}
+
+int mca_base_framework_check_selection(const mca_base_framework_t *framework)
+{
+    mca_base_selection_t selection = {0};
+    candidates_t all = {0};
+    int rc = collect(framework, &all);
+    if (OPAL_SUCCESS == rc) {
+        rc = read_selection(framework, &all, &selection);
+    }
+    if (OPAL_SUCCESS == rc) {
+        rc = check_names(framework, &all, &selection);
+        mca_base_selection_free(&selection);
+    }
+    free(all.list);
+    return rc;
 }
 
 /* ---- Parameters of everything installed ---- */

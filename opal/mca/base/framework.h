@@ -80,6 +80,10 @@ OPAL_DECLSPEC mca_base_component_item_t *mca_base_component_open(mca_base_framew
 OPAL_DECLSPEC bool mca_base_framework_selects(const mca_base_framework_t *framework,
                                               const char *name);
 
+/* Could an ordinary open() have what the selection parameter names? OPAL_ERR_BAD_PARAM or
+ * OPAL_ERR_NOT_FOUND after a report, as from open(). */
+OPAL_DECLSPEC int mca_base_framework_check_selection(const mca_base_framework_t *framework);
+
 /* Make the parameters of the framework and of all its installed components known, without leaving
  * anything loaded that was not. For MPI_T and for the search for unknown names. */
 OPAL_DECLSPEC int mca_base_framework_register_all(mca_base_framework_t *framework);

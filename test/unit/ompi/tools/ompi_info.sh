@@ -68,6 +68,13 @@ tap_ok "a malformed line is reported" says 'mca-params.conf:1: this line is no p
 rm "$tap_dir/.hawser/mca-params.conf"
 
 tap_ok "--selected-only" lacks 'MCA btl: self' env OMPI_MCA_btl=^self $info --selected-only
+for selection in slef,tcp '^slef'; do
+    tap_ok "--selected-only: btl=$selection names what is not there" fails 1 'framework btl has no component "slef".* Did you mean self\?' \
+        env OMPI_MCA_btl=$selection $info --selected-only
+done
+tap_ok "which is of no interest otherwise" lacks 'has no component' env OMPI_MCA_btl=slef,tcp $info
+tap_ok "--selected-only: a list that is none" fails 1 'is no list of components' env OMPI_MCA_btl=tcp,^self $info --selected-only
+tap_ok "--selected-only: Open MPI's component" says 'there is no component "vader" here' env OMPI_MCA_btl=^vader $info --selected-only
 echo "no object" >"$tap_dir/mca_btl_broken.so"
 tap_ok "a component that can't be loaded" says '^ +MCA btl: broken \(failed to load: .*/mca_btl_broken\.so: ' \
     env OMPI_MCA_mca_base_component_path="$tap_dir" $info
