@@ -64,6 +64,12 @@ static int start_pml(void)
     return rc;
 }
 
+static int publish(void)
+{
+    int rc = mca_pml_base_publish();
+    return rc == OPAL_SUCCESS ? ompi_rte_commit() : rc;
+}
+
 static void proc_lost(ompi_proc_t *proc)
 {
     if (!atomic_exchange(&proc->lost, true)) {
@@ -128,7 +134,7 @@ static const struct {
     {"point-to-point messages", start_pml, mca_pml_base_close},
     {"collectives", mca_coll_base_open, mca_coll_base_close},
     {"communicators", ompi_comm_init, ompi_comm_finalize},
-    {"the publication of addresses", ompi_rte_commit, NULL},
+    {"the publication of addresses", publish, NULL},
     {"the exchange of addresses", ompi_rte_begin, NULL},
     {"the watch over other processes", watch_procs, NULL},
     {"parameters", check_parameters, NULL},

@@ -112,6 +112,27 @@ tap_ok "which is named if all is told" env_works "OPAL_PREFIX in the environment
     "OPAL_PREFIX=$tap_dir/openmpi" --verbose
 tap_ok "HAWSER_PREFIX without a Hawser" env_refused "HAWSER_PREFIX in the environment is $tap_dir/openmpi, and no Hawser" \
     "HAWSER_PREFIX=$tap_dir/openmpi"
+# unlike WANTED SETTING: the last of three processes has a setting of its own; the job says so, naming both processes, and ends
+unlike() {
+    timeout -k 5 60 "$mpirun" -n 2 "$program" : -n 1 -x "OMPI_MCA_$2" "$program" >"$tap_dir/out" 2>"$tap_dir/err"; code=$?
+    cat "$tap_dir/out" "$tap_dir/err"; echo "exit code $code"
+    [ "$code" != 0 ] && [ "$code" != 124 ] && [ ! -s "$tap_dir/out" ] && grep -qE -e "$1" "$tap_dir/err" && grep -q 'rank [0-2]: Rank [0-2] on host .* is not set up as this process is' "$tap_dir/err"
+}
+unlike_works() {
+    timeout -k 5 60 "$mpirun" -n 2 "$program" : -n 2 -x "OMPI_MCA_$1" "$program" >"$tap_dir/out" 2>"$tap_dir/err"; code=$?
+    cat "$tap_dir/out" "$tap_dir/err"; echo "exit code $code"
+    [ "$code" = 0 ] && [ "$(grep -c '^fine$' "$tap_dir/out")" = 4 ] && [ ! -s "$tap_dir/err" ]
+}
+tap_ok "one process without coll/shm" unlike 'has the components .* for collective operations, this process .*; set --mca coll alike' coll=^shm
+tap_ok "one process with another component first" unlike 'its parameter coll_.*_priority is .*, that of this process .*; set it alike' \
+    coll_basic_priority=50
+tap_ok "another threshold of an algorithm" unlike 'its parameter coll_nbc_reduce_long is (1024|the default), that of this process' \
+    coll_nbc_reduce_long=1k
+tap_ok "collectives through memory from the first on, in one process" unlike 'coll_shm_after is' coll_shm_after=0
+tap_ok "another point-to-point layer" unlike 'uses the point-to-point layer "(dr|teg).*; set --mca pml alike' pml=dr
+tap_ok "the same components in another order" unlike_works coll=shm,nbc,basic
+tap_ok "the same threshold, said in one process only" unlike_works coll_nbc_reduce_long=16k
+tap_ok "what each process has to itself" unlike_works coll_shm_spins=7
 chaos="--mca pml dr --mca btl chaos,self --mca btl_chaos_wrap"
 tap_ok "a rehearsal with a link that is not there" works 'btl_chaos_links names "tcp:eth9"' $chaos shm \
     --mca btl_chaos_links shm,tcp:eth9 --mca btl_chaos_loss 10000

@@ -5,6 +5,9 @@
  * for the communicator travels in the slot's `module`. Arguments are checked by the caller; MPI_IN_PLACE reaches the component.
  * A component may hand single calls down to those that bid less: mca_coll_base_below(); all processes must then do so.
  * Counts and displacements of the v/w forms come as views (ompi_counts_t).
+ *
+ * All processes must have the same components and the same values of their parameters, which choose algorithms: processes compare
+ * them when they first meet (ompi/runtime/alike.h). A parameter that may differ has the scope LOCAL.
  */
 #ifndef OMPI_MCA_COLL_COLL_H
 #define OMPI_MCA_COLL_COLL_H

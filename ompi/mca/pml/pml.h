@@ -102,6 +102,8 @@ extern mca_base_framework_t mca_pml_base_framework;
 
 int mca_pml_base_open(void);
 int mca_pml_base_select(void);
+/* Hand this process's addresses to the runtime, and with them what others compare with their own: once coll is open. */
+int mca_pml_base_publish(void);
 void mca_pml_base_close(void);
 
 #pragma GCC visibility pop

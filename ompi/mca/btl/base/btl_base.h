@@ -4,7 +4,8 @@
  * process's business card from what they publish.
  *
  * The card, published under the PMIx key "hawser.card": magic, version, name of the PML, then per component
- * {u8 name length, name, u32 length, bytes}. Little-endian.
+ * {u8 name length, name, u32 length, bytes}. Little-endian. The part without a name is what must be alike in all processes
+ * (ompi/runtime/alike.h).
  */
 #ifndef MCA_BTL_BASE_H
 #define MCA_BTL_BASE_H
@@ -43,10 +44,13 @@ typedef struct mca_btl_base_rejection {
 
 const mca_btl_base_rejection_t *mca_btl_base_rejections(size_t *count);
 
-/* The process's own card; valid until close. */
+/* The process's own card; valid until something is added to it, or close. */
 const void *mca_btl_base_card(size_t *len);
+/* Add to it what is no component's, under a name that none can have. */
+int mca_btl_base_card_common(const void *data, size_t len);
 
 #define MCA_BTL_BASE_CARD_KEY "hawser.card"
+#define MCA_BTL_BASE_CARD_COMMON ""
 
 /* A card from elsewhere: OPAL_ERR_PARSE if it is damaged. *pml points to `pml_len` characters inside the card. */
 int mca_btl_base_card_check(const void *card, size_t len, const char **pml, size_t *pml_len);

@@ -359,3 +359,8 @@ const void *mca_btl_base_card(size_t *len)
     *len = card.len;
     return card.bytes;
 }
+
+int mca_btl_base_card_common(const void *data, size_t len)
+{
+    return mca_btl_base_card_add(&card, MCA_BTL_BASE_CARD_COMMON, data, len);
+}

@@ -41,7 +41,7 @@ static int nbc_register(const mca_base_services_t *services)
         mca_base_var_desc_t one = desc[i];
         one.framework = "coll";
         one.component = "nbc";
-        one.scope = MCA_VAR_SCOPE_STARTUP; /* it must be the same in all processes */
+        one.scope = MCA_VAR_SCOPE_STARTUP;
         int rc = services->var_register(&one, storage[i]);
         if (rc != MCA_SUCCESS) {
             return rc;

@@ -27,7 +27,7 @@ static int shm_register(const mca_base_services_t *services)
          .help = "How many processes are few for coll_shm_meet", .level = MCA_VAR_LEVEL_TUNER},
         {.name = "spins", .type = MCA_VAR_INT, .def.i = 100, .min = 1, .max = INT32_MAX,
          .help = "How often a process that has a processor looks for what it waits for before it serves messages, too",
-         .level = MCA_VAR_LEVEL_DEVELOPER},
+         .level = MCA_VAR_LEVEL_DEVELOPER, .scope = MCA_VAR_SCOPE_LOCAL},
         {.name = "block", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 8 << 10, .min = COLL_SHM_MIN_BLOCK,
          .max = 1 << 24, .help = "Room of a process for its part of an operation; longer ones are cut into such pieces",
          .level = MCA_VAR_LEVEL_TUNER},
@@ -47,7 +47,6 @@ static int shm_register(const mca_base_services_t *services)
         mca_base_var_desc_t one = desc[i];
         one.framework = "coll";
         one.component = "shm";
-        one.scope = MCA_VAR_SCOPE_STARTUP; /* it must be the same in all processes */
         int rc = services->var_register(&one, storage[i]);
         if (rc != MCA_SUCCESS) {
             return rc;

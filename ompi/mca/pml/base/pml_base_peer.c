@@ -14,6 +14,7 @@
 #include "ompi/mca/pml/base/pml_base_report.h"
 #include "ompi/mca/pml/base/pml_base_request.h"
 #include "ompi/mca/pml/base/pml_base_util.h"
+#include "ompi/runtime/alike.h"
 #include "opal/util/output.h"
 
 mca_pml_base_params_t mca_pml_base_params;
@@ -25,7 +26,8 @@ void (*mca_pml_base_queues)(mca_pml_queues_t *queues);
 
 static pthread_mutex_t peers_lock = PTHREAD_MUTEX_INITIALIZER;
 static mca_btl_base_modules_t btls;
-static const char *pml_name;
+static const char *pml_name; /* NULL: the selected one is not ours */
+static char *alike; /* what must be the same in all processes; see ompi/runtime/alike.h */
 static bool takes_lossy; /* the policy can use links that are not MCA_BTL_CAP_RELIABLE */
 
 int mca_pml_base_register_params(void)
@@ -595,6 +597,19 @@ void mca_pml_base_peer_add_links(mca_pml_peer_t *peer, const void *card, size_t 
     }
 }
 
+/* Is the process set up as this one is? Else why not, which `pml` of its card and the part that all have say. */
+static char *find_difference(const char *pml, size_t pml_len, const void *card, size_t len)
+{
+    size_t theirs_len = 0;
+    char *why = NULL;
+    if (pml_len != strlen(pml_name) || memcmp(pml, pml_name, pml_len) != 0) {
+        return asprintf(&why, "it uses the point-to-point layer \"%.*s\", this process \"%s\"; set --mca pml alike for all processes",
+                        (int) pml_len, pml, pml_name) < 0 ? NULL : why;
+    }
+    const char *theirs = mca_btl_base_card_find(card, len, MCA_BTL_BASE_CARD_COMMON, &theirs_len);
+    return ompi_alike_difference(alike, theirs ? theirs : "", theirs ? theirs_len : 0);
+}
+
 static void on_card(int status, const void *card, size_t len, void *context)
 {
     mca_pml_peer_t *peer = context;
@@ -611,11 +626,8 @@ static void on_card(int status, const void *card, size_t len, void *context)
                      opal_strerror(status != OPAL_SUCCESS ? status : OPAL_ERR_PARSE)) < 0) {
             why = NULL;
         }
-    } else if (pml_len != strlen(pml_name) || memcmp(pml, pml_name, pml_len) != 0) {
-        if (asprintf(&why, "it uses the point-to-point layer \"%.*s\", this process \"%s\"; set --mca pml alike for all",
-                     (int) pml_len, pml, pml_name) < 0) {
-            why = NULL;
-        }
+    } else if (peer->proc != ompi_proc_self() && (why = find_difference(pml, pml_len, card, len))) {
+        peer->unlike = true;
     } else {
         mca_pml_base_peer_add_links(peer, card, len, btls.modules, btls.count, &why);
     }
@@ -756,9 +768,19 @@ int mca_pml_base_peers_init(const char *pml, const mca_btl_upcalls_t *upcalls, b
     if (rc != OPAL_SUCCESS) {
         return rc;
     }
+    return mca_pml_base_pvars_open(&btls);
+}
+
+int mca_pml_base_publish(void)
+{
     size_t len;
+    if (!pml_name) {
+        return OPAL_SUCCESS;
+    }
+    free(alike);
+    alike = ompi_alike_text();
+    int rc = alike ? mca_btl_base_card_common(alike, strlen(alike)) : OPAL_ERR_OUT_OF_RESOURCE;
     const void *card = mca_btl_base_card(&len);
-    rc = mca_pml_base_pvars_open(&btls);
     return rc == OPAL_SUCCESS ? ompi_rte_put(MCA_BTL_BASE_CARD_KEY, card, len) : rc;
 }
 
@@ -802,4 +824,7 @@ void mca_pml_base_peers_fini(void)
     }
     mca_btl_base_close();
     memset(&btls, 0, sizeof(btls));
+    free(alike);
+    alike = NULL;
+    pml_name = NULL;
 }

@@ -132,6 +132,7 @@ typedef struct mca_pml_peer {
     char *why;                    /* FAILED, or no link at present */
     bool gone;                    /* its process has ended, says the launcher */
     bool flooded;                 /* FAILED: it sent more than may be kept */
+    bool unlike;                  /* FAILED: it was started with settings other than ours */
     _Atomic bool stuck;           /* of a lane: it is full, and waiting has not helped */
     bool severed;                 /* a lane has failed, and what was in it is lost */
     uint8_t path_steps;           /* that follow the one of which path_timer tells the end */

@@ -146,6 +146,11 @@ void mca_pml_base_report_unreachable(mca_pml_peer_t *peer)
                        rank, host);
         return;
     }
+    if (peer->unlike) {
+        opal_show_help("pml:unlike", "Rank %s on host %s is not set up as this process is, and can't be talked to: %s.", rank, host,
+                       peer->why ? peer->why : "out of memory");
+        return;
+    }
     if (peer->link_count == 0) {
         opal_show_help("pml:unreachable",
                        "Rank %s on host %s can't be reached: %s.\n"
