@@ -6,7 +6,7 @@
 #include "orte/runtime/session.h"
 #include "orte/util/report.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,19 +19,24 @@ typedef struct {
     bool failed;
 } list_t;
 
-static pmix_info_t *list_add(list_t *list)
+static void make_room(list_t *list, size_t room)
 {
-    if (list->count == list->room) {
-        size_t room = list->room == 0 ? 16 : 2 * list->room;
-        pmix_info_t *grown = realloc(list->infos, room * sizeof(*grown));
-        if (grown == NULL) {
-            list->failed = true;
-            return NULL;
-        }
+    pmix_info_t *grown = realloc(list->infos, room * sizeof(*grown));
+
+    if (grown == NULL) {
+        list->failed = true;
+    } else {
         list->infos = grown;
         list->room = room;
     }
-    return &list->infos[list->count++];
+}
+
+static pmix_info_t *list_add(list_t *list)
+{
+    if (list->count == list->room) {
+        make_room(list, list->room == 0 ? 16 : 2 * list->room);
+    }
+    return list->count == list->room ? NULL : &list->infos[list->count++];
 }
 
 static void add(list_t *list, const char *key, const void *value, pmix_data_type_t type)
@@ -116,26 +121,42 @@ static bool number_nodes(nodes_t *nodes, const orte_job_t *job)
 }
 
 /* "0,1,4;2,3": ranks by node; a library call turns it into PMIx's own form. */
-static char *ranks_by_node(const nodes_t *nodes)
+static void write_ranks(FILE *out, const nodes_t *nodes, int *first, int *next)
 {
     const orte_job_t *job = nodes->job;
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
 
-    if (out == NULL) {
-        return NULL;
+    for (int n = 0; n < job->rt->nnodes; n++) {
+        first[n] = -1;
+    }
+    for (int i = job->nprocs - 1; i >= 0; i--) {
+        int n = job->procs[i]->node->index;
+        next[i] = first[n];
+        first[n] = i;
     }
     for (int n = 0; n < job->rt->nnodes; n++) {
         const char *separator = nodes->ids[n] == 0 ? "" : ";";
-        for (int i = 0; i < job->nprocs; i++) {
-            if (job->procs[i]->node == job->rt->nodes[n]) {
-                fprintf(out, "%s%d", separator, i);
-                separator = ",";
-            }
+        for (int i = first[n]; i >= 0; i = next[i]) {
+            fprintf(out, "%s%d", separator, i);
+            separator = ",";
         }
     }
-    fclose(out);
+}
+
+static char *ranks_by_node(const nodes_t *nodes)
+{
+    const orte_job_t *job = nodes->job;
+    int *first = malloc(((size_t)job->rt->nnodes + 1) * sizeof(*first));
+    int *next = malloc(((size_t)job->nprocs + 1) * sizeof(*next));
+    char *text = NULL;
+    size_t size;
+    FILE *out = first == NULL || next == NULL ? NULL : open_memstream(&text, &size);
+
+    if (out != NULL) {
+        write_ranks(out, nodes, first, next);
+        fclose(out);
+    }
+    free(first);
+    free(next);
     return text;
 }
 
@@ -240,8 +261,10 @@ static void add_location(list_t *list, const orte_proc_t *proc)
 
 static void add_proc(list_t *list, const orte_proc_t *proc, const nodes_t *nodes)
 {
+    enum { EVERYWHERE = 7, HERE = 9 }; /* an info takes half a kilobyte */
     list_t inner = {0};
 
+    make_room(&inner, proc->node->local ? HERE : EVERYWHERE);
     add_rank(&inner, PMIX_RANK, (pmix_rank_t)proc->rank);
     add_u32(&inner, PMIX_APPNUM, (uint32_t)proc->app->index);
     add_rank(&inner, PMIX_APP_RANK, (pmix_rank_t)proc->app_rank);
@@ -255,58 +278,67 @@ static void add_proc(list_t *list, const orte_proc_t *proc, const nodes_t *nodes
     add_array(list, PMIX_PROC_DATA, &inner);
 }
 
-/* A PMIx request that was handed over, and its answer. */
+/* What libpmix is to be told of a job. It reads the list until it has answered, which takes long for a large job;
+ * the list of one is long in the making, too. */
 typedef struct {
-    pthread_mutex_t lock;
-    pthread_cond_t answered;
-    int pending;
-    pmix_status_t status; /* first that is not success */
-} wait_t;
+    orte_runtime_t *rt;
+    int job; /* its number: it may end meanwhile */
+    nodes_t nodes;
+    int next; /* process to be described */
+    list_t list;
+    void (*done)(orte_job_t *job, const char *why);
+    _Atomic int pending; /* answers, and one while they are still being asked for */
+    _Atomic int status;  /* first that is not success */
+} registration_t;
 
-static void answer(pmix_status_t status, void *arg)
+static void registration_free(registration_t *registration)
 {
-    wait_t *wait = arg;
-
-    pthread_mutex_lock(&wait->lock);
-    wait->pending--;
-    if (status != PMIX_SUCCESS && wait->status == PMIX_SUCCESS) {
-        wait->status = status;
-    }
-    pthread_cond_signal(&wait->answered);
-    pthread_mutex_unlock(&wait->lock);
+    list_free(&registration->list);
+    free(registration->nodes.ids);
+    free(registration);
 }
 
-static void issue(wait_t *wait)
+static void registered(void *arg)
 {
-    pthread_mutex_lock(&wait->lock);
-    wait->pending++;
-    pthread_mutex_unlock(&wait->lock);
+    registration_t *registration = arg;
+    orte_job_t *job = orte_job_find(registration->rt, registration->job);
+    pmix_status_t status = registration->status;
+    char why[256];
+
+    snprintf(why, sizeof(why), "can't make the job known to PMIx: %s", PMIx_Error_string(status));
+    if (job != NULL) {
+        registration->done(job, status == PMIX_SUCCESS ? NULL : why);
+    }
+    registration_free(registration);
+}
+
+/* In libpmix's thread, or from inside the call. */
+static void answer(pmix_status_t status, void *arg)
+{
+    registration_t *registration = arg;
+    int success = PMIX_SUCCESS;
+
+    if (status != PMIX_SUCCESS) {
+        atomic_compare_exchange_strong(&registration->status, &success, status);
+    }
+    if (atomic_fetch_sub(&registration->pending, 1) == 1 &&
+        orte_pmix_post(registered, registration) != PMIX_SUCCESS) {
+        abort(); /* the job would wait for ever; the reaper cleans up */
+    }
 }
 
 /* What a call returned: if it is not PMIX_SUCCESS there will be no other answer. */
-static void returned(wait_t *wait, pmix_status_t status)
+static void returned(registration_t *registration, pmix_status_t status)
 {
     if (status != PMIX_SUCCESS) {
-        answer(status == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : status, wait);
+        answer(status == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : status, registration);
     }
 }
 
-static pmix_status_t wait_all(wait_t *wait)
+/* All requests are handed over at once: one change of threads for all. */
+static void register_all(registration_t *registration, const orte_job_t *job)
 {
-    pthread_mutex_lock(&wait->lock);
-    while (wait->pending > 0) {
-        pthread_cond_wait(&wait->answered, &wait->lock);
-    }
-    pthread_mutex_unlock(&wait->lock);
-    return wait->status;
-}
-
-/* All requests are handed over before the first answer is waited for: one change of threads for
- * all. */
-static pmix_status_t register_all(const orte_job_t *job, list_t *list)
-{
-    wait_t wait = {.lock = PTHREAD_MUTEX_INITIALIZER, .answered = PTHREAD_COND_INITIALIZER,
-                   .status = PMIX_SUCCESS};
+    const list_t *list = &registration->list;
     pmix_proc_t id;
     int local = 0;
 
@@ -314,49 +346,64 @@ static pmix_status_t register_all(const orte_job_t *job, list_t *list)
         local += job->procs[i]->node->local;
     }
     PMIX_LOAD_NSPACE(id.nspace, job->nspace);
-    issue(&wait);
-    returned(&wait, PMIx_server_register_nspace(id.nspace, local, list->infos, list->count, answer,
-                                                &wait));
+    registration->pending = 1 + 1 + local;
+    returned(registration, PMIx_server_register_nspace(id.nspace, local, list->infos, list->count, answer,
+                                                       registration));
     for (int i = 0; i < job->nprocs; i++) {
-        if (!job->procs[i]->node->local) {
-            continue;
+        if (job->procs[i]->node->local) {
+            id.rank = (pmix_rank_t)i;
+            returned(registration, PMIx_server_register_client(&id, geteuid(), getegid(), NULL, answer,
+                                                               registration));
         }
-        id.rank = (pmix_rank_t)i;
-        issue(&wait);
-        returned(&wait,
-                 PMIx_server_register_client(&id, geteuid(), getegid(), NULL, answer, &wait));
     }
-    return wait_all(&wait);
+    answer(PMIX_SUCCESS, registration);
 }
 
-int orte_pmix_register_job(orte_pmix_server_t *server, orte_job_t *job)
+/* Some processes at a time, so that the loop looks at signals in between. */
+static void describe_some(void *arg)
 {
-    list_t list = {0};
-    nodes_t nodes;
-    pmix_status_t rc = PMIX_ERR_NOMEM;
+    enum { SOME = 1000 };
+    registration_t *registration = arg;
+    orte_job_t *job = orte_job_find(registration->rt, registration->job);
+    list_t *list = &registration->list;
 
-    (void)server;
-    if (!number_nodes(&nodes, job)) {
-        orte_report("no memory to make the job known to PMIx");
-        return OPAL_ERR_OUT_OF_RESOURCE;
+    if (job == NULL || job->state != ORTE_JOB_REGISTER) {
+        registration_free(registration);
+        return;
     }
-    add_job_infos(&list, &nodes);
+    for (int i = 0; i < SOME && registration->next < job->nprocs; i++) {
+        add_proc(list, job->procs[registration->next++], &registration->nodes);
+    }
+    if (!list->failed && registration->next < job->nprocs &&
+        orte_pmix_post(describe_some, registration) == PMIX_SUCCESS) {
+        return;
+    }
+    if (list->failed || registration->next < job->nprocs) {
+        registration->done(job, "no memory to make the job known to PMIx");
+        registration_free(registration);
+        return;
+    }
+    register_all(registration, job);
+}
+
+void orte_pmix_register_job(orte_job_t *job, void (*done)(orte_job_t *job, const char *why))
+{
+    registration_t *registration = calloc(1, sizeof(*registration));
+
+    if (registration == NULL || !number_nodes(&registration->nodes, job)) {
+        free(registration);
+        done(job, "no memory to make the job known to PMIx");
+        return;
+    }
+    registration->rt = job->rt;
+    registration->job = job->number;
+    registration->done = done;
+    registration->status = PMIX_SUCCESS;
+    add_job_infos(&registration->list, &registration->nodes);
     for (int i = 0; i < job->napps; i++) {
-        add_app(&list, job->apps[i]);
+        add_app(&registration->list, job->apps[i]);
     }
-    for (int i = 0; i < job->nprocs; i++) {
-        add_proc(&list, job->procs[i], &nodes);
-    }
-    if (!list.failed) {
-        rc = register_all(job, &list);
-    }
-    list_free(&list);
-    free(nodes.ids);
-    if (rc != PMIX_SUCCESS) {
-        orte_report("can't make the job known to PMIx: %s", PMIx_Error_string(rc));
-        return OPAL_ERROR;
-    }
-    return OPAL_SUCCESS;
+    describe_some(registration);
 }
 
 static void forgotten(pmix_status_t status, void *arg)

@@ -29,8 +29,10 @@
 
 /* Start rt->pmix. Reports what fails. */
 ORTE_DECLSPEC int orte_pmix_server_start(orte_runtime_t *rt);
-/* Make the job and its processes known. Reports what fails. */
-ORTE_DECLSPEC int orte_pmix_register_job(struct orte_pmix_server *server, orte_job_t *job);
+/* Step REGISTER of a job: make it and its processes known. done() is called from the event loop, or from in here;
+ * `why`: NULL, or a sentence about what failed. It need not be called for a job that has gone on to its end. */
+ORTE_DECLSPEC void orte_pmix_register_job(orte_job_t *job,
+                                          void (*done)(orte_job_t *job, const char *why));
 /* The job is over everywhere. */
 ORTE_DECLSPEC void orte_pmix_forget_job(const orte_job_t *job);
 /* Take messages of other daemons' servers from rt->oob. */

@@ -135,14 +135,26 @@ static void step_map(orte_job_t *job)
     orte_state_job(job, rt->opt.do_not_launch ? ORTE_JOB_DONE : ORTE_JOB_REGISTER);
 }
 
+/* Meanwhile the job may have been ended. */
+static void registered(orte_job_t *job, const char *why)
+{
+    if (job->state != ORTE_JOB_REGISTER) {
+        return;
+    }
+    if (why != NULL) {
+        orte_errmgr_start_failed(job, ORTE_EXIT_USAGE, why);
+    } else {
+        orte_state_job(job, ORTE_JOB_LAUNCH);
+    }
+}
+
 static void step_register(orte_job_t *job)
 {
-    if ((job->rt->pmix == NULL && orte_pmix_server_start(job->rt) != OPAL_SUCCESS) ||
-        orte_pmix_register_job(job->rt->pmix, job) != OPAL_SUCCESS) {
+    if (job->rt->pmix == NULL && orte_pmix_server_start(job->rt) != OPAL_SUCCESS) {
         orte_errmgr_step_failed(job, ORTE_EXIT_USAGE);
         return;
     }
-    orte_state_job(job, ORTE_JOB_LAUNCH);
+    orte_pmix_register_job(job, registered);
 }
 
 /* mpirun tells its daemons what to start, and starts what is its own. */
@@ -166,11 +178,8 @@ static int prepare_launch(orte_job_t *job)
     return rc == OPAL_SUCCESS ? orte_daemons_launch(job) : rc;
 }
 
-static void step_launch(orte_job_t *job)
+static void launched(orte_job_t *job, int code)
 {
-    int code = prepare_launch(job) == OPAL_SUCCESS ? orte_odls_launch(job->rt->odls, job)
-                                                   : ORTE_EXIT_USAGE;
-
     if (code != 0) {
         orte_errmgr_step_failed(job, code);
     }
@@ -181,6 +190,45 @@ static void step_launch(orte_job_t *job)
     if (code == 0 || job->rt->index != 0) {
         orte_state_job(job, ORTE_JOB_RUNNING);
     }
+}
+
+/* Processes that are being started, some at a time. The job by its number: it may end meanwhile. */
+typedef struct {
+    orte_runtime_t *rt;
+    int job;
+    int next; /* rank */
+} launch_t;
+
+static void launch_some(void *arg)
+{
+    launch_t *launch = arg;
+    orte_job_t *job = orte_job_find(launch->rt, launch->job);
+
+    if (job == NULL || job->state != ORTE_JOB_LAUNCH) {
+        free(launch);
+        return;
+    }
+    int code = orte_odls_launch(launch->rt->odls, job, &launch->next);
+    if (code == 0 && launch->next < job->nprocs) {
+        if (orte_queue_post(launch->rt->queue, launch_some, launch) == OPAL_SUCCESS) {
+            return;
+        }
+        code = ORTE_EXIT_USAGE;
+    }
+    free(launch);
+    launched(job, code);
+}
+
+static void step_launch(orte_job_t *job)
+{
+    launch_t *launch = prepare_launch(job) == OPAL_SUCCESS ? malloc(sizeof(*launch)) : NULL;
+
+    if (launch == NULL) {
+        launched(job, ORTE_EXIT_USAGE);
+        return;
+    }
+    *launch = (launch_t){.rt = job->rt, .job = job->number};
+    launch_some(launch);
 }
 
 void orte_job_started(orte_job_t *job)

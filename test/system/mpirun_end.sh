@@ -37,6 +37,29 @@ for signal in TERM HUP; do
     ok "nothing left after SIG$signal" nothing_left
 done
 
+# Signals in the middle of what takes long in a large job. The far host is this one.
+printf '#!/bin/sh\nshift; exec sh -c "$*"\n' >agent
+chmod +x agent
+registering() { grep -q 'job 1: register' err; }
+heard() { grep -q 'got signal 15' err; }
+start --verbose --mca plm_rsh_agent "$work/agent" --host far:30000 -n 30000 true
+wait_for registering
+kill -TERM "$pid"
+since=$(date +%s%N)
+wait_for heard
+took=$((($(date +%s%N) - since) / 1000000))
+finish
+is "SIGTERM while a large job is made known to PMIx" "$code $(grep -c 'job 1: launch' err)" "143 0"
+ok "is heard at once ($took ms)" test "$took" -lt 1000
+start --verbose --bind-to none --oversubscribe -n 1000 sleep 1000
+starting() { grep -q 'rank 0 .*: started' err; }
+wait_for starting
+kill -TERM "$pid"
+finish
+ok "SIGTERM while many processes are started: exit code $code" test "$code" = 143
+ok "the rest is not started" test "$(grep -c ': started$' err)" -lt 1000
+ok "nothing left of them" nothing_left
+
 up
 kill -USR1 "$pid"
 kill -USR2 "$pid"

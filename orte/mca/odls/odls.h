@@ -25,9 +25,10 @@ ORTE_DECLSPEC void orte_odls_destroy(orte_odls_t *odls);
 ORTE_DECLSPEC int orte_odls_limit_procs(orte_odls_t *odls, const orte_job_t *job);
 /* Make the environments of the job's programs, for all hosts; in mpirun. */
 ORTE_DECLSPEC int orte_odls_prepare(orte_job_t *job);
-/* Start all processes of the job that are mapped to this node. Stops at the first that can't be
- * started, reports it, and returns an exit code of the launcher (0: all run). */
-ORTE_DECLSPEC int orte_odls_launch(orte_odls_t *odls, orte_job_t *job);
+/* Start some of the job's processes that are mapped to this node, from rank *next (0 at first) on, which is the
+ * number of processes when all run. Stops at the first that can't be started, reports it, and returns an exit
+ * code of the launcher (else 0). */
+ORTE_DECLSPEC int orte_odls_launch(orte_odls_t *odls, orte_job_t *job, int *next);
 /* Is the job over already? To be asked once it is RUNNING, since its processes may have ended
  * before. */
 ORTE_DECLSPEC void orte_odls_check(orte_odls_t *odls, orte_job_t *job);

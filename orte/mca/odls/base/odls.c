@@ -35,6 +35,9 @@
  * start and end need for a moment. Copies of the output in files come on top. */
 enum { FILES_PER_PROC = 4, FILES_COPIED = 2, FILES_SPARE = 16 };
 
+/* Processes that are started before the loop has a look at signals and daemons: some 10 ms. */
+enum { AT_ONCE = 16 };
+
 static int64_t kill_grace_ms;
 static int64_t farewell_timeout_ms;
 
@@ -579,13 +582,15 @@ int orte_odls_prepare(orte_job_t *job)
     return OPAL_SUCCESS;
 }
 
-int orte_odls_launch(orte_odls_t *odls, orte_job_t *job)
+int orte_odls_launch(orte_odls_t *odls, orte_job_t *job, int *next)
 {
-    int code = enough_files(odls, job) ? 0 : ORTE_EXIT_USAGE;
+    int code = *next > 0 || enough_files(odls, job) ? 0 : ORTE_EXIT_USAGE;
 
-    for (int i = 0; i < job->nprocs && code == 0; i++) {
-        if (job->procs[i]->node->local) {
-            code = start_proc(odls, job->procs[i], job->procs[i]->app->environ);
+    for (int started = 0; *next < job->nprocs && started < AT_ONCE && code == 0; ++*next) {
+        orte_proc_t *proc = job->procs[*next];
+        if (proc->node->local) {
+            code = start_proc(odls, proc, proc->app->environ);
+            started++;
         }
     }
     return code;
