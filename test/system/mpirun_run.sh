@@ -211,6 +211,19 @@ sim="--mca ras_simulator_hosts n[1-2]:2 --do-not-launch --report-bindings"
 # shellcheck disable=SC2086
 OMPI_MCA_rmaps_default_mapping_policy=ppr:1:package:PE=2 run $sim true
 is "parameters for what --map-by is by default" "$(grep -c 'core:0-1\|core:8-9' err)" 4
+# The cpus of PE=N, on 2 hosts of 2 packages with 8 cores each
+for case in '8 numa:PE=4 0' '9 numa:PE=4 share' '40 numa:PE=4 not' '9 core:PE=4:OVERSUBSCRIBE 0' '3 ppr:3:package:PE=4 share'; do
+    # shellcheck disable=SC2086
+    set -- $case
+    # shellcheck disable=SC2086
+    run $sim -n "$1" --map-by "$2" true
+    case $3 in
+    share) told="1 1 0" ;;
+    not) told="1 0 1" ;;
+    *) told="0 0 0" ;;
+    esac
+    is "-n $1 --map-by $2 on too few cpus: $3" "$code $(grep -c 'warning.*PE=4' err) $(grep -c 'some share theirs' err) $(grep -c 'none is bound' err)" "0 $told"
+done
 # shellcheck disable=SC2086
 OMPI_MCA_rmaps_base_mapping_policy=ppr:1:package OMPI_MCA_hwloc_base_binding_policy=none run $sim --map-by node true
 is "the command line beats them; binding" "$(grep -c 'not bound' err)" 4

@@ -179,7 +179,10 @@ static const case_t cases[] = {
     {"A B G", "-npernode 1 --bind-to core a", "0:0-1 1:0 2:0"},
     {"A B", "-n 2 --map-by slot:PE=2 a", "0:0-3 0:4-7"},
     {"A2 B2", "-n 3 --map-by slot:PE=2 a", "0:0-3 0:4-7 1:0-1"},
-    {"A1 B1", "-n 2 --map-by slot:PE=3 a", "!PE=3), but h1 has 2 only"},
+    {"A1/1 B1", "-n 2 --map-by slot:PE=3 a", "!PE=3), but h1 has 2 only"},
+    {"A4 A4", "-n 4 --map-by slot:PE=2 a", "0:0-3 0:4-7 1:0-3 1:4-7"},
+    {"A B", "--map-by core:PE=2 a", "0:0-3 0:4-7 1:0-1"},
+    {"A4 B2", "-n 4 --map-by slot:PE=2 --nooversubscribe a", "!room for 3 only, because oversubscribing was forbidden"},
     /* Machines with gaps. */
     {"E", "a", "0:0-1 0:2-3 0:4-5 0:6-7 0:10"},
     {"E", "-n 2 --map-by package a", "0:0-7 0:10"},

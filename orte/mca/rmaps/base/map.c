@@ -51,13 +51,26 @@ static const orte_rmaps_module_t *select_module(const orte_placement_t *placemen
     return best;
 }
 
+/* How many more processes find all of their cpus on the node, taking those that are there to need as many. */
+static int with_cpus(const orte_job_t *job, const orte_node_t *node)
+{
+    const orte_placement_t *placement = &job->placement;
+
+    if (placement->cpus_per_proc < 1 || placement->oversubscribe == ORTE_YES) {
+        return INT_MAX;
+    }
+    int fit = orte_rmaps_count_cpus(node, placement->hwthread_cpus) / placement->cpus_per_proc - node->nprocs;
+    return fit > 0 ? fit : 0;
+}
+
 /* Room on a node, and how much of it is slots; `share` is the program's part of them, 0: all. */
 static orte_rmaps_target_t make_target(const orte_job_t *job, orte_node_t *node, int share)
 {
     int free_slots = node->slots > node->nprocs ? node->slots - node->nprocs : 0;
-    orte_rmaps_target_t target = {.node = node, .free = free_slots, .room = INT_MAX};
+    int fit = with_cpus(job, node);
+    orte_rmaps_target_t target = {.node = node, .free = free_slots < fit ? free_slots : fit, .room = INT_MAX};
 
-    if (share > 0 && share < free_slots) {
+    if (share > 0 && share < target.free) {
         target.free = share;
     }
     if (job->placement.oversubscribe == ORTE_NO) {
@@ -248,6 +261,43 @@ static void default_binding(orte_job_t *job, orte_node_t **nodes, int nnodes)
     }
 }
 
+/* Is a cpu bound to by more than one of these processes? */
+static bool share_cpus(orte_proc_t **procs, int count)
+{
+    hwloc_bitmap_t taken = hwloc_bitmap_alloc();
+    bool shared = false;
+
+    for (int i = 0; i < count && taken != NULL && !shared; i++) {
+        if (procs[i]->cpuset != NULL) {
+            shared = hwloc_bitmap_intersects(taken, procs[i]->cpuset);
+            hwloc_bitmap_or(taken, taken, procs[i]->cpuset);
+        }
+    }
+    hwloc_bitmap_free(taken);
+    return shared;
+}
+
+/* PE=N asks for cpus of one's own: whoever does not get them hears of it, unless that was said to be meant. */
+static void warn_of_cpus(const orte_job_t *job, orte_node_t **nodes, int nnodes, const by_node_t *sorted, int pe)
+{
+    const orte_placement_t *placement = &job->placement;
+    bool bound = placement->bind != ORTE_LEVEL_NONE;
+    bool meant = placement->oversubscribe == ORTE_YES || placement->bind_overload == ORTE_YES ||
+                 (placement->bind_given && !bound) || placement->map == ORTE_MAP_RANKFILE;
+
+    for (int i = 0; i < nnodes && pe > 0 && !meant; i++) {
+        int count = sorted->first[i + 1] - sorted->first[i];
+        if (bound ? share_cpus(sorted->procs + sorted->first[i], count)
+                  : orte_rmaps_oversubscribed(nodes[i], placement->hwthread_cpus)) {
+            orte_warn("of the %d processes on %s, which were to have %d cpu%s each (PE=%d), %s: use fewer "
+                      "processes, a wider object or a smaller PE; --oversubscribe says that this is meant",
+                      count, nodes[i]->name, pe, pe == 1 ? "" : "s", pe,
+                      bound ? "some share theirs" : "none is bound, as there is not one cpu for each");
+            return;
+        }
+    }
+}
+
 static int bind_all(orte_job_t *job, orte_node_t **nodes, int nnodes, const by_node_t *sorted)
 {
     int rc = OPAL_SUCCESS;
@@ -300,9 +350,13 @@ int orte_rmaps_map(orte_job_t *job, orte_node_t **nodes, int nnodes)
         }
     }
     if (rc == OPAL_SUCCESS) {
+        int pe = job->placement.cpus_per_proc;
         warn_of_slots(job, nodes, nnodes);
         default_binding(job, nodes, nnodes);
         rc = bind_all(job, nodes, nnodes, &sorted);
+        if (rc == OPAL_SUCCESS) {
+            warn_of_cpus(job, nodes, nnodes, &sorted, pe);
+        }
     }
     free(sorted.procs);
     free(sorted.first);
