@@ -200,6 +200,10 @@ is "a rehearsal on machines that are not there" "$code $(grep -c 'package\[1\]\[
 run --mca ras_simulator_hosts 'n[1-3]:2' --mca ras_simulator_topology 'pack:1 core:4 pu:1' --display map --do-not-launch \
     -n 1 --host n1 true : -n 5 --host n2 true : -n 4 --host n3 true
 is "which node has more processes than cpus" "$(sed -n 's/^  \(n.\): .*process[es]*/\1/p' out | tr '\n' ';')" "n1;n2, oversubscribed;n3;"
+printf '#!/bin/sh\necho "$@" >agent.args\nexit 255\n' >agent
+chmod +x agent
+run --mca plm_rsh_agent "nossh -J x:1:$work/agent -J gate:2222,b:23 -o P=%r@%h:%p : ssh" --host nowhere true
+is "ports in the options of an agent" "$code $(sed 's/ nowhere .*/ nowhere/' agent.args)" "1 -J gate:2222,b:23 -o P=%r@%h:%p nowhere"
 run -launcher fork --host nowhere,localhost true
 is "-launcher fork: on no other host" "$code $(grep -c 'needs host nowhere, and -launcher fork' err) $(wc -l <err)" "1 1 1"
 run -launcher fork -n 2 true

@@ -19,8 +19,8 @@ static int register_params(const mca_base_services_t *services)
     static const char *const synonyms[] = {"plm_ssh_agent", "pls_rsh_agent", NULL};
     static const mca_base_var_desc_t agent = {
         .framework = "plm", .component = "rsh", .name = "agent",
-        .help = "Commands that run a command on another host, with their options, separated by ':'; "
-                "the first one that is installed is used",
+        .help = "Commands that run a command on another host, with their options, separated by ':' (one before "
+                "a digit or % is part of an option); the first one that is installed is used",
         .type = MCA_VAR_STRING, .level = MCA_VAR_LEVEL_USER, .scope = MCA_VAR_SCOPE_STARTUP,
         .def.s = "ssh : rsh", .synonyms = synonyms,
     };
@@ -57,10 +57,39 @@ static char *find_command(const char *name)
     return found;
 }
 
+/* The end of the command at `text`. What looks like a port (ssh -J gate:2222), or one of ssh's own marks
+ * (ControlPath=%h:%p), belongs to it. */
+static size_t command_length(const char *text)
+{
+    size_t length = strcspn(text, ":");
+
+    while (text[length] == ':' && text[length + 1] != '\0' && strchr("0123456789%", text[length + 1]) != NULL) {
+        length += 1 + strcspn(text + length + 1, ":");
+    }
+    return length;
+}
+
+static char **split_agents(const char *text)
+{
+    char **agents = NULL;
+
+    while (text != NULL && *text != '\0') {
+        size_t length = command_length(text);
+        char *agent = strndup(text, length);
+        if (agent == NULL || opal_argv_append(&agents, agent) != OPAL_SUCCESS) {
+            free(agent);
+            break;
+        }
+        free(agent);
+        text += length + (text[length] == ':');
+    }
+    return agents;
+}
+
 /* The words of the first agent that is installed, with its full path as the first; NULL: none. */
 static char **find_agent(void)
 {
-    char **agents = opal_argv_split(agent_list, ':'), **words = NULL;
+    char **agents = split_agents(agent_list), **words = NULL;
 
     for (char **agent = agents; words == NULL && agent != NULL && *agent != NULL; agent++) {
         words = opal_argv_split(*agent, ' ');
