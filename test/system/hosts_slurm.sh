@@ -52,6 +52,15 @@ is "kill -9 of one that has started another" "$code $(grep -c 'daemon on host h2
 ok "nothing left of that, either" wait_for gone
 allocated 2 2 --prefix /nowhere true
 is "a missing orted" "$code $(grep -c '/nowhere/bin/orted' err)" "1 1"
+# One of three daemons can't be started: the others have called back by then, and srun lives on.
+printf '#!/bin/sh\n[ "$SLURMD_NODENAME" != h3 ] || exec /nowhere/orted\nexec "%s" "$@"\n' "$(dirname "$real_mpirun")/orted" >some
+chmod +x some
+since=$(date +%s)
+allocated 3 3 --launch-agent "$work/some" true
+is "an orted that is missing on one host" "$code $(grep -c 'srun could not start the job.s daemons: .*' err)" "1 1"
+took=$(($(date +%s) - since))
+ok "which is noticed at once ($took s)" test "$took" -lt 30
+ok "nothing left of the others" wait_for gone
 slurm down >/dev/null
 ok "nothing left at all" wait_for nothing_on_hosts
 done_testing

@@ -51,6 +51,9 @@ typedef struct {
      * False: there is nothing to add to what the base says. */
     bool (*explain)(const orte_plm_host_t *host, int status, const char *line, const char *said,
                     char *text, size_t size);
+    /* Does what a living agent of several daemons has said show that one of them will never call back? NULL: it can't be
+     * seen. */
+    bool (*hopeless)(const char *said);
 } orte_plm_module_t;
 
 /* Exit code of a daemon that could not start and has said why in one line. */

@@ -38,6 +38,7 @@ typedef struct {
     int fd;                 /* its output; -1: closed */
     struct event *readable;
     struct event *deadline;
+    bool hopeless;          /* it has said that one of its daemons will not call back */
     bool failed;            /* what it said has been made a message of */
     bool dropped;           /* nobody wants to hear of its end */
     size_t said;
@@ -198,6 +199,9 @@ static void pass_on_late(agent_t *agent, const char *data, size_t size)
 
 static void pass_on(agent_t *agent, const char *data, size_t size)
 {
+    if (agent->failed) {
+        return;
+    }
     if (agent->waiting == 0) {
         pass_on_late(agent, data, size);
         return;
@@ -232,11 +236,29 @@ static bool take_output(agent_t *agent)
     return true;
 }
 
+/* One daemon of several could not be started, and the agent goes on for the others. What it says next may be the reason. */
+static void look_for_failure(agent_t *agent)
+{
+    static const struct timeval pause = {.tv_usec = 500000};
+    const orte_plm_module_t *module = agent->plm->module;
+    char all[SAID_MAX + 1];
+
+    if (agent->waiting == 0 || agent->dropped || agent->hopeless || module->hopeless == NULL) {
+        return;
+    }
+    snprintf(all, sizeof(all), "%.*s", (int)agent->said, agent->text);
+    agent->hopeless = module->hopeless(all);
+    if (agent->hopeless) {
+        event_add(agent->deadline, &pause);
+    }
+}
+
 static void readable(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
     (void)what;
     take_output(arg);
+    look_for_failure(arg);
 }
 
 static void too_late(evutil_socket_t fd, short what, void *arg)
@@ -247,10 +269,14 @@ static void too_late(evutil_socket_t fd, short what, void *arg)
     (void)fd;
     (void)what;
     last_line(agent, said, sizeof(said));
-    snprintf(text, sizeof(text), "host %s: no daemon has called back within %lld s, and the command "
-             "that was to start it still runs%s%s; can one log in there without being asked "
-             "anything, and does no firewall keep that host from connecting to this one?",
-             host_of(agent)->name, (long long)start_timeout, said[0] == '\0' ? "" : ": ", said);
+    if (agent->hopeless) {
+        explain(agent, text, sizeof(text));
+    } else {
+        snprintf(text, sizeof(text), "host %s: no daemon has called back within %lld s, and the command "
+                 "that was to start it still runs%s%s; can one log in there without being asked "
+                 "anything, and does no firewall keep that host from connecting to this one?",
+                 host_of(agent)->name, (long long)start_timeout, said[0] == '\0' ? "" : ": ", said);
+    }
     daemon_failed(agent, text);
     agent_kill(agent, SIGTERM);
 }

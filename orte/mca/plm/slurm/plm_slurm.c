@@ -145,6 +145,12 @@ static bool explain(const orte_plm_host_t *host, int status, const char *line, c
     return true;
 }
 
+/* srun lives on with the other tasks. */
+static bool hopeless(const char *said)
+{
+    return strstr(said, "execve(): ") != NULL || strstr(said, ": Exited with exit code ") != NULL;
+}
+
 static const orte_plm_module_t slurm = {
     .priority = 20,
     .unusable = unusable,
@@ -152,6 +158,7 @@ static const orte_plm_module_t slurm = {
     .concurrency = concurrency,
     .command = command,
     .explain = explain,
+    .hopeless = hopeless,
 };
 
 MCA_EXPORT const mca_base_component_t mca_plm_slurm_component = {
