@@ -112,6 +112,8 @@ static const case_t cases[] = {
     {"-f H --host +e a", NULL, "x:0 y:4/8 z:2 me:3 bob@w:0#2222 eve@v:1"},
     {"-f H --host x a : -f H --host y b", NULL, "x:0 y:4/8 | x:1 | y:1"},
     {"-f NAMES a", NULL, "x:2 y:0"},
+    {"-f MOST a", NULL, "x:2/2147483647"},
+    {"-f BOM a", NULL, "x:3"},
     {"a", "OMPI_MCA_ras_base_default_hostfile=D", "d1:2 d2:0"},
     {"--host d2 a", "OMPI_MCA_ras_base_default_hostfile=D", "d2:0"},
     {"--hostfile NAMES a", "OMPI_MCA_ras_base_default_hostfile=D", "x:2 y:0"},
@@ -175,6 +177,8 @@ static void make_files(void)
     put_file("H", "# hosts\nx\n\n  y slots=4 max_slots=8 # and why\nz\nz\nme slots = 3\n"
                   "bob@w port=2222\nv username=eve count=1\r\n");
     put_file("NAMES", "x\nx\ny\n");
+    put_file("MOST", "x slots=1 max_slots=2147483647\nx slots=1 max_slots=2147483647\n");
+    put_file("BOM", "\xef\xbb\xbfx slots=3\r\n"); /* as some editors write it */
     put_file("D", "d1:2\nd2");
     put_file("PE", "x 4 all.q@x UNDEFINED\n\ny.example.org 2 all.q@y <NULL>\n");
     put_file("BAD1", "x\ny slots=0\n");

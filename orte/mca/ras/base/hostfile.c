@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #define SPACE " \t\r\n"
+#define BYTE_ORDER_MARK "\xef\xbb\xbf" /* what some editors put before UTF-8 */
 
 /* "a = b" becomes "a=b", in place. */
 static void close_assignments(char *line)
@@ -218,7 +219,8 @@ static int for_each_line(orte_ras_hosts_t *hosts, const char *what, const char *
             rc = OPAL_ERR_OUT_OF_RESOURCE;
             break;
         }
-        rc = take(hosts, where, line);
+        bool marked = number == 1 && strncmp(line, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK)) == 0;
+        rc = take(hosts, where, marked ? line + strlen(BYTE_ORDER_MARK) : line);
         free(where);
     }
     if (rc == OPAL_SUCCESS && ferror(file)) {

@@ -6,6 +6,7 @@
 #include "opal/util/argv.h"
 #include "orte/util/report.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,7 +125,7 @@ int orte_ras_base_make_nodes(orte_runtime_t *rt, const orte_ras_allocation_t *al
         rc = node == NULL ? OPAL_ERR_OUT_OF_RESOURCE : set_login(node, host);
         if (rc == OPAL_SUCCESS) {
             count_mention(&tallies[node->index], host->slots);
-            node->max_slots += host->max_slots;
+            node->max_slots = host->max_slots > INT_MAX - node->max_slots ? INT_MAX : node->max_slots + host->max_slots;
         }
     }
     for (int i = 0; i < rt->nnodes && rc == OPAL_SUCCESS; i++) {
