@@ -108,6 +108,14 @@ if [ -f "$top_builddir/ompi/mca/btl/openib/.libs/mca_btl_openib.so" ]; then
     tap_ok "dr over openib on two hosts" ring dr openib,self
     tap_ok "it checks, and so has it read" says '^btl_openib_registration_misses [1-9]'
     variables=
+    unlike_frags() { # the second process has receive buffers of its own length
+        on 0 timeout -k 5 60 "$top_builddir/orte/mpirun" --host h0,h1 --map-by node --bind-to none --mca plm_rsh_agent agent \
+            --mca btl openib,self -n 1 "$top_builddir/test/system/launch_probe" ring : -n 1 -x OMPI_MCA_btl_openib_max_frag=32k \
+            "$top_builddir/test/system/launch_probe" ring >"$tap_dir/said" 2>&1 </dev/null
+        code=$?
+        [ $code != 0 ] && [ $code != 124 ] && says 'another length (btl_openib_max_frag)'
+    }
+    tap_ok "fragments of two lengths are refused" unlike_frags
     loss 2
     tap_ok "teg over openib, 2 % of the frames lost" ring teg openib,self
     tap_ok "and dr over openib" ring dr openib,self

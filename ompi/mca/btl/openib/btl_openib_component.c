@@ -143,6 +143,7 @@ static int component_start(btl_openib_component_t *c)
     }
     for (unsigned i = 0; i < c->verbs.count && rc == MCA_SUCCESS; i++) {
         rc = btl_openib_module_open(&c->modules[i], i);
+        c->verbs.port[i].addr.frag = (uint32_t) c->params.max_frag; /* its buffers are of that length */
         c->module_list[i] = &c->modules[i].super;
     }
     if (rc == MCA_SUCCESS) {

@@ -77,6 +77,10 @@ static int add_peer(mca_btl_module_t *super, const mca_btl_peer_t *peer, void *c
         *why = "the peer makes connections in another way (btl_openib_connect)";
         return MCA_ERR_UNREACHABLE;
     }
+    if (card.port[port].frag != m->port->addr.frag) {
+        *why = "the peer takes fragments of another length (btl_openib_max_frag), which must be alike for all processes";
+        return MCA_ERR_UNREACHABLE;
+    }
     btl_openib_lock(m);
     mca_btl_endpoint_t *ep = opal_hash_find(&m->peers, peer->name);
     ep = ep ? ep : btl_openib_endpoint_make(m, peer->name, (unsigned) port, &card.port[port], cookie);

@@ -64,7 +64,7 @@ static const mca_btl_base_param_t table[] = {
       .help = "Short fragments after which a peer counts as busy; twice as many each time that we slept or it paused"},
      AT(eager_rdma_after)},
     {{TUNER, .name = "max_frag", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 8 << 10, .min = 1024, .max = 1 << 20,
-      .help = "Largest fragment; each receive buffer is so long"},
+      .help = "Largest fragment; each receive buffer is so long; all processes alike"},
      AT(max_frag)},
     {{TUNER, .name = "get_min", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 32 << 10, .min = 1, .max = UINT64_MAX,
       .help = "Messages from this size on are read out of the sender's memory by the receiver's adapter"},

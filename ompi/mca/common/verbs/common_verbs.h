@@ -33,6 +33,7 @@ typedef struct common_verbs_addr {
     uint8_t lmc;           /* InfiniBand: the port has 2^lmc addresses from lid on, each another path */
     uint16_t service;      /* the port number of a listener of rdma_cm, instead of the next; 0: none */
     uint32_t qpn;          /* the queue pair that others write to first; the component's */
+    uint32_t frag;         /* bytes of the longest fragment that it takes, if that must be alike on both sides; else 0 */
 } common_verbs_addr_t;
 
 typedef struct common_verbs_device {

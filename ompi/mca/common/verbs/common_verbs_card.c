@@ -4,7 +4,7 @@
  * card's own; no input is trusted. All numbers are little-endian:
  *
  *   "HVB1" | ports u16 | 0 u16
- *   per port: GID 16 | LID u16 | prefix u8 | MTU u8 | QPN u32 | LMC u8 | 0 | service u16 | 0 32 bits
+ *   per port: GID 16 | LID u16 | prefix u8 | MTU u8 | QPN u32 | LMC u8 | 0 | service u16 | longest fragment u32
  */
 #include "ompi/mca/common/verbs/common_verbs.h"
 
@@ -30,7 +30,7 @@ size_t common_verbs_card_write(const common_verbs_t *v, uint8_t *out)
         opal_le_put32(at + 20, a->qpn);
         opal_le_put16(at + 24, a->lmc);
         opal_le_put16(at + 26, a->service);
-        opal_le_put32(at + 28, 0);
+        opal_le_put32(at + 28, a->frag);
     }
     return COMMON_VERBS_CARD_HEAD + (size_t) v->count * COMMON_VERBS_CARD_PORT;
 }
@@ -56,6 +56,7 @@ int common_verbs_card_read(const void *data, size_t len, common_verbs_card_t *ca
         a->qpn = opal_le_get32(at + 20);
         a->lmc = at[24];
         a->service = opal_le_get16(at + 26);
+        a->frag = opal_le_get32(at + 28);
         if (a->prefix > 128 || common_verbs_mtu_bytes(a->mtu) == 0 || a->qpn > 0xffffff || a->lmc > LMC_MAX) {
             return MCA_ERR_BAD_PARAM;
         }
