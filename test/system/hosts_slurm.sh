@@ -52,6 +52,12 @@ is "kill -9 of one that has started another" "$code $(grep -c 'daemon on host h2
 ok "nothing left of that, either" wait_for gone
 allocated 2 2 --prefix /nowhere true
 is "a missing orted" "$code $(grep -c '/nowhere/bin/orted' err)" "1 1"
+printf '#!/bin/sh\necho "orted: this is Hawser 9.9, but mpirun is of Hawser 0" >&2\nexit 3\n' >other
+chmod +x other
+allocated 2 2 --launch-agent "$work/other" true
+is "an orted that refuses says why" "$code $(grep -c 'mpirun: .*: orted: this is Hawser 9.9, but' err)" "1 1"
+SLURM_STDINMODE=none allocated 2 2 hostname
+is "settings for the user's own srun: orders arrive" "$code $(wc -l <out)" "0 2"
 # One of three daemons can't be started: the others have called back by then, and srun lives on.
 printf '#!/bin/sh\n[ "$SLURMD_NODENAME" != h3 ] || exec /nowhere/orted\nexec "%s" "$@"\n' "$(dirname "$real_mpirun")/orted" >some
 chmod +x some

@@ -130,10 +130,11 @@ static void explain(agent_t *agent, char *text, size_t size)
 
     last_line(agent, said, sizeof(said));
     snprintf(all, sizeof(all), "%.*s", (int)agent->said, agent->text);
+    if (agent->plm->module->explain(host, agent->status, said, all, text, size)) {
+        return;
+    }
     if (code == ORTE_PLM_DAEMON_REFUSED && said[0] != '\0') {
         snprintf(text, size, "host %s: %s", host->name, said);
-    } else if (agent->plm->module->explain(host, agent->status, said, all, text, size)) {
-        return;
     } else if (code == 127 || code == 126) {
         snprintf(text, size, "host %s: %s is %s there: install Hawser %s on that host in the same "
                  "place, or say with --prefix where it is", host->name, orted,

@@ -100,8 +100,8 @@ static char **command(const orte_plm_host_t *hosts, uint32_t count, const char *
     char *list = node_list(hosts, count), *srun = find_srun();
     char **further = opal_argv_split(srun_args, ' '), **argv = NULL;
     const char *const fixed[] = {srun, "--mpi=none", "--overlap", "--cpu-bind=none", "--wait=0",
-                                 "--kill-on-bad-exit=0", "--ntasks-per-node=1", nodes, tasks, list,
-                                 NULL};
+                                 "--kill-on-bad-exit=0", "--ntasks-per-node=1", "--input=all", nodes, tasks,
+                                 list, NULL};
     const char *const program[] = {orted, "--orders", "-", NULL};
 
     snprintf(nodes, sizeof(nodes), "--nodes=%u", (unsigned)count);
