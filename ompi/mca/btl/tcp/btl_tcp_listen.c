@@ -1,13 +1,15 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The listening socket, one for all interfaces, and its guests: connections that have not yet
- * proved that they belong to the job. A guest has a fixed small buffer and a deadline; there are at
- * most BTL_TCP_GUESTS_MAX, and when all places are taken the oldest loses its own, once it has had
- * a fair while.
+ * proved that they belong to the job. A guest has a fixed small buffer, and a deadline for saying who
+ * it is; who has been asked for the proof may be computing, and has time. There are at most
+ * BTL_TCP_GUESTS_MAX, and when all places are taken the oldest loses its own, once it has had a
+ * fair while.
  */
 #include "ompi/mca/btl/tcp/btl_tcp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,7 @@
 #include <unistd.h>
 
 enum {
-    BACKLOG = 1024,
+    BACKLOG = 1 << 16,   /* all of a large job may come while this process computes; the kernel bounds it */
     ACCEPTS_PER_ROUND = 16,
     FAIR_WHILE_NS = 200 * 1000 * 1000, /* a peer's greeting takes two round trips */
     RETRY_PAUSE_MS = 100,
@@ -39,12 +41,14 @@ typedef struct guest {
 static struct {
     btl_tcp_watch_t watch;
     int fd;
+    int spare;                   /* a descriptor kept for turning away whom there is none for */
+    uint64_t short_since_ns;     /* there have been none since then; 0: there are */
     bool listening, paused;
     opal_list_t guests;
     opal_list_t gone;            /* to be freed when no event can name them any more */
     unsigned guest_count;
     void *timer;                 /* for deadlines and the end of a pause */
-} listener = {.fd = -1};
+} listener = {.fd = -1, .spare = -1};
 
 static void timer_set(void);
 
@@ -292,6 +296,21 @@ static bool is_ours(int fd)
     return false;
 }
 
+/* Whose time is over: is it still there, and has it said nothing since we looked last? That may be long ago, by no fault of its
+ * own. */
+static bool guest_says_nothing(guest_t *guest)
+{
+    btl_tcp_greeting_type_t phase = guest->phase;
+    guest_ready(&guest->watch, EPOLLIN);
+    if (guest->fd < 0 || guest->phase == phase) {
+        return guest->fd >= 0;
+    }
+    guest->since_ns = mca_btl_tcp.services->now_ns();
+    opal_list_remove(&guest->item);
+    opal_list_append(&listener.guests, &guest->item);
+    return false;
+}
+
 /* Is there a place for one more? Otherwise accepting rests. */
 static bool make_place(void)
 {
@@ -303,14 +322,54 @@ static bool make_place(void)
     if (mca_btl_tcp.services->now_ns() - guest->since_ns < FAIR_WHILE_NS) {
         return false;
     }
-    guest_end(guest, "its place is needed");
-    return true;
+    if (guest_says_nothing(guest)) {
+        guest_end(guest, "its place is needed");
+    }
+    return listener.guest_count < BTL_TCP_GUESTS_MAX;
 }
 
+/* The timer, which may be set for a deadline far away, is set anew. */
 static void pause_accepting(void)
 {
     listener.paused = true;
     btl_tcp_watch(listener.fd, &listener.watch, 0, false);
+    if (listener.timer) {
+        mca_btl_tcp.services->timer_del(listener.timer);
+        listener.timer = NULL;
+    }
+}
+
+/* Who stands first in the queue is told that it is in vain: without a word it would take us for computing. */
+static void turn_away(void)
+{
+    uint8_t scrap[BTL_TCP_GREETING_MAX], out[BTL_TCP_VERDICT_BYTES];
+    close(listener.spare);
+    int fd = accept4(listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+        while (recv(fd, scrap, sizeof(scrap), MSG_DONTWAIT) > 0) { /* unread, it would reset the connection */
+        }
+        btl_tcp_verdict_write(out, BTL_TCP_REFUSED_CLOSED);
+        btl_tcp_greeting_send(fd, out, sizeof(out));
+        close(fd);
+    }
+    listener.spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* A connection could not be accepted for want of something: it waits, but not for ever. */
+static void accept_failed(int error)
+{
+    uint64_t now = mca_btl_tcp.services->now_ns();
+    mca_btl_tcp.services->base->report("btl-tcp:no-descriptor",
+                                       "btl/tcp can't accept connections on host %s: %s. Raise the "
+                                       "limit on open files (ulimit -n).",
+                                       mca_btl_tcp.services->job->host, strerror(error));
+    if (listener.short_since_ns == 0) {
+        listener.short_since_ns = now;
+    } else if (now - listener.short_since_ns > (uint64_t) mca_btl_tcp.params.handshake_timeout_ms * 1000000 &&
+               listener.spare >= 0) {
+        turn_away();
+    }
+    pause_accepting();
 }
 
 static void listener_ready(btl_tcp_watch_t *watch, uint32_t events)
@@ -325,17 +384,13 @@ static void listener_ready(btl_tcp_watch_t *watch, uint32_t events)
         int fd = accept4(listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-                mca_btl_tcp.services->base->report(
-                    "btl-tcp:no-descriptor",
-                    "btl/tcp can't accept connections on host %s: %s. Raise the "
-                    "limit on open files (ulimit -n).",
-                    mca_btl_tcp.services->job->host, strerror(errno));
-                pause_accepting();
+                accept_failed(errno);
             } else if (errno == ECONNABORTED || errno == EINTR) {
                 continue;
             }
             break;
         }
+        listener.short_since_ns = 0;
         if (is_ours(fd)) {
             guest_new(fd);
         } else {
@@ -351,15 +406,15 @@ static void timer_fired(void *context)
     (void) context;
     uint64_t now = mca_btl_tcp.services->now_ns();
     uint64_t limit = (uint64_t) mca_btl_tcp.params.handshake_timeout_ms * 1000000;
-    opal_list_item_t *item;
+    opal_list_item_t *item, *tmp;
     mca_btl_tcp.services->timer_del(listener.timer);
     listener.timer = NULL;
-    while ((item = opal_list_first(&listener.guests))) {
+    OPAL_LIST_FOREACH (item, tmp, &listener.guests) {
         guest_t *guest = OPAL_CONTAINER_OF(item, guest_t, item);
-        if (now - guest->since_ns < limit) {
-            break;
+        bool late = guest->phase == BTL_TCP_HELLO && now > guest->since_ns && now - guest->since_ns >= limit;
+        if (late && guest_says_nothing(guest)) {
+            guest_end(guest, "it took too long to say who it is");
         }
-        guest_end(guest, "it took too long to prove who it is");
     }
     if (listener.paused) {
         listener.paused = false;
@@ -456,6 +511,8 @@ int btl_tcp_listen(void)
         return MCA_ERR_NOT_AVAILABLE;
     }
     listener.listening = true;
+    listener.short_since_ns = 0;
+    listener.spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (getsockname(listener.fd, (struct sockaddr *) &sock, &len) != 0 ||
         btl_tcp_watch(listener.fd, &listener.watch, EPOLLIN, true) != MCA_SUCCESS) {
         return MCA_ERR_OUT_OF_RESOURCE;
@@ -488,6 +545,9 @@ void btl_tcp_listen_end(void)
         listener.timer = NULL;
     }
     btl_tcp_unwatch_close(listener.fd);
-    listener.fd = -1;
+    if (listener.spare >= 0) {
+        close(listener.spare);
+    }
+    listener.fd = listener.spare = -1;
     listener.listening = false;
 }

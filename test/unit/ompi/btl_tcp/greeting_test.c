@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 static uint8_t secret[32];
 
@@ -132,18 +133,14 @@ static void test_strangers(void)
 
 static btl_tcp_welcome_t welcomed; /* how, the last time */
 
-/* Go through the greeting with a secret. The verdict, or -1. */
-static int prove(int fd, const uint8_t key[32], const btl_tcp_hello_t *hello)
+/* Go through the rest of the greeting with a secret. The verdict, or -1. */
+static int prove_after(int fd, const uint8_t key[32], const uint8_t bytes[BTL_TCP_HELLO_BYTES],
+                       const uint8_t challenge[BTL_TCP_CHALLENGE_BYTES])
 {
-    uint8_t bytes[BTL_TCP_HELLO_BYTES], challenge[BTL_TCP_CHALLENGE_BYTES], mac[32],
-        out[BTL_TCP_GREETING_MAX];
+    uint8_t mac[32], out[BTL_TCP_GREETING_MAX];
     btl_tcp_verdict_t verdict;
     btl_tcp_greeting_type_t type;
     size_t len;
-    btl_tcp_hello_write(bytes, hello);
-    if (ask(fd, bytes, sizeof(bytes), challenge) != BTL_TCP_VERDICT_COUNT) {
-        return -1;
-    }
     btl_tcp_mac(key, 'I', bytes, challenge, NULL, mac);
     btl_tcp_proof_write(out, mac);
     send(fd, out, BTL_TCP_PROOF_BYTES, MSG_NOSIGNAL);
@@ -161,6 +158,14 @@ static int prove(int fd, const uint8_t key[32], const btl_tcp_hello_t *hello)
                    : -1;
     }
     return btl_tcp_verdict_read(out, &verdict) == MCA_SUCCESS ? (int) verdict : -1;
+}
+
+/* The whole of it. */
+static int prove(int fd, const uint8_t key[32], const btl_tcp_hello_t *hello)
+{
+    uint8_t bytes[BTL_TCP_HELLO_BYTES], challenge[BTL_TCP_CHALLENGE_BYTES];
+    btl_tcp_hello_write(bytes, hello);
+    return ask(fd, bytes, sizeof(bytes), challenge) == BTL_TCP_VERDICT_COUNT ? prove_after(fd, key, bytes, challenge) : -1;
 }
 
 static void test_proofs(void)
@@ -378,33 +383,92 @@ static void test_loris(void)
     TAP_OK(shut == LORIS, "all of them are shut out in time (%d)", shut);
 }
 
-static void test_descriptors(void)
+/* The end of a pause comes soon, however far away the next deadline is. */
+static void test_crowd(void)
+{
+    enum { CROWD = 500 };
+    static int fds[CROWD];
+    btl_tcp_hello_t hello = good_hello();
+    for (int i = 0; i < CROWD; i++) {
+        fds[i] = door_open();
+    }
+    int fd = door_open();
+    uint64_t before = world_now_ns();
+    int verdict = prove(fd, secret, &hello);
+    unsigned long ms = (unsigned long) ((world_now_ns() - before) / 1000000);
+    TAP_OK(verdict == BTL_TCP_ACCEPTED && ms < 2500, "behind %d others a peer gets in soon (after %lu ms)", CROWD, ms);
+    close(fd);
+    for (int i = 0; i < CROWD; i++) {
+        close(fds[i]);
+    }
+}
+
+/* Neither is at fault if it computes between two steps of a greeting. */
+static void test_slow(void)
+{
+    uint8_t bytes[BTL_TCP_HELLO_BYTES], challenge[BTL_TCP_CHALLENGE_BYTES];
+    btl_tcp_hello_t hello = good_hello();
+    btl_tcp_hello_write(bytes, &hello);
+    int fd = door_open();
+    bool asked = ask(fd, bytes, sizeof(bytes), challenge) == BTL_TCP_VERDICT_COUNT;
+    TAP_OK(asked && !door_is_shut(fd, 2500), "who has been asked for a proof has time");
+    TAP_OK(prove_after(fd, secret, bytes, challenge) == BTL_TCP_ACCEPTED, "and gets in with it");
+    close(fd);
+
+    fd = door_open();
+    TAP_OK(!door_is_shut(fd, 300), "one more at the door");
+    hello = good_hello();
+    btl_tcp_hello_write(bytes, &hello);
+    send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL);
+    usleep(1500000); /* we compute */
+    TAP_OK(ask(fd, bytes, 0, challenge) == BTL_TCP_VERDICT_COUNT &&
+               prove_after(fd, secret, bytes, challenge) == BTL_TCP_ACCEPTED, "what it said while nobody looked counts");
+    close(fd);
+}
+
+/* For so long there are no descriptors; how many rounds of progress that were. */
+static unsigned starve(unsigned ms)
 {
     struct rlimit limit, small;
     int fds[64], count = 0;
+    unsigned rounds = 0;
     getrlimit(RLIMIT_NOFILE, &limit);
-    int client = door_open(); /* in the backlog */
     while (count < 64 && (fds[count] = dup(0)) >= 0) {
         count++;
     }
     small = limit;
     small.rlim_cur = (rlim_t) fds[0];
     setrlimit(RLIMIT_NOFILE, &small);
-    uint64_t end = world_now_ns() + 300000000u;
-    unsigned rounds = 0;
-    while (world_now_ns() < end) {
+    for (uint64_t end = world_now_ns() + ms * 1000000u; world_now_ns() < end; rounds++) {
         world_sleep(20);
-        rounds++;
     }
-    TAP_OK(world.reports > 0 && world.reports < 50 && strstr(world.last_report, "ulimit"),
-           "no descriptor left: %s", world.last_report);
-    TAP_OK(rounds < 200, "and not spun on (%u rounds)", rounds);
     setrlimit(RLIMIT_NOFILE, &limit);
     while (count > 0) {
         close(fds[--count]);
     }
+    return rounds;
+}
+
+static void test_descriptors(void)
+{
+    uint8_t bytes[BTL_TCP_HELLO_BYTES], verdict[BTL_TCP_VERDICT_BYTES] = {0};
+    int client = door_open(); /* in the backlog */
+    unsigned rounds = starve(300);
+    TAP_OK(world.reports > 0 && world.reports < 50 && strstr(world.last_report, "ulimit"),
+           "no descriptor left: %s", world.last_report);
+    TAP_OK(rounds < 200, "and not spun on (%u rounds)", rounds);
     btl_tcp_hello_t hello = good_hello();
     TAP_OK(prove(client, secret, &hello) == BTL_TCP_ACCEPTED, "later it is accepted");
+    close(client);
+    world_wait(peer_lost, 1000); /* else there would be the descriptor of this one */
+
+    client = door_open();
+    hello = good_hello();
+    btl_tcp_hello_write(bytes, &hello);
+    send(client, bytes, sizeof(bytes), MSG_NOSIGNAL);
+    starve(1500);
+    TAP_OK(recv(client, verdict, sizeof(verdict), 0) == sizeof(verdict) && verdict[16] == BTL_TCP_REFUSED_CLOSED,
+           "but who has waited for long is told that it is in vain");
     close(client);
 }
 
@@ -450,6 +514,10 @@ int main(void)
     test_fuzz();
     test_loris();
     test_descriptors();
+    test_slow();
+    world_stop();
+    TAP_REQUIRE(world_start(0, 4, "if_include=lo", &rc), "start");
+    test_crowd();
     world_stop();
 
     TAP_OK(!world_start(0, 2, "if_include=nosuch0", &rc) && rc == MCA_ERR_NOT_AVAILABLE &&
