@@ -107,6 +107,13 @@ check_SCRIPTS += mpi/given_up.sh
 mpi/given_up.log: mpi/given_up$(EXEEXT)
 EXTRA_DIST += mpi/given_up.sh
 
+# Processes that compute while connections are made.
+EXTRA_PROGRAMS += mpi/away
+mpi_away_LDADD = $(ompi_lib)
+check_SCRIPTS += mpi/away.sh
+mpi/away.log: mpi/away$(EXEEXT)
+EXTRA_DIST += mpi/away.sh
+
 # Senders that do not keep to a receiver's window.
 EXTRA_PROGRAMS += mpi/flood
 mpi_flood_LDADD = $(ompi_lib)

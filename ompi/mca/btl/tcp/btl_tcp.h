@@ -247,6 +247,8 @@ typedef struct btl_tcp_component {
     bool active;
     bool armed;                      /* the process sleeps, or is about to */
     uint64_t tick;
+    unsigned attempts;               /* connections that are being made */
+    uint64_t attempts_ns;            /* when they were looked at last */
     mca_btl_endpoint_t *hot[BTL_TCP_HOT_MAX];
     unsigned hot_count;
     opal_list_t blocked;             /* endpoints whose socket is full */
@@ -332,12 +334,14 @@ void btl_tcp_listen_reap(void);
 /* btl_tcp_connect.c */
 void btl_tcp_connect(mca_btl_endpoint_t *ep);
 void btl_tcp_connect_abort(mca_btl_endpoint_t *ep);
-/* Has it come so far that the peer may have accepted it? */
+/* Has it come so far that the peer may have accepted it, or soon will? */
 bool btl_tcp_connect_is_greeting(const mca_btl_endpoint_t *ep);
 /* Bytes of a greeting that are to be read from fd. 1: complete; 0: more to come; negative: failed
  * (errno, or 0 for the end). */
 int btl_tcp_greeting_receive(int fd, uint8_t *buf, size_t *have, size_t need);
 bool btl_tcp_greeting_send(int fd, const uint8_t *buf, size_t len);
+/* Has the other end's kernel acknowledged all that was sent? */
+bool btl_tcp_all_taken(int fd);
 bool btl_tcp_random(void *buf, size_t len);
 
 /* btl_tcp_endpoint.c */

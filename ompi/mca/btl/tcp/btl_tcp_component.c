@@ -10,6 +10,7 @@
 enum {
     EVENTS_PER_ROUND = 64,
     EPOLL_INTERVAL = 64,     /* rounds between looks at the sockets that are not hot */
+    ATTEMPTS_NS = 1000 * 1000, /* time between them, while connections are being made */
     WARM_POLLS = 512,        /* empty reads after which it is read every WARM_SKIP-th round */
     WARM_SKIP = 8,
     COOL_POLLS = 4096,       /* empty reads after which it is hot no more */
@@ -280,6 +281,16 @@ static int epoll_round(btl_tcp_component_t *c)
     return n > 0 ? n : 0;
 }
 
+/* A program may come to MPI for no more than a moment now and then: then the next step of a connection that is being made should
+ * not wait until it has come EPOLL_INTERVAL times, or as often as an idle poller is looked at. */
+static OPAL_COLD bool attempts_are_due(btl_tcp_component_t *c)
+{
+    uint64_t now = c->services->now_ns();
+    bool due = now - c->attempts_ns >= ATTEMPTS_NS;
+    c->attempts_ns = due ? now : c->attempts_ns;
+    return due;
+}
+
 int btl_tcp_poll(void *context)
 {
     btl_tcp_component_t *c = context;
@@ -293,13 +304,13 @@ int btl_tcp_poll(void *context)
     }
     done += hot_poll(c);
     if (OPAL_UNLIKELY(!c->active || c->hot_count == BTL_TCP_HOT_MAX ||
-                      c->tick % EPOLL_INTERVAL == 0)) {
+                      c->tick % EPOLL_INTERVAL == 0 || (c->attempts > 0 && attempts_are_due(c)))) {
         done += epoll_round(c);
     }
     if (OPAL_UNLIKELY(atomic_load_explicit(&c->kicked, memory_order_acquire))) {
         done += kicks_handle(c); /* this may have caused others: not the time to sleep */
     }
-    set_active(c, c->hot_count > 0 || !opal_list_is_empty(&c->blocked) ||
+    set_active(c, c->hot_count > 0 || c->attempts > 0 || !opal_list_is_empty(&c->blocked) ||
                       atomic_load_explicit(&c->kicked, memory_order_relaxed));
     return done;
 }

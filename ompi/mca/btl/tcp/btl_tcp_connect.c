@@ -19,6 +19,8 @@ struct btl_tcp_attempt {
     phase_t phase;
     int fd;
     unsigned route;
+    bool taken;    /* one of the addresses took our greeting and has not answered in time */
+    bool patient;  /* this was so before */
     void *timer;
     size_t have;
     uint8_t in[BTL_TCP_GREETING_MAX];
@@ -47,6 +49,7 @@ static void attempt_end(mca_btl_endpoint_t *ep)
     }
     free(a);
     ep->attempt = NULL;
+    mca_btl_tcp.attempts--;
 }
 
 void btl_tcp_connect_abort(mca_btl_endpoint_t *ep)
@@ -63,7 +66,9 @@ void btl_tcp_connect_abort(mca_btl_endpoint_t *ep)
 
 bool btl_tcp_connect_is_greeting(const mca_btl_endpoint_t *ep)
 {
-    return ep->attempt && ep->attempt->phase != REACHING;
+    const btl_tcp_attempt_t *a = ep->attempt;
+    /* Who has kept a HELLO for long without a word may be a stranger. */
+    return a && (a->phase == PROVING || (a->phase == GREETING && !a->patient));
 }
 
 /* This way did not work: remember why and take the next one. */
@@ -83,12 +88,7 @@ static void route_failed(mca_btl_endpoint_t *ep, const char *why)
     try_routes(ep);
 }
 
-static void timed_out(void *context)
-{
-    mca_btl_endpoint_t *ep = context;
-    route_failed(ep, ep->attempt->phase == REACHING ? "no answer in time"
-                                                    : "the greeting took too long");
-}
+static void timed_out(void *context);
 
 static void timer_restart(mca_btl_endpoint_t *ep, int64_t limit_ms)
 {
@@ -105,6 +105,40 @@ static void timer_restart(mca_btl_endpoint_t *ep, int64_t limit_ms)
     }
     if (mca_btl_tcp.services->timer_add(us, timed_out, ep, &a->timer) != MCA_SUCCESS) {
         a->timer = NULL; /* the kernel's own, longer limit holds */
+    }
+}
+
+/* The kernel at the other end has all that we said, and its process does not answer: it may be computing, which is no
+ * failure, or be none of ours. Other addresses are tried meanwhile; without any it is waited for, over this connection, since
+ * one that is given up stands in the other's queue all the same. Whoever has other links need not wait. */
+static void not_answered(mca_btl_endpoint_t *ep)
+{
+    btl_tcp_attempt_t *a = ep->attempt;
+    btl_tcp_lock(&ep->lock);
+    bool tell = ep->want_writable && !ep->told_down && !ep->deleted;
+    btl_tcp_unlock(&ep->lock);
+    a->taken = a->patient = true;
+    BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: rank %u has not answered the greeting yet", ep->module->super.name, (uint32_t) ep->name);
+    if (ep->give_up_ns) {
+        ep->give_up_ns = mca_btl_tcp.services->now_ns() + (uint64_t) mca_btl_tcp.params.resume_timeout_ms * 1000000;
+    }
+    if (tell) {
+        ep->module->super.upcalls->state(ep->cookie, ep, MCA_BTL_STATE_SILENT, "the peer has not answered yet");
+    }
+    if (ep->route_count > 1) {
+        route_failed(ep, "the greeting took too long");
+    } else {
+        timer_restart(ep, mca_btl_tcp.params.handshake_timeout_ms);
+    }
+}
+
+static void timed_out(void *context)
+{
+    mca_btl_endpoint_t *ep = context;
+    if (ep->attempt->phase != REACHING && btl_tcp_all_taken(ep->attempt->fd)) {
+        not_answered(ep);
+    } else {
+        route_failed(ep, ep->attempt->phase == REACHING ? "no answer in time" : "the greeting took too long");
     }
 }
 
@@ -289,12 +323,23 @@ static int reach(mca_btl_endpoint_t *ep)
     return btl_tcp_watch(a->fd, &ep->watch, EPOLLOUT, true) == MCA_SUCCESS ? 0 : ENOMEM;
 }
 
+/* The next route; behind the last one the first again, if somebody took the greeting over one of them. */
+static bool has_route(mca_btl_endpoint_t *ep)
+{
+    btl_tcp_attempt_t *a = ep->attempt;
+    if (a->route == ep->route_count && a->taken) {
+        a->route = 0;
+        a->taken = false;
+    }
+    return a->route < ep->route_count && !btl_tcp_endpoint_is_late(ep);
+}
+
 /* From the current route on, the first that can be tried. */
 static void try_routes(mca_btl_endpoint_t *ep)
 {
     btl_tcp_attempt_t *a = ep->attempt;
     char to[OPAL_NET_TEXT_MAX], why[BTL_TCP_WHY_MAX];
-    for (; a->route < ep->route_count && !btl_tcp_endpoint_is_late(ep); a->route++) {
+    for (; has_route(ep); a->route++) {
         int error = reach(ep);
         if (error == 0) {
             timer_restart(ep, mca_btl_tcp.params.connect_timeout_ms);
@@ -326,6 +371,7 @@ void btl_tcp_connect(mca_btl_endpoint_t *ep)
         btl_tcp_endpoint_unreached(ep, "out of memory");
         return;
     }
+    mca_btl_tcp.attempts++;
     snprintf(ep->attempt->why, sizeof(ep->attempt->why), "no time was left");
     ep->attempt->fd = -1;
     btl_tcp_lock(&ep->lock);

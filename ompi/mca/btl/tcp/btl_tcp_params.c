@@ -78,7 +78,7 @@ static const mca_btl_base_param_t table[] = {
      AT(connect_timeout_ms)},
     {{TUNER, .name = "handshake_timeout", .type = MCA_VAR_INT, .unit = "ms", .def.i = 10000,
       .min = 10, .max = 1 << 30,
-      .help = "Time for a new connection to prove that it belongs to the job"},
+      .help = "Time for a new connection to say who it is, and for its other end to answer before other addresses are tried"},
      AT(handshake_timeout_ms)},
     {{TUNER, .name = "resume_timeout", .type = MCA_VAR_INT, .unit = "ms", .def.i = 2000, .min = 0,
       .max = 1 << 30,

@@ -153,6 +153,13 @@ bool btl_tcp_greeting_send(int fd, const uint8_t *buf, size_t len)
     return n == (ssize_t) len; /* a fresh socket has room for a greeting */
 }
 
+bool btl_tcp_all_taken(int fd)
+{
+    struct tcp_info info = {0};
+    socklen_t len = sizeof(info);
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && info.tcpi_unacked == 0;
+}
+
 bool btl_tcp_random(void *buf, size_t len)
 {
     ssize_t n;

@@ -376,9 +376,10 @@ static void engine_link_silent(mca_pml_peer_t *peer, mca_pml_link_t *link, const
 {
     bool other = false;
     for (int i = 0; i < peer->link_count; i++) {
-        other |= &peer->links[i] != link && peer->links[i].up;
+        other |= &peer->links[i] != link && peer->links[i].up && !peer->links[i].failing;
     }
-    if (other && link->up && (link->module->limits.caps & MCA_BTL_CAP_LET_GO)) {
+    if (other && link->up && !link->failing && (link->module->limits.caps & MCA_BTL_CAP_LET_GO)) {
+        link->failing = true;
         link->module->ops->fail(link->endpoint, why);
     }
 }

@@ -239,7 +239,7 @@ void mca_pml_base_link_down(mca_pml_peer_t *peer, mca_pml_link_t *link, const ch
         link->failures++;
         mca_pml_base_event_of_link(MCA_PML_EVENT_LINK_DOWN, peer, link);
     }
-    link->up = link->blocked = link->suspect = false;
+    link->up = link->blocked = link->suspect = link->failing = false;
     set_why(link, why);
     mca_pml_base_peer_relist(peer);
 }

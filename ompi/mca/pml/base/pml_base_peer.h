@@ -58,6 +58,7 @@ typedef struct mca_pml_link {
     bool safe;                    /* what it takes arrives as long as the peer lives: memory that both share */
     bool blocked;                 /* said "try again", has not called back */
     bool suspect;                 /* silent for too long, or slow */
+    bool failing;                 /* it was told to fail, and will be down */
     bool probed;                  /* down, and asked now and then whether it still is; the policy's */
     uint64_t messages, bytes;     /* fragments and their bytes handed to the link */
     mca_pml_flow_t flow;

@@ -279,9 +279,58 @@ static int both_at_once(uint32_t rank)
     return p->received != 20 || p->downs > 0 || p->returned > 0 || p->out_of_order > 0;
 }
 
+/* ---- A peer that computes ---- */
+
+enum { AWAY_US = 1500 * 1000, SOME = 20 }; /* several times what a greeting may take, and resuming */
+
+static uint64_t expected;
+
+static bool some_received(void)
+{
+    return world.peer[1 - (uint32_t) world.job.self].received >= expected;
+}
+
+/* Rank 1 looks at nothing for a while. Rank 0 sends meanwhile, over a connection that is to be made; then over one that has
+ * broken. */
+static int peer_away(uint32_t rank)
+{
+    world_peer_t *p = &world.peer[1 - rank];
+    for (uint64_t s = 0; s < 2 * SOME; s++) {
+        if (s % SOME == 0) {
+            world_wait(some_received, 10000);
+            world_wait(world_idle, 10000);
+            world_barrier();
+            if (rank == 1) {
+                usleep(AWAY_US);
+            } else if (s > 0) {
+                shutdown(p->ep[0]->fd, SHUT_RDWR);
+            }
+            expected += SOME;
+        }
+        if (rank == 0 && !world_send(1, s, 50, WORLD_ANY)) {
+            return 2;
+        }
+        if (rank == 1 && s % SOME == SOME - 1) {
+            world_wait(some_received, 10000);
+            for (uint64_t k = s + 1 - SOME; k <= s; k++) {
+                world_send(0, k, 50, WORLD_ANY);
+            }
+        }
+    }
+    bool all = world_wait(some_received, 10000) && world_wait(world_idle, 10000);
+    if (!all || !is_seamless(p)) {
+        fprintf(stderr, "# rank %u: received %lu downs %lu (%s)\n", rank, p->received, p->downs, p->last_why);
+    }
+    return !all || !is_seamless(p);
+}
+
 int main(void)
 {
     tap_start(400);
+    TAP_OK(world_run(2, "if_include=lo family=4 handshake_timeout=200 resume_timeout=300", peer_away) == 2,
+           "a peer that computes for longer than greetings take is waited for");
+    TAP_OK(world_run(2, "if_include=lo handshake_timeout=200 resume_timeout=300", peer_away) == 2,
+           "all its addresses are");
     test_cuts(false, "if_include=lo family=4 reconnect_max=50 resume_timeout=0");
     test_cuts(false, "if_include=lo family=4 links=2 reconnect_max=50 resume_timeout=0");
     test_cuts(true, "if_include=lo family=4 resume_timeout=20000");
