@@ -15,6 +15,7 @@ lanes --mca pml dr --mca btl shm,self --mca btl_shm_lanes 3
 threads --mca btl shm,tcp,self --mca pml_base_stripe all --mca opal_progress_thread 1
 threads --mca pml chaos --mca btl shm,tcp,self --mca pml_base_stripe all --mca pml_chaos_seed 1 --mca opal_progress_thread 1
 threads:joined --mca pml dr --mca btl shm,self
+threads:meeting --mca pml dr --mca btl shm,self
 p2p:threads --mca btl shm,self
 p2p:threads --mca btl shm,self --mca btl_shm_single_copy never
 p2p:threads --mca btl tcp,self

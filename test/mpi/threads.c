@@ -525,6 +525,39 @@ static void parting(void)
     MPI_Finalize();
 }
 
+/* ---- A communicator ends, for which it is looked whether anything is under way, while others are met for the first time ---- */
+
+static _Atomic bool all_met;
+
+static void *part_again(void *arg)
+{
+    for (int i = 0; i < ROUNDS || !atomic_load(&all_met); i++) {
+        MPI_Comm alone;
+        MPI_Comm_dup(MPI_COMM_SELF, &alone);
+        MPI_Comm_disconnect(&alone);
+    }
+    return arg;
+}
+
+static void meeting(void)
+{
+    pthread_t other;
+    int size;
+    start();
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_CHECK(pthread_create(&other, NULL, part_again, NULL) == 0);
+    for (int i = 0; i < size; i++) {
+        int in = -1;
+        pause_ms(10);
+        MPI_Sendrecv(&rank, 1, MPI_INT, (rank + i) % size, 0, &in, 1, MPI_INT, (rank + size - i) % size, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        MPI_CHECK(in == (rank + size - i) % size);
+    }
+    atomic_store(&all_met, true);
+    pthread_join(other, NULL);
+    MPI_Finalize();
+}
+
 /* MPI_COMM_WORLD ends as well: of what its collectives go through nothing stays mapped. */
 
 static bool has_mapped(const char *name)
@@ -597,6 +630,7 @@ static const mpi_test_t tests[] = {
     {.name = "joined", .np = 3, .fn = joined},
     {.name = "watched", .np = 2, .fn = watched},
     {.name = "parting", .np = 2, .fn = parting},
+    {.name = "meeting", .np = 4, .fn = meeting},
     {.name = "cancelled", .np = 2, .fn = cancelled},
     {.name = "world-ends", .np = 2, .fn = world_ends},
 };

@@ -620,12 +620,11 @@ static bool engine_comm_is_drained(const ompi_communicator_t *comm)
 
 static bool engine_is_drained(void *context)
 {
-    opal_list_item_t *i, *tmp;
     if (context != NULL) {
         return engine_comm_is_drained(context);
     }
-    OPAL_LIST_FOREACH (i, tmp, &mca_pml_base_peers) {
-        if (!engine_peer_is_drained(OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item))) {
+    for (mca_pml_peer_t *peer = NULL; (peer = mca_pml_base_peer_next(peer));) {
+        if (!engine_peer_is_drained(peer)) {
             return false;
         }
     }

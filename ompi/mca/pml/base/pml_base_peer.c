@@ -676,6 +676,14 @@ void mca_pml_base_peer_enlist(mca_pml_peer_t *peer)
     pthread_mutex_unlock(&peers_lock);
 }
 
+mca_pml_peer_t *mca_pml_base_peer_next(mca_pml_peer_t *peer)
+{
+    pthread_mutex_lock(&peers_lock);
+    opal_list_item_t *i = peer ? opal_list_next(&mca_pml_base_peers, &peer->all_item) : opal_list_first(&mca_pml_base_peers);
+    pthread_mutex_unlock(&peers_lock);
+    return i ? OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item) : NULL;
+}
+
 /* The process's peer, *made now or before. NULL: out of memory. */
 static mca_pml_peer_t *find_or_make(ompi_proc_t *proc, bool *made)
 {

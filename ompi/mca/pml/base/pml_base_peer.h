@@ -159,7 +159,7 @@ typedef struct mca_pml_base_params {
 typedef enum { MCA_PML_STRIPE_AUTO, MCA_PML_STRIPE_ALL, MCA_PML_STRIPE_BEST } mca_pml_stripe_t;
 
 extern mca_pml_base_params_t mca_pml_base_params;
-extern opal_list_t mca_pml_base_peers; /* all of them, for draining and reports */
+extern opal_list_t mca_pml_base_peers; /* all of them; for mca_pml_base_peer_next(), and the end */
 extern size_t mca_pml_base_frag_room; /* bytes of a piece that are not payload; the engine's */
 
 /* Register the engine's parameters (once). */
@@ -182,6 +182,9 @@ int mca_pml_base_watch(uint64_t us, void (*fn)(void));
 mca_pml_peer_t *mca_pml_base_peer_new(ompi_proc_t *proc);
 /* Put it in the list of all. */
 void mca_pml_base_peer_enlist(mca_pml_peer_t *peer);
+/* All peers one after the other, lanes included: the one behind this, the first behind NULL; NULL: no more. Other threads may add some meanwhile,
+ * none goes before the end. The caller holds no peer's lock. */
+mca_pml_peer_t *mca_pml_base_peer_next(mca_pml_peer_t *peer);
 /* Links of those modules that lead to it, by its process's card; the reasons of those that refuse are collected in *refusals, allocated.
  * Under the peer's lock. */
 void mca_pml_base_peer_add_links(mca_pml_peer_t *peer, const void *card, size_t len, mca_btl_module_t *const *modules, size_t count,

@@ -163,9 +163,7 @@ static void add_link(table_t *table, const mca_pml_peer_t *peer, int i, double t
 
 static void own_rows(table_t *table)
 {
-    opal_list_item_t *i, *tmp;
-    OPAL_LIST_FOREACH (i, tmp, &mca_pml_base_peers) {
-        mca_pml_peer_t *peer = OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item);
+    for (mca_pml_peer_t *peer = NULL; (peer = mca_pml_base_peer_next(peer));) {
         double total = 0;
         if (peer->proc == ompi_proc_self()) {
             continue;

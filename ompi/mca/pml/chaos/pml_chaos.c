@@ -234,9 +234,7 @@ static bool finish(held_t *h)
 /* Those who were told to try again. */
 static void tell_refused(void)
 {
-    opal_list_item_t *i, *tmp;
-    OPAL_LIST_FOREACH (i, tmp, &mca_pml_base_peers) {
-        mca_pml_peer_t *peer = OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item);
+    for (mca_pml_peer_t *peer = NULL; (peer = mca_pml_base_peer_next(peer));) {
         for (int l = 0; l < peer->link_count; l++) {
             engine_writable(peer, peer->links[l].endpoint);
         }

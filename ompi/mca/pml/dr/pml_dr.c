@@ -192,9 +192,8 @@ static bool is_idle(mca_pml_peer_t *peer)
 /* All is acknowledged, and we owe no acknowledgment: before the fence at the end. Behind it nobody needs us any more. */
 static bool policy_is_idle(void)
 {
-    opal_list_item_t *i, *tmp;
-    OPAL_LIST_FOREACH (i, tmp, &mca_pml_base_peers) {
-        if (!is_idle(OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item))) {
+    for (mca_pml_peer_t *peer = NULL; (peer = mca_pml_base_peer_next(peer));) {
+        if (!is_idle(peer)) {
             return false;
         }
     }
