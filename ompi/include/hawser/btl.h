@@ -374,8 +374,9 @@ typedef struct mca_btl_module_ops {
     /* 1: done, confirmed, no event; 0: queued, events follow; MCA_ERR_AGAIN; MCA_ERR_UNREACHABLE. */
     int (*send)(mca_btl_endpoint_t *endpoint, mca_btl_descriptor_t *desc);
 
-    /* iov[0..] is local memory, `remote` an address in the peer, `key` its registration's key (NULL with SINGLE_COPY).
-     * Return as send(). MCA_ERR_NOT_AVAILABLE: does not work with this peer; use fragments instead. Confirmed: all bytes are
+    /* iov[0..] is local memory, `remote` an address in the peer, `key` its registration's key (NULL with SINGLE_COPY); which may be
+     * another module's, where several links lead to the peer: a key should tell whose it is. Return as send().
+     * MCA_ERR_NOT_AVAILABLE: does not work with this peer, or with this key; use fragments instead. Confirmed: all bytes are
      * where they should be, whether the peer makes progress or not. After the last event, whichever it is, nothing is
      * written to local memory any more, nor read from it. */
     int (*put)(mca_btl_endpoint_t *endpoint, mca_btl_descriptor_t *desc, uint64_t remote, const void *key);
