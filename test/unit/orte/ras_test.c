@@ -113,6 +113,10 @@ static const case_t cases[] = {
     {"-f H --host x a : -f H --host y b", NULL, "x:0 y:4/8 | x:1 | y:1"},
     {"-f NAMES a", NULL, "x:2 y:0"},
     {"-f MOST a", NULL, "x:2/2147483647"},
+    {"-f H --host me@y,x a", NULL, "x:0 me@y:4/8"},
+    {"-f H --host ann@w a", NULL, "ann@w:0#2222"},
+    {"--host n2,ann@n1 a", SLURM, "ann@n1:4 n2:4"},
+    {"--host bob@x,x:2,bob@x a", NULL, "bob@x:4"},
     {"-f BOM a", NULL, "x:3"},
     {"a", "OMPI_MCA_ras_base_default_hostfile=D", "d1:2 d2:0"},
     {"--host d2 a", "OMPI_MCA_ras_base_default_hostfile=D", "d2:0"},
@@ -143,6 +147,9 @@ static const case_t cases[] = {
     {"--host x;y a", NULL, "!can't be the name"},
     {"--host @x a", NULL, "!can't be the name"},
     {"--host -o@x a", NULL, "!can't be the name"},
+    {"--host bob@x,eve@x a", NULL, "!--host: log in to host x as bob, or as eve?"},
+    {"--host bob@x a : --host eve@x b", NULL, "!log in to host x as bob, or as eve?"},
+    {"-f PORTS a", NULL, "!PORTS:2: is the remote shell of host x at port 22, or at 23?"},
     {"--host n[1- a", NULL, "!not closed"},
     {"--host n[] a", NULL, "!numbers in its brackets"},
     {"--host n[2-1] a", NULL, "!ends before it begins"},
@@ -179,6 +186,7 @@ static void make_files(void)
     put_file("NAMES", "x\nx\ny\n");
     put_file("MOST", "x slots=1 max_slots=2147483647\nx slots=1 max_slots=2147483647\n");
     put_file("BOM", "\xef\xbb\xbfx slots=3\r\n"); /* as some editors write it */
+    put_file("PORTS", "x port=22\nx port=23\n");
     put_file("D", "d1:2\nd2");
     put_file("PE", "x 4 all.q@x UNDEFINED\n\ny.example.org 2 all.q@y <NULL>\n");
     put_file("BAD1", "x\ny slots=0\n");

@@ -104,6 +104,23 @@ static int set_login(orte_node_t *node, const orte_ras_host_t *host)
     return node->user == NULL ? OPAL_ERR_OUT_OF_RESOURCE : OPAL_SUCCESS;
 }
 
+/* One daemon serves a host, under one name. */
+static int same_login(const orte_node_t *node, const orte_ras_host_t *host)
+{
+    bool users = node->user != NULL && host->user != NULL && strcmp(node->user, host->user) != 0;
+
+    if (users) {
+        orte_report("%s: log in to host %s as %s, or as %s? A host has one login name in a job", host->where, node->name,
+                    node->user, host->user);
+    } else if (node->port > 0 && host->port > 0 && node->port != host->port) {
+        orte_report("%s: is the remote shell of host %s at port %d, or at %d? A host has one port in a job", host->where,
+                    node->name, node->port, host->port);
+    } else {
+        return OPAL_SUCCESS;
+    }
+    return OPAL_ERR_BAD_PARAM;
+}
+
 int orte_ras_base_make_nodes(orte_runtime_t *rt, const orte_ras_allocation_t *allocation)
 {
     const orte_ras_hosts_t *hosts = &allocation->hosts;
@@ -122,7 +139,8 @@ int orte_ras_base_make_nodes(orte_runtime_t *rt, const orte_ras_allocation_t *al
         if (node == NULL) {
             node = new_node(rt, host, allocation->self);
         }
-        rc = node == NULL ? OPAL_ERR_OUT_OF_RESOURCE : set_login(node, host);
+        rc = node == NULL ? OPAL_ERR_OUT_OF_RESOURCE : same_login(node, host);
+        rc = rc == OPAL_SUCCESS ? set_login(node, host) : rc;
         if (rc == OPAL_SUCCESS) {
             count_mention(&tallies[node->index], host->slots);
             node->max_slots = host->max_slots > INT_MAX - node->max_slots ? INT_MAX : node->max_slots + host->max_slots;
@@ -227,10 +245,10 @@ static int take_mention(choice_t *choice, const orte_ras_host_t *host, int unsai
     }
     if (host->kind == ORTE_RAS_EXCLUDE) {
         choice->excluded[node->index] = true;
-    } else {
-        choose(choice, node, host->slots == ORTE_RAS_SLOTS_UNSAID ? unsaid : host->slots);
+        return OPAL_SUCCESS;
     }
-    return OPAL_SUCCESS;
+    choose(choice, node, host->slots == ORTE_RAS_SLOTS_UNSAID ? unsaid : host->slots);
+    return set_login(node, host); /* --host has the last word */
 }
 
 static bool only_excludes(const orte_ras_hosts_t *hosts)
