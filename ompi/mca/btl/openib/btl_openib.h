@@ -128,6 +128,7 @@ typedef struct btl_openib_module {
     uint8_t *greeting_memory;   /* of HELLOs on their way out */
     struct ibv_mr *greeting_mr;
     uint32_t greeting_sent, greeting_done;
+    bool greeter_failed;        /* what was posted to it comes back; then it is made ready again */
 
     struct rdma_event_channel *cm_channel; /* NULL: HELLOs are the greeter's */
     struct rdma_cm_id *cm_listener;
@@ -284,6 +285,8 @@ void btl_openib_module_close(btl_openib_module_t *module);
 bool btl_openib_module_make_room(btl_openib_module_t *module);
 /* A look makes the next completion ring. */
 void btl_openib_module_arm(btl_openib_module_t *module);
+/* The greeter has failed, and all that was posted to it is back: as new, under its number, which all peers know. */
+void btl_openib_greeter_repair(btl_openib_module_t *module);
 /* From time to time: surplus memory goes. */
 void btl_openib_module_look(btl_openib_module_t *module);
 /* Of devices and queues, but ports. */

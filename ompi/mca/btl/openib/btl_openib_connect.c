@@ -126,7 +126,7 @@ static void greet(mca_btl_endpoint_t *ep)
         btl_openib_cm_greet(ep);
         return;
     }
-    if (m->greeting_sent - m->greeting_done >= BTL_OPENIB_GREETINGS || !make_handle(ep)) {
+    if (m->greeter_failed || m->greeting_sent - m->greeting_done >= BTL_OPENIB_GREETINGS || !make_handle(ep)) {
         return;
     }
     uint32_t number = m->greeting_sent + 1;

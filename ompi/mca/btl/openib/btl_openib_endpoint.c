@@ -185,9 +185,10 @@ void btl_openib_port_changed(common_verbs_port_t *port, bool up, const char *why
         btl_openib_lock(m);
         m->port_down = !up;
         BTL_OPENIB_LOG(MCA_LOG_INFO, "%s: %s", m->super.name, why);
+        btl_openib_greeter_repair(m);
         while (opal_hash_next(&m->peers, &cursor, &name, &peer)) {
             mca_btl_endpoint_t *ep = peer;
-            if (!up && ep->state != BTL_OPENIB_APART && !ep->told_down) {
+            if (!up && ep->state != BTL_OPENIB_APART && ep->state != BTL_OPENIB_DOWN) {
                 btl_openib_fail_soon(ep, why);
             } else if (up && ep->state == BTL_OPENIB_DOWN) {
                 ep->greet_ns = 0; /* now */

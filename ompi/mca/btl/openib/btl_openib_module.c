@@ -33,31 +33,58 @@ static uint32_t derive_qkey(void)
     return opal_le_get32(digest) & 0x7fffffff; /* with the highest bit set, it would stand for the queue pair's own */
 }
 
+static bool greeter_ready(btl_openib_module_t *m)
+{
+    struct ibv_qp_attr to = {.qp_state = IBV_QPS_INIT, .port_num = m->port->number, .qkey = m->qkey};
+    if (common_verbs_lib.modify_qp(m->greeter, &to, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) != 0) {
+        return false;
+    }
+    to.qp_state = IBV_QPS_RTR;
+    if (common_verbs_lib.modify_qp(m->greeter, &to, IBV_QP_STATE) != 0) {
+        return false;
+    }
+    to.qp_state = IBV_QPS_RTS;
+    return common_verbs_lib.modify_qp(m->greeter, &to, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0;
+}
+
 static int greeter_open(btl_openib_module_t *m)
 {
     struct ibv_qp_init_attr attr = {
         .send_cq = m->cq, .recv_cq = m->cq, .qp_type = IBV_QPT_UD,
         .cap = {.max_send_wr = BTL_OPENIB_GREETINGS, .max_recv_wr = GREETINGS_MAX, .max_send_sge = 1,
                 .max_recv_sge = 1}};
-    struct ibv_qp_attr to = {.qp_state = IBV_QPS_INIT, .port_num = m->port->number, .qkey = m->qkey = derive_qkey()};
+    m->qkey = derive_qkey();
     m->greeter = common_verbs_lib.create_qp(m->port->device->pd, &attr);
-    if (!m->greeter || common_verbs_lib.modify_qp(m->greeter, &to, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-                                                                       IBV_QP_QKEY) != 0) {
+    if (!m->greeter || !greeter_ready(m)) {
         return MCA_ERR_OUT_OF_RESOURCE;
     }
-    to.qp_state = IBV_QPS_RTR;
-    int error = common_verbs_lib.modify_qp(m->greeter, &to, IBV_QP_STATE);
-    to.qp_state = IBV_QPS_RTS;
-    error = error ? error : common_verbs_lib.modify_qp(m->greeter, &to, IBV_QP_STATE | IBV_QP_SQ_PSN);
     m->greeting_memory = aligned_alloc(PAGE, PAGE);
     _Static_assert(BTL_OPENIB_GREETINGS * BTL_OPENIB_HELLO <= PAGE, "HELLOs on their way out stand in one page");
-    m->greeting_mr = m->greeting_memory && error == 0 ? common_verbs_lib.reg_mr(m->port->device->pd, m->greeting_memory,
-                                                                                PAGE, IBV_ACCESS_LOCAL_WRITE) : NULL;
+    m->greeting_mr = m->greeting_memory ? common_verbs_lib.reg_mr(m->port->device->pd, m->greeting_memory, PAGE,
+                                                                  IBV_ACCESS_LOCAL_WRITE) : NULL;
     common_verbs_pool_init(&m->greetings, m->port->device->pd, mca_btl_openib.threads, BTL_OPENIB_GRH + BTL_OPENIB_HELLO,
                            GREETINGS_MAX);
     m->greetings.qp = m->greeter;
     m->port->addr.qpn = m->greeter->qp_num;
     return m->greeting_mr && common_verbs_pool_grow(&m->greetings, 1) ? MCA_SUCCESS : MCA_ERR_OUT_OF_RESOURCE;
+}
+
+/* An adapter that is a program has its queue fail where the route to an address is gone for a moment. */
+void btl_openib_greeter_repair(btl_openib_module_t *m)
+{
+    struct ibv_qp_attr to = {.qp_state = IBV_QPS_RESET}, again = {.qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_SQE};
+    if (!m->greeter_failed || m->port_down || m->greeting_done != m->greeting_sent) {
+        return;
+    }
+    if (atomic_load_explicit(&m->greetings.posted, memory_order_relaxed) > 0) { /* its sending half alone, or not yet all is back */
+        m->greeter_failed = common_verbs_lib.modify_qp(m->greeter, &again, IBV_QP_STATE | IBV_QP_CUR_STATE) != 0;
+        return;
+    }
+    BTL_OPENIB_LOG(MCA_LOG_DEBUG, "%s: its queue pair for greetings had failed", m->super.name);
+    if (common_verbs_lib.modify_qp(m->greeter, &to, IBV_QP_STATE) == 0 && greeter_ready(m)) {
+        m->greeter_failed = false;
+        common_verbs_pool_post(&m->greetings, true);
+    }
 }
 
 /* ---- Queues ---- */
@@ -272,6 +299,7 @@ void btl_openib_module_look(btl_openib_module_t *m)
     btl_openib_rings_look(m);
     btl_openib_unlock(m);
     common_verbs_cache_look(&m->cache);
+    btl_openib_greeter_repair(m); /* if it could not be */
 }
 
 static void queues_close(btl_openib_module_t *m)

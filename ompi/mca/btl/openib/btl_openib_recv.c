@@ -198,7 +198,10 @@ static void received(btl_openib_module_t *m, const struct ibv_wc *wc)
     }
     common_verbs_buffer_unref(buffer);
     if (OPAL_UNLIKELY(pool == &m->greetings)) {
-        common_verbs_pool_post(pool, true);
+        m->greeter_failed |= wc->status == IBV_WC_WR_FLUSH_ERR;
+        if (!m->greeter_failed) {
+            common_verbs_pool_post(pool, true);
+        }
     } else if (pool != &m->received) {
         common_verbs_pool_refill(pool);
     }
@@ -237,6 +240,7 @@ int btl_openib_receive(btl_openib_module_t *m)
     }
     if (n > 0) {
         common_verbs_pool_refill(&m->received);
+        btl_openib_greeter_repair(m);
     }
     if (OPAL_UNLIKELY(m->scarce || !opal_list_is_empty(&m->starved))) {
         feed(m);

@@ -355,6 +355,7 @@ void btl_openib_sent(btl_openib_module_t *m, const struct ibv_wc *wc)
     uint32_t id = (uint32_t) (wc->wr_id >> 32) & BTL_OPENIB_ID_MAX, number = (uint32_t) wc->wr_id;
     if (id == 0) {
         m->greeting_done = number;
+        m->greeter_failed |= wc->status == IBV_WC_WR_FLUSH_ERR;
         return;
     }
     btl_openib_lock(m);

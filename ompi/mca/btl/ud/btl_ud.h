@@ -44,6 +44,7 @@ typedef struct btl_ud_qp {
     struct ibv_qp *qp;
     uint32_t posted, freed;     /* entries since the beginning */
     bool lent;                  /* by reserve() */
+    bool failed;                /* what was posted to it comes back; then it is made ready again */
     uint8_t *memory;            /* of its entries */
     struct ibv_mr *mr;
 } btl_ud_qp_t;
@@ -60,6 +61,8 @@ typedef struct btl_ud_module {
     uint32_t inline_max;
     size_t datagram, stride;    /* the largest one, header included; bytes from entry to entry */
     bool closed, port_down;
+    _Atomic bool failed;        /* one of the queue pairs is */
+    bool deaf;                  /* the one that receives, in that half, too */
     pthread_mutex_t lock;       /* of the queue pairs and the table */
 
     common_verbs_pool_t pool;   /* of receive buffers: GRH, header, data */
@@ -173,8 +176,9 @@ void btl_ud_component_end(void);
 /* btl_ud_module.c: completion queues and queue pairs */
 int btl_ud_module_open(btl_ud_module_t *module, unsigned index);
 void btl_ud_module_close(btl_ud_module_t *module);
-/* Its queue has failed: as new again. What was in it is lost. */
-void btl_ud_qp_repair(btl_ud_module_t *module, btl_ud_qp_t *qp);
+/* Its queue has failed, and all that was in it is back, and lost: as new again, under its number, which all peers know.
+ * False: not yet. Under the lock. */
+bool btl_ud_qp_repair(btl_ud_module_t *module, btl_ud_qp_t *qp);
 /* A look makes the next completion ring. */
 void btl_ud_module_arm(btl_ud_module_t *module);
 

@@ -98,7 +98,7 @@ static int poll_all(void *context)
     for (size_t i = 0; i < c->module_count; i++) {
         btl_ud_module_t *m = &c->modules[i];
         done += btl_ud_receive(m);
-        if (OPAL_UNLIKELY(!opal_list_is_empty(&m->full))) {
+        if (OPAL_UNLIKELY(!opal_list_is_empty(&m->full) || atomic_load_explicit(&m->failed, memory_order_relaxed))) {
             done += btl_ud_send_poll(m);
             full |= !opal_list_is_empty(&m->full);
         }
@@ -123,7 +123,9 @@ static void poller_arm(void *context)
 {
     btl_ud_component_t *c = context;
     for (size_t i = 0; i < c->module_count; i++) {
-        common_verbs_pool_post(&c->modules[i].pool, true);
+        if (!c->modules[i].deaf) {
+            common_verbs_pool_post(&c->modules[i].pool, true);
+        }
         btl_ud_module_arm(&c->modules[i]);
     }
 }

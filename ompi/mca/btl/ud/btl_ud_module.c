@@ -28,12 +28,22 @@ static int qp_ready(btl_ud_module_t *m, struct ibv_qp *qp)
                                                                                    : MCA_ERR_NOT_AVAILABLE;
 }
 
-void btl_ud_qp_repair(btl_ud_module_t *m, btl_ud_qp_t *q)
+bool btl_ud_qp_repair(btl_ud_module_t *m, btl_ud_qp_t *q)
 {
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_SQE};
-    (void) m;
-    /* If it was no error of the sending half: no harm. */
-    common_verbs_lib.modify_qp(q->qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE);
+    struct ibv_qp_attr again = {.qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_SQE}, to = {.qp_state = IBV_QPS_RESET};
+    bool deaf = q == &m->qp[0] && m->deaf;
+    if (deaf ? atomic_load_explicit(&m->pool.posted, memory_order_relaxed) > 0 : q->freed != q->posted) {
+        return false;
+    }
+    /* An error of the sending half leaves the other one as it is; if it was none, the receives that come back will say so. */
+    if (!deaf && common_verbs_lib.modify_qp(q->qp, &again, IBV_QP_STATE | IBV_QP_CUR_STATE) == 0) {
+        return true;
+    }
+    if ((q == &m->qp[0] && !deaf) || common_verbs_lib.modify_qp(q->qp, &to, IBV_QP_STATE) != 0) {
+        return false;
+    }
+    q->freed = q->posted; /* what is still to be heard of its sends is old news */
+    return qp_ready(m, q->qp) == MCA_SUCCESS;
 }
 
 static int qp_open(btl_ud_module_t *m, btl_ud_qp_t *q, bool receives)

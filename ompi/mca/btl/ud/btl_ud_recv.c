@@ -37,7 +37,7 @@ void btl_ud_grant(btl_ud_module_t *m, unsigned senders)
 {
     uint32_t most = (uint32_t) mca_btl_ud.params.window;
     uint32_t n = senders > 0 ? senders : 1;
-    if (n * most > m->pool.buffers && m->pool.buffers < m->pool.max) {
+    if (n * most > m->pool.buffers && m->pool.buffers < m->pool.max && !m->deaf) {
         common_verbs_pool_grow(&m->pool, n * most);
     }
     uint32_t room = m->pool.buffers / n;
@@ -49,6 +49,9 @@ void btl_ud_look(btl_ud_module_t *m)
 {
     uint32_t senders = m->senders > m->senders_before ? m->senders : m->senders_before;
     uint32_t least = senders * (uint32_t) mca_btl_ud.params.window + 1, quiet = (uint32_t) mca_btl_ud.params.recv_num;
+    if (m->deaf) {
+        return;
+    }
     common_verbs_pool_post(&m->pool, true);
     common_verbs_pool_look(&m->pool, least > quiet ? least : quiet);
 }
@@ -231,6 +234,15 @@ static void datagram_arrived(btl_ud_module_t *m, common_verbs_buffer_t *rbuf, co
     }
 }
 
+/* The queue pair that receives has failed: a receive posted to it would come back at once. */
+static OPAL_COLD void deafened(btl_ud_module_t *m)
+{
+    btl_ud_lock(&m->lock);
+    m->deaf = m->qp[0].failed = true;
+    atomic_store_explicit(&m->failed, true, memory_order_relaxed);
+    btl_ud_unlock(&m->lock);
+}
+
 int btl_ud_receive(btl_ud_module_t *m)
 {
     struct ibv_wc wc[BTL_UD_BATCH];
@@ -243,8 +255,13 @@ int btl_ud_receive(btl_ud_module_t *m)
         if (OPAL_LIKELY(wc[i].status == IBV_WC_SUCCESS && !m->closed)) {
             datagram_arrived(m, rbuf, &wc[i]);
         }
+        if (OPAL_UNLIKELY(wc[i].status == IBV_WC_WR_FLUSH_ERR)) {
+            deafened(m);
+        }
         common_verbs_buffer_unref(rbuf);
     }
-    common_verbs_pool_refill(&m->pool);
+    if (OPAL_LIKELY(!m->deaf)) {
+        common_verbs_pool_refill(&m->pool);
+    }
     return n;
 }

@@ -21,15 +21,15 @@ static int poll_locked(btl_ud_module_t *m)
     for (int i = 0; i < n; i++) {
         btl_ud_qp_t *q = &m->qp[wc[i].wr_id >> 32];
         uint32_t freed = (uint32_t) wc[i].wr_id;
-        if ((int32_t) (freed - q->freed) > 0) {
-            q->freed = freed;
+        if (OPAL_UNLIKELY((int32_t) (freed - q->freed) <= 0)) {
+            continue; /* it has been repaired since */
         }
+        q->freed = freed;
         if (OPAL_UNLIKELY(wc[i].status != IBV_WC_SUCCESS)) {
             BTL_UD_LOG(MCA_LOG_DEBUG, "%s: a send failed: %s", m->super.name,
                        common_verbs_lib.wc_status_str(wc[i].status));
-            if (q->freed == q->posted) {
-                btl_ud_qp_repair(m, q);
-            }
+            q->failed = true;
+            atomic_store_explicit(&m->failed, true, memory_order_relaxed);
         }
     }
     return n > 0 ? n : 0;
@@ -42,7 +42,7 @@ static inline btl_ud_qp_t *take_qp(btl_ud_module_t *m)
         for (unsigned i = 0; i < m->qps; i++) {
             btl_ud_qp_t *q = &m->qp[m->next_qp];
             m->next_qp = m->next_qp + 1 == m->qps ? 0 : m->next_qp + 1;
-            if (OPAL_LIKELY(!q->lent && q->posted - q->freed < depth())) {
+            if (OPAL_LIKELY(!q->lent && !q->failed && q->posted - q->freed < depth())) {
                 return q;
             }
         }
@@ -293,11 +293,33 @@ void btl_ud_commit(mca_btl_endpoint_t *ep, mca_btl_room_t *room, size_t len)
 
 /* ---- What comes back ---- */
 
+/* What has failed takes nothing until all that was in it is back, and it is ready again; under the module's lock. */
+static OPAL_COLD void repair(btl_ud_module_t *m)
+{
+    bool failed = false;
+    for (unsigned i = 0; i < m->qps; i++) {
+        btl_ud_qp_t *q = &m->qp[i];
+        if (q->failed && btl_ud_qp_repair(m, q)) {
+            BTL_UD_LOG(MCA_LOG_DEBUG, "%s: one of its queue pairs had failed", m->super.name);
+            q->failed = false;
+            if (i == 0 && m->deaf) {
+                m->deaf = false;
+                common_verbs_pool_post(&m->pool, true);
+            }
+        }
+        failed |= q->failed;
+    }
+    atomic_store_explicit(&m->failed, failed, memory_order_relaxed);
+}
+
 int btl_ud_send_poll(btl_ud_module_t *m)
 {
     opal_list_item_t *item, *tmp;
     btl_ud_lock(&m->lock);
     int n = poll_locked(m);
+    if (OPAL_UNLIKELY(atomic_load_explicit(&m->failed, memory_order_relaxed)) && !m->port_down) {
+        repair(m);
+    }
     bool entries = take_qp(m) != NULL;
     btl_ud_unlock(&m->lock);
     if (OPAL_LIKELY(opal_list_is_empty(&m->full)) || !entries) {

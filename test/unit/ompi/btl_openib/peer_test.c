@@ -68,9 +68,18 @@ static int post_to(struct ibv_recv_wr *ring, struct ibv_sge *sges, unsigned *in,
     return 0;
 }
 
+static void complete(uint64_t wr_id, uint32_t qpn, enum ibv_wc_status status, uint32_t len)
+{
+    const struct ibv_wc wc = {.wr_id = wr_id, .qp_num = qpn, .status = status, .byte_len = len};
+    adapter_complete(&adapter.cq[0].cq, &wc);
+}
+
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     (void) bad;
+    for (; qp->state == IBV_QPS_ERR && wr; wr = wr->next) {
+        complete(wr->wr_id, qp->qp_num, IBV_WC_WR_FLUSH_ERR, 0);
+    }
     return qp->qp_type == IBV_QPT_UD ? post_to(hw.hellos, hw.hello_sge, &hw.hello_in, wr)
                                      : post_to(hw.receives, hw.receive_sge, &hw.receive_in, wr);
 }
@@ -81,16 +90,14 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
     return post_to(hw.receives, hw.receive_sge, &hw.receive_in, wr);
 }
 
-static void complete(uint64_t wr_id, uint32_t qpn, enum ibv_wc_status status, uint32_t len)
-{
-    const struct ibv_wc wc = {.wr_id = wr_id, .qp_num = qpn, .status = status, .byte_len = len};
-    adapter_complete(&adapter.cq[0].cq, &wc);
-}
-
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-    sent_t *s = &hw.sent[hw.sent_in++ % POSTED_MAX];
     (void) bad;
+    if (qp->state == IBV_QPS_ERR || qp->state == IBV_QPS_SQE) {
+        complete(wr->wr_id, qp->qp_num, IBV_WC_WR_FLUSH_ERR, 0);
+        return 0;
+    }
+    sent_t *s = &hw.sent[hw.sent_in++ % POSTED_MAX];
     *s = (sent_t){.wr_id = wr->wr_id, .qpn = qp->qp_num, .opcode = wr->opcode};
     s->remote = wr->opcode == IBV_WR_SEND ? 0 : wr->wr.rdma.remote_addr;
     if (wr->num_sge == 1 && (wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_RDMA_WRITE)) {
@@ -1138,10 +1145,67 @@ static void test_refused(void)
     finish();
 }
 
+/* All that was posted to the greeter comes back, as from an adapter whose queue pair has failed. */
+static void greeter_fails(enum ibv_qp_state state)
+{
+    module.greeter->state = state;
+    while (state == IBV_QPS_ERR && hw.hello_out != hw.hello_in) {
+        complete(hw.hellos[hw.hello_out++ % POSTED_MAX].wr_id, module.greeter->qp_num, IBV_WC_WR_FLUSH_ERR, 0);
+    }
+}
+
+/* Rounds of progress that do something. */
+static int progress_at_most(int most)
+{
+    int rounds = 0;
+    while (rounds < most && btl_openib_poll(&mca_btl_openib) > 0) {
+        rounds++;
+    }
+    return rounds;
+}
+
+static void test_greeter(void)
+{
+    start();
+    mca_btl_endpoint_t *ep = add();
+    uint32_t qpn = module.greeter->qp_num, receives = module.greetings.posted;
+    greeter_fails(IBV_QPS_ERR);
+    int rounds = progress_at_most(1000);
+    TAP_OK(rounds < 100, "a queue pair for greetings that has failed keeps nobody busy (%d rounds)", rounds);
+    TAP_OK(module.greeter->state == IBV_QPS_RTS && module.greeter->qp_num == qpn && module.greetings.posted == receives,
+           "and is as new, under its number");
+    send_one(ep);
+    progress();
+    data_frames();
+    peer_greets(500, last_hello.id, 0);
+    TAP_OK(ep->state == BTL_OPENIB_UP, "peers get through to it");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+
+    start();
+    ep = add();
+    greeter_fails(IBV_QPS_SQE);
+    send_one(ep);
+    progress_at_most(1000);
+    pass_ms(100);
+    data_frames();
+    TAP_OK(module.greeter->state == IBV_QPS_RTS && last_hello.id == ep->id, "one whose sending half has failed sends again");
+    btl_openib_port_changed(module.port, false, "the port is down");
+    greeter_fails(IBV_QPS_ERR);
+    progress_at_most(1000);
+    TAP_OK(module.greeter->state == IBV_QPS_ERR, "while the port is down it stays as it is");
+    btl_openib_port_changed(module.port, true, "the port is up");
+    progress();
+    TAP_OK(module.greeter->state == IBV_QPS_RTS && module.greetings.posted == receives, "and then is ready");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
 int main(void)
 {
     tap_start(60);
     test_connect();
+    test_greeter();
     test_sender_credits();
     test_receiver_credits(WINDOW, 256);
     test_receiver_credits(512, 64);

@@ -27,9 +27,13 @@ static struct {
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-    (void) qp, (void) bad;
+    (void) bad;
     for (; wr; wr = wr->next) {
-        hw.receive[hw.in++ % ADAPTER_RING] = wr->wr_id;
+        if (qp->state == IBV_QPS_ERR) {
+            adapter_complete(qp->recv_cq, &(struct ibv_wc){.wr_id = wr->wr_id, .status = IBV_WC_WR_FLUSH_ERR});
+        } else {
+            hw.receive[hw.in++ % ADAPTER_RING] = wr->wr_id;
+        }
     }
     return 0;
 }
@@ -37,6 +41,10 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     (void) bad;
+    if (qp->state != IBV_QPS_RTS) {
+        adapter_complete(qp->send_cq, &(struct ibv_wc){.wr_id = wr->wr_id, .status = IBV_WC_WR_FLUSH_ERR});
+        return 0;
+    }
     hw.sent++;
     memcpy(hw.last, (void *) (uintptr_t) wr->sg_list->addr, wr->sg_list->length);
     hw.last_qpn = wr->wr.ud.remote_qpn;
@@ -438,6 +446,60 @@ static void test_answers(void)
     finish();
 }
 
+/* ---- Queue pairs that fail ---- */
+
+static void qp_fails(unsigned i)
+{
+    module->qp[i].qp->state = IBV_QPS_ERR;
+    while (i == 0 && hw.out != hw.in) {
+        adapter_complete(module->recv_cq, &(struct ibv_wc){.wr_id = hw.receive[hw.out++ % ADAPTER_RING],
+                                                           .status = IBV_WC_WR_FLUSH_ERR});
+    }
+}
+
+/* Looks, until nothing is done. */
+static int look(int most)
+{
+    int rounds = 0;
+    while (rounds < most && btl_ud_receive(module) + btl_ud_send_poll(module) > 0) {
+        rounds++;
+    }
+    return rounds;
+}
+
+static bool all_ready(void)
+{
+    bool ready = !module->failed && !module->deaf;
+    for (unsigned i = 0; i < module->qps; i++) {
+        ready &= module->qp[i].qp->state == IBV_QPS_RTS && !module->qp[i].failed;
+    }
+    return ready;
+}
+
+static void test_failed(void)
+{
+    start();
+    mca_btl_endpoint_t *ep = meet(grh4);
+    report(ep, 0, WINDOW, ep->epoch);
+    qp_fails(0);
+    int rounds = look(1000);
+    TAP_OK(rounds < 100, "a queue pair that has failed keeps nobody busy (%d rounds)", rounds);
+    TAP_OK(all_ready() && module->pool.posted == module->pool.buffers && module->port->addr.qpn == module->qp[0].qp->qp_num,
+           "and is as new, under its number");
+    peer_sends(20);
+    TAP_OK(arrived == 2 && arrived_len == 20, "what is sent to it arrives");
+    for (unsigned i = 0; i < module->qps; i++) {
+        qp_fails(i);
+    }
+    send_all(ep);
+    look(1000);
+    TAP_OK(all_ready() && module->pool.posted == module->pool.buffers, "so are all, whatever was sent meanwhile");
+    report(ep, ep->sent, WINDOW, ep->epoch);
+    unsigned before = hw.sent;
+    TAP_OK(send_all(ep) == WINDOW && hw.sent - before >= WINDOW, "and send");
+    finish();
+}
+
 /* ---- Groups ---- */
 
 enum { GROUP = 42 };
@@ -585,6 +647,7 @@ int main(void)
     test_known();
     test_credits();
     test_answers();
+    test_failed();
     test_group();
     test_anything();
     return tap_end();
