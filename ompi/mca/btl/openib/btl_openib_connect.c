@@ -205,6 +205,17 @@ static void meet(mca_btl_endpoint_t *ep, const btl_openib_hello_t *h)
     }
 }
 
+/* Where the peer is now: its port may have another address than the one that it once published. */
+static void note_address(mca_btl_endpoint_t *ep, const common_verbs_addr_t *addr)
+{
+    bool same = ep->addr.lid == addr->lid && ep->addr.qpn == addr->qpn && memcmp(ep->addr.gid, addr->gid, sizeof(addr->gid)) == 0;
+    if (!same && ep->ah) {
+        common_verbs_lib.destroy_ah(ep->ah);
+        ep->ah = NULL;
+    }
+    ep->addr = *addr;
+}
+
 /* Under the lock, which is left for upcalls. True: it is up, and the user is to be told. */
 static bool hello_in(mca_btl_endpoint_t *ep, const btl_openib_hello_t *h)
 {
@@ -214,8 +225,8 @@ static bool hello_in(mca_btl_endpoint_t *ep, const btl_openib_hello_t *h)
         ep->farewell = true; /* if nothing was under way, nobody need know */
         btl_openib_fail(ep);
     }
+    note_address(ep, &h->addr);
     if (ep->state == BTL_OPENIB_APART || ep->state == BTL_OPENIB_DOWN) {
-        ep->addr = h->addr;
         btl_openib_connect(ep);
     }
     if (ep->work & BTL_OPENIB_FAIL) {

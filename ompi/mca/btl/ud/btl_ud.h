@@ -230,6 +230,8 @@ int btl_ud_group_join(mca_btl_module_t *module, uint64_t id, mca_btl_group_fn_t 
 int btl_ud_group_send(mca_btl_group_t *group, const void *header, size_t header_len, const void *payload, size_t len);
 void btl_ud_group_leave(mca_btl_group_t *group);
 void btl_ud_groups_end(btl_ud_module_t *module);
+/* The port is back, maybe with an address of another index. */
+void btl_ud_groups_renew(btl_ud_module_t *module);
 /* Handed to its group; false: it is none of ours. */
 bool btl_ud_group_arrived(btl_ud_module_t *module, const btl_ud_header_t *header, const uint8_t *datagram, size_t len);
 

@@ -216,6 +216,18 @@ void btl_ud_heard(mca_btl_endpoint_t *ep)
     }
 }
 
+/* The way to it is found anew when the port is back. */
+static void drop_handle(mca_btl_endpoint_t *ep)
+{
+    btl_ud_lock(&ep->lock);
+    struct ibv_ah *ah = ep->ah;
+    ep->ah = NULL;
+    btl_ud_unlock(&ep->lock);
+    if (ah) {
+        common_verbs_lib.destroy_ah(ah);
+    }
+}
+
 void btl_ud_port_changed(common_verbs_port_t *port, bool up, const char *why)
 {
     for (size_t i = 0; i < mca_btl_ud.module_count; i++) {
@@ -234,7 +246,11 @@ void btl_ud_port_changed(common_verbs_port_t *port, bool up, const char *why)
                 btl_ud_care(ep, 0);
             } else {
                 btl_ud_endpoint_down(ep, why);
+                drop_handle(ep);
             }
+        }
+        if (up) {
+            btl_ud_groups_renew(m);
         }
     }
 }

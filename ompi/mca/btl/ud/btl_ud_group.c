@@ -149,6 +149,21 @@ void btl_ud_groups_end(btl_ud_module_t *m)
     }
 }
 
+void btl_ud_groups_renew(btl_ud_module_t *m)
+{
+    opal_list_item_t *item, *tmp;
+    OPAL_LIST_FOREACH (item, tmp, &m->groups) {
+        mca_btl_group_t *g = OPAL_CONTAINER_OF(item, mca_btl_group_t, item);
+        struct ibv_ah *ah = make_ah(m, &g->gid), *old = g->ah;
+        if (ah) {
+            btl_ud_lock(&m->lock);
+            g->ah = ah;
+            btl_ud_unlock(&m->lock);
+            common_verbs_lib.destroy_ah(old);
+        }
+    }
+}
+
 int btl_ud_group_join(mca_btl_module_t *super, uint64_t id, mca_btl_group_fn_t fn, void *context, mca_btl_group_t **group)
 {
     btl_ud_module_t *m = (btl_ud_module_t *) super;

@@ -50,7 +50,9 @@ typedef struct common_verbs_port {
     common_verbs_device_t *device;
     uint8_t number;
     bool ethernet;         /* RoCE: every address is global */
-    uint8_t gid_index;
+    uint8_t gid_index;     /* changes; not while the port is up for the component */
+    uint32_t gid_type;
+    bool gone;             /* its address has */
     char name[COMMON_VERBS_NAME_MAX];
     common_verbs_addr_t addr;
     uint64_t bandwidth;    /* bytes/s */
@@ -61,7 +63,8 @@ typedef struct common_verbs_card {
     common_verbs_addr_t port[COMMON_VERBS_PORTS_MAX];
 } common_verbs_card_t;
 
-/* A port has gone down or come up, or (`port` NULL for all of a device: `device`) the device has failed. */
+/* A port, or its address, has gone down or come up, or the device has failed. What was made with its address before is of no use
+ * when it is up again. */
 typedef void (*common_verbs_changed_fn_t)(common_verbs_port_t *port, bool up, const char *why);
 
 /* What else happened to a queue or a device; it has been acknowledged. */

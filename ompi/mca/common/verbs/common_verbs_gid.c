@@ -146,7 +146,20 @@ const char *common_verbs_gid_choose(const common_verbs_gids_t *g, common_verbs_p
                : index >= 0 ? "it has no address with the index in gid_index" : "it has no address (GID)";
     }
     p->gid_index = (uint8_t) best.gid_index;
+    p->gid_type = best.gid_type;
     memcpy(p->addr.gid, best.gid.raw, 16);
     p->addr.prefix = p->ethernet ? subnet_bits(g, p->addr.gid) : IB_SUBNET_BITS;
     return NULL;
+}
+
+int common_verbs_gid_find(const common_verbs_port_t *p)
+{
+    struct ibv_gid_entry e;
+    for (int i = 0; i < GIDS_MAX; i++) {
+        if (common_verbs_lib.query_gid_ex(p->device->context, p->number, (uint32_t) i, &e, 0, sizeof(e)) == 0 &&
+            e.gid_type == p->gid_type && memcmp(e.gid.raw, p->addr.gid, sizeof(p->addr.gid)) == 0) {
+            return i;
+        }
+    }
+    return -1;
 }

@@ -13,4 +13,7 @@ void common_verbs_gids_end(common_verbs_gids_t *gids);
 /* `index` -1: choose. NULL, with the port's address filled in, or why it has none (a static clause). */
 const char *common_verbs_gid_choose(const common_verbs_gids_t *gids, common_verbs_port_t *port, int index);
 
+/* The index of the port's address now; -1: it has gone. */
+int common_verbs_gid_find(const common_verbs_port_t *port);
+
 #endif

@@ -73,7 +73,48 @@ unsigned common_verbs_mtu_bytes(unsigned mtu)
     return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
 }
 
+/* What the subnet's manager gives a port, maybe another one each time. */
+static void note_lid(common_verbs_port_t *p, const struct ibv_port_attr *attr)
+{
+    p->addr.lid = p->ethernet ? 0 : attr->lid;
+    p->addr.lmc = p->ethernet ? 0 : attr->lmc;
+}
+
+static int query_port(const common_verbs_port_t *p, struct ibv_port_attr *attr)
+{
+    memset(attr, 0, sizeof(*attr));
+    return common_verbs_lib.query_port(p->device->context, p->number, (struct _compat_ibv_port_attr *) attr);
+}
+
 /* ---- Events ---- */
+
+/* The port is active: its number may be another one, and so, on Ethernet, may the index of its address, which comes and goes with
+ * the interface's. */
+static void port_active(common_verbs_t *v, common_verbs_port_t *p, bool came_up)
+{
+    struct ibv_port_attr attr;
+    if (query_port(p, &attr) != 0 || attr.state != IBV_PORT_ACTIVE) {
+        return;
+    }
+    note_lid(p, &attr);
+    int index = p->ethernet ? common_verbs_gid_find(p) : p->gid_index;
+    bool same = index == p->gid_index && !p->gone;
+    if (!same && !p->gone) {
+        v->wanted.changed(p, false, "its address has gone");
+    }
+    p->gone = index < 0;
+    if (!p->gone && (!same || came_up)) {
+        p->gid_index = (uint8_t) index;
+        v->wanted.changed(p, true, came_up ? "the port is up" : "its address is back");
+    }
+}
+
+static bool is_of_port(const struct ibv_async_event *e)
+{
+    return e->event_type == IBV_EVENT_PORT_ERR || e->event_type == IBV_EVENT_PORT_ACTIVE ||
+           e->event_type == IBV_EVENT_DEVICE_FATAL || e->event_type == IBV_EVENT_LID_CHANGE ||
+           e->event_type == IBV_EVENT_CLIENT_REREGISTER || e->event_type == IBV_EVENT_GID_CHANGE;
+}
 
 static void port_event(common_verbs_t *v, const common_verbs_device_t *d, const struct ibv_async_event *e)
 {
@@ -86,8 +127,8 @@ static void port_event(common_verbs_t *v, const common_verbs_device_t *d, const 
             v->wanted.changed(p, false, "the device has failed");
         } else if (e->element.port_num == p->number && e->event_type == IBV_EVENT_PORT_ERR) {
             v->wanted.changed(p, false, "the port is down");
-        } else if (e->element.port_num == p->number && e->event_type == IBV_EVENT_PORT_ACTIVE) {
-            v->wanted.changed(p, true, "the port is up");
+        } else if (e->element.port_num == p->number) {
+            port_active(v, p, e->event_type == IBV_EVENT_PORT_ACTIVE);
         }
     }
 }
@@ -100,8 +141,7 @@ static void async_ready(int fd, unsigned what, void *context)
     for (unsigned i = 0; i < v->device_count; i++) {
         common_verbs_device_t *d = &v->device[i];
         while (d->context->async_fd == fd && common_verbs_lib.get_async_event(d->context, &e) == 0) {
-            bool of_port = e.event_type == IBV_EVENT_PORT_ERR || e.event_type == IBV_EVENT_PORT_ACTIVE ||
-                           e.event_type == IBV_EVENT_DEVICE_FATAL;
+            bool of_port = is_of_port(&e);
             struct ibv_async_event copy = e;
             common_verbs_lib.ack_async_event(&e);
             if (of_port) {
@@ -163,17 +203,15 @@ static bool port_use(common_verbs_t *v, common_verbs_device_t *d, uint8_t number
     common_verbs_port_t *p = &v->port[v->count];
     const char *why = NULL;
     *p = (common_verbs_port_t){.device = d, .number = number};
-    memset(&attr, 0, sizeof(attr));
     name_port(d, number, p->name);
-    if (common_verbs_lib.query_port(d->context, number, (struct _compat_ibv_port_attr *) &attr) != 0) {
+    if (query_port(p, &attr) != 0) {
         why = "its state can't be read";
     } else if ((why = unwanted(&v->wanted, d->name, number)) == NULL && attr.state != IBV_PORT_ACTIVE) {
         why = attr.state == IBV_PORT_DOWN ? "its port is down" : "its port is not active yet";
     }
     if (!why) {
         p->ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
-        p->addr.lid = p->ethernet ? 0 : attr.lid;
-        p->addr.lmc = p->ethernet ? 0 : attr.lmc;
+        note_lid(p, &attr);
         p->addr.mtu = (uint8_t) attr.active_mtu;
         p->bandwidth = port_bandwidth(&attr);
         why = common_verbs_gid_choose(&v->gids, p, v->wanted.gid_index);

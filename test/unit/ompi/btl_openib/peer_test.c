@@ -22,7 +22,7 @@ enum { POSTED_MAX = 8192, WINDOW = 16, FRAG = 1024, PEER_QPN = 0x77, PEER_PSN = 
 
 typedef struct sent {
     uint64_t wr_id;
-    uint32_t qpn, len;
+    uint32_t qpn, len, to;
     enum ibv_wr_opcode opcode;
     uint64_t remote;
     uint8_t data[FRAG + 64];
@@ -99,6 +99,7 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
     }
     sent_t *s = &hw.sent[hw.sent_in++ % POSTED_MAX];
     *s = (sent_t){.wr_id = wr->wr_id, .qpn = qp->qp_num, .opcode = wr->opcode};
+    s->to = qp->qp_type == IBV_QPT_UD ? wr->wr.ud.remote_qpn : 0;
     s->remote = wr->opcode == IBV_WR_SEND ? 0 : wr->wr.rdma.remote_addr;
     if (wr->num_sge == 1 && (wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_RDMA_WRITE)) {
         s->len = wr->sg_list->length;
@@ -304,6 +305,8 @@ static void finish(void)
 /* ---- The peer ---- */
 
 static btl_openib_hello_t last_hello; /* that came to it */
+static uint32_t last_to;              /* at this address */
+static uint32_t peer_at = 0x99;       /* where it is */
 
 /* The next frame for the peer's queue pair, or false; HELLOs are noted. */
 static bool next_frame(sent_t *frame)
@@ -314,6 +317,7 @@ static bool next_frame(sent_t *frame)
             !btl_openib_hello_read(frame->data, frame->len, mca_btl_openib.services->job->secret, &last_hello)) {
             return true;
         }
+        last_to = frame->to;
     }
     return false;
 }
@@ -332,7 +336,7 @@ static void peer_greets(uint32_t id, uint32_t your_id, unsigned flags)
 {
     btl_openib_hello_t h = {.from = PEER, .to = SELF, .id = id, .your_id = your_id, .qpn = PEER_QPN, .psn = PEER_PSN,
                             .room = BTL_OPENIB_FIRST_ROOM, .flags = (uint8_t) flags, .rd = 1,
-                            .addr = {.mtu = IBV_MTU_4096, .qpn = 0x99}};
+                            .addr = {.mtu = IBV_MTU_4096, .qpn = peer_at}};
     unsigned at = hw.hello_out++ % POSTED_MAX;
     uint8_t *to = (uint8_t *) (uintptr_t) hw.hello_sge[at].addr;
     btl_openib_hello_write(&h, mca_btl_openib.services->job->secret, to + BTL_OPENIB_GRH);
@@ -1164,6 +1168,26 @@ static int progress_at_most(int most)
     return rounds;
 }
 
+/* The peer's card says where it was once. */
+static void test_moved(void)
+{
+    start();
+    mca_btl_endpoint_t *ep = add();
+    send_one(ep);
+    progress();
+    data_frames();
+    TAP_OK(last_to == 0x99, "a peer is greeted where its card says");
+    peer_at = 0x55;
+    peer_greets(500, 0, BTL_OPENIB_HELLO_ANSWER);
+    data_frames();
+    TAP_OK(last_to == 0x55 && last_hello.your_id == 500, "and answered where it is");
+    peer_greets(500, last_hello.id, 0);
+    TAP_OK(ep->state == BTL_OPENIB_UP, "so that both get to know");
+    peer_at = 0x99;
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
 static void test_greeter(void)
 {
     start();
@@ -1206,6 +1230,7 @@ int main(void)
     tap_start(60);
     test_connect();
     test_greeter();
+    test_moved();
     test_sender_credits();
     test_receiver_credits(WINDOW, 256);
     test_receiver_credits(512, 64);

@@ -500,6 +500,18 @@ static void test_failed(void)
     finish();
 }
 
+/* A port that comes back may have its address at another place of its table. */
+static void test_port(void)
+{
+    start();
+    mca_btl_endpoint_t *ep = meet(grh4);
+    btl_ud_port_changed(module->port, false, "its address has gone");
+    TAP_OK(ep->down && !ep->ah && adapter.ahs == 0, "while a port is down nobody has a way from it");
+    btl_ud_port_changed(module->port, true, "its address is back");
+    TAP_OK(ep->ah && adapter.ahs == 1, "and a new one when it is back");
+    finish();
+}
+
 /* ---- Groups ---- */
 
 enum { GROUP = 42 };
@@ -648,6 +660,7 @@ int main(void)
     test_credits();
     test_answers();
     test_failed();
+    test_port();
     test_group();
     test_anything();
     return tap_end();

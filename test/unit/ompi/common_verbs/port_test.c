@@ -314,6 +314,18 @@ static void test_ports(void)
     event_fn(device[1].context.async_fd, MCA_BTL_EVENT_READ, event_context);
     TAP_OK(strcmp(changes, "ib0:2 down: the port is down; ") == 0, "an event of a port is that port's: %s", changes);
     changes[0] = 0;
+    device[1].port[1].lid = 99;
+    device[1].event.event_type = IBV_EVENT_LID_CHANGE;
+    device[1].has_event = true;
+    event_fn(device[1].context.async_fd, MCA_BTL_EVENT_READ, event_context);
+    TAP_OK(verbs.port[2].addr.lid == 99 && changes[0] == 0, "the address that a port gets later is noted");
+    device[1].port[1].lid = 80;
+    device[1].event.event_type = IBV_EVENT_PORT_ACTIVE;
+    device[1].has_event = true;
+    event_fn(device[1].context.async_fd, MCA_BTL_EVENT_READ, event_context);
+    TAP_OK(verbs.port[2].addr.lid == 80 && strcmp(changes, "ib0:2 up: the port is up; ") == 0,
+           "and so is the one with which it comes back: %s", changes);
+    changes[0] = 0;
     device[1].event.event_type = IBV_EVENT_DEVICE_FATAL;
     device[1].has_event = true;
     event_fn(device[1].context.async_fd, MCA_BTL_EVENT_READ, event_context);
@@ -335,6 +347,30 @@ static void test_ports(void)
     memset(&device[1].gid, 0, sizeof(device[1].gid));
     open_ports("ib0:2", NULL, -1);
     TAP_OK(verbs.count == 0 && strstr(said, "no address (GID)"), "a port without an address is told of");
+    close_ports();
+}
+
+/* An interface that goes and comes has its addresses at other places of the port's table. */
+static void test_moves(void)
+{
+    one_roce();
+    open_ports(NULL, NULL, -1);
+    device[0].event = (struct ibv_async_event){.event_type = IBV_EVENT_GID_CHANGE, .element.port_num = 1};
+    const char *const wanted[] = {"", "roce0 down: its address has gone; ", "", "roce0 up: its address is back; ",
+                                  "roce0 down: its address has gone; roce0 up: its address is back; "};
+    for (int i = 0; i < 5; i++) {
+        changes[0] = 0;
+        device[0].gid[2].text = i == 0 || i == 4 ? "10.1.0.1" : NULL;
+        device[0].gid[3].text = i == 3 ? "10.1.0.1" : "127.0.0.1";
+        device[0].has_event = true;
+        event_fn(device[0].context.async_fd, MCA_BTL_EVENT_READ, event_context);
+        TAP_OK(strcmp(changes, wanted[i]) == 0, "an address that %s: %s", i == 0   ? "stays"
+                                                                         : i == 1 ? "goes"
+                                                                         : i == 2 ? "is away"
+                                                                         : i == 3 ? "comes back"
+                                                                                  : "moves", changes);
+        TAP_OK(verbs.port[0].gid_index == (i == 3 ? 3 : 2), "its index is known (%d)", verbs.port[0].gid_index);
+    }
     close_ports();
 }
 
@@ -383,6 +419,7 @@ int main(void)
     lib_start();
     test_gids();
     test_ports();
+    test_moves();
     test_pairs();
     return tap_end();
 }
