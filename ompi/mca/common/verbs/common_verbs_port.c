@@ -272,6 +272,10 @@ int common_verbs_open(common_verbs_t *v, const mca_btl_services_t *services, con
                                services->job->host, why);
         return MCA_SUCCESS;
     }
+    /* Before Linux 5.12 a process that has forked, and writes, gets another page than the adapter has. */
+    if (common_verbs_lib.fork_init() != 0) {
+        services->base->log("btl", component, MCA_LOG_INFO, "libibverbs can't see to it that fork() does no harm");
+    }
     rc = common_verbs_gids_begin(&v->gids, services, component, wanted);
     struct ibv_device **list = rc == MCA_SUCCESS ? common_verbs_lib.get_device_list(&count) : NULL;
     for (int i = 0; list && i < count && v->device_count < COMMON_VERBS_PORTS_MAX && rc == MCA_SUCCESS; i++) {

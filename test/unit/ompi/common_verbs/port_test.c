@@ -66,11 +66,19 @@ static const char *get_device_name(struct ibv_device *d)
     return ((device_t *) d)->name;
 }
 
+static bool fork_safe;
+
+static int fork_init(void)
+{
+    fork_safe = true;
+    return 0;
+}
+
 static struct ibv_context *open_device(struct ibv_device *d)
 {
     device_t *dev = (device_t *) d;
-    errno = dev->error;
-    if (dev->error == 0) {
+    errno = fork_safe ? dev->error : EPERM;
+    if (dev->error == 0 && fork_safe) {
         int fds[2];
         if (pipe(fds) != 0) {
             return NULL;
@@ -79,7 +87,7 @@ static struct ibv_context *open_device(struct ibv_device *d)
         dev->context.async_fd = fds[0];
         dev->open = true;
     }
-    return dev->error ? NULL : &dev->context;
+    return dev->open ? &dev->context : NULL;
 }
 
 static int close_device(struct ibv_context *context)
@@ -228,7 +236,7 @@ static void lib_start(void)
 {
     common_verbs_lib = (common_verbs_lib_t){
         .get_device_list = get_device_list, .free_device_list = free_device_list, .get_device_name = get_device_name,
-        .open_device = open_device, .close_device = close_device, .query_device = query_device, .query_port = query_port,
+        .fork_init = fork_init, .open_device = open_device, .close_device = close_device, .query_device = query_device, .query_port = query_port,
         .query_gid_ex = query_gid_ex, .alloc_pd = alloc_pd, .dealloc_pd = dealloc_pd, .get_async_event = get_async_event,
         .ack_async_event = ack_async_event};
 }
