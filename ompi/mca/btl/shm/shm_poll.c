@@ -602,7 +602,7 @@ void mca_btl_shm_arm(void *context)
     if (OPAL_UNLIKELY(m->watching || atomic_load_explicit(&m->watch_wanted, memory_order_relaxed))) {
         shm_arm_watched(m);
     }
-    if (atomic_load_explicit(&m->waiting_count, memory_order_acquire) == 0) {
+    if (atomic_load(&m->waiting_count) == 0) { /* see shm_refuse() */
         return;
     }
     shm_module_lock(m);

@@ -32,10 +32,10 @@ static int shm_refuse(mca_btl_endpoint_t *ep, uint32_t lines, bool chunk)
         ep->waiting = true;
         ep->next_waiting = m->waiting;
         m->waiting = ep;
-        atomic_fetch_add_explicit(&m->waiting_count, 1, memory_order_release);
+        atomic_fetch_add(&m->waiting_count, 1);
     }
     shm_module_unlock(m);
-    if (m->services->threads && atomic_load_explicit(&m->armed, memory_order_relaxed)) {
+    if (m->services->threads && atomic_load(&m->armed)) { /* or arm() sees the count: these two and its two are in one order */
         m->services->wake(); /* let the sleeper ask for room before it sleeps on */
     }
     return MCA_ERR_AGAIN;

@@ -138,8 +138,8 @@ static void share_defer(shm_module_t *m, shm_share_t *share, mca_btl_descriptor_
     share->ep->watched = true;
     atomic_store_explicit(&m->watch_wanted, true, memory_order_relaxed);
     atomic_store_explicit(&share->waits, true, memory_order_release);
-    atomic_fetch_add_explicit(&m->shares_waiting, 1, memory_order_release);
-    if (m->services->threads && atomic_load_explicit(&m->armed, memory_order_relaxed)) {
+    atomic_fetch_add(&m->shares_waiting, 1);
+    if (m->services->threads && atomic_load(&m->armed)) { /* or the poll behind arm() sees the count */
         m->services->wake();
     }
 }
