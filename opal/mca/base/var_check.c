@@ -91,6 +91,19 @@ static const char *nearest_to(const char *name)
     return nearest.best;
 }
 
+/* What to do about a setting that nobody knows. */
+static const char *remedy(const char *name, const char *nearest, bool fatal)
+{
+    if (!fatal) {
+        return "It has no effect.";
+    }
+    return !nearest && mca_base_foreign_param(name)
+               ? "It is a parameter of Open MPI's, with no counterpart here: leave it out, or set it in the environment, where it does "
+                 "no harm (OMPI_MCA_...), if the same command is to serve both."
+               : "Correct the name, write ?NAME for one that need not exist everywhere, or set the parameter "
+                 "mca_base_param_check to warn or ignore.";
+}
+
 /* Report a setting that nobody knows; is it an error? Open MPI reads the same environment: what is set there and is its name, or is
  * like no name of ours, is taken to be meant for it, as container images set btl_vader_single_copy_mechanism. */
 static bool report(const mca_base_var_setting_t *s, bool fatal)
@@ -108,10 +121,7 @@ static bool report(const mca_base_var_setting_t *s, bool fatal)
     }
     opal_show_help(topic, "parameter %s (from: %s) is not known.%s%s%s\n%s", s->name, s->source_text,
                    nearest ? " Did you mean " : "", nearest ? nearest : "", nearest ? "?" : "",
-                   fatal ? "Correct the name, write ?NAME for one that need not exist everywhere, "
-                           "or set the parameter "
-                           "mca_base_param_check to warn or ignore."
-                         : "It has no effect.");
+                   remedy(s->name, nearest, fatal));
     free(topic);
     return fatal;
 }

@@ -296,6 +296,8 @@ static void unknown_names(void)
            (scene_t) {.env = {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"}},
            "parameter btl_vader_single_copy_mechanism (from: environment) is not known.\n    It has no effect.");
     expect("which one process of a job says", (scene_t) {.env = {"OMPI_MCA_btl_vader_single_copy_mechanism", "none", "PMIX_RANK", "1"}}, NULL);
+    expect("... and elsewhere it is an error, which says whose it is",
+           (scene_t) {.env = {"OMPI_MCA_mpi_yield_when_idle", "1", "HAWSER_MCA_SOURCE_mpi_yield_when_idle", "command line"}, .check = OPAL_ERR_NOT_FOUND}, "It is a parameter of Open MPI's");
     scene_file(SCENE_SITE, "\n\ntst_y_number = 1\n");
     expect("also from a file, with its line", (scene_t) {.check = OPAL_ERR_NOT_FOUND},
            SCENE_SITE ":3) is not known");
