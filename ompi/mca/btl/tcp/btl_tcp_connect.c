@@ -3,6 +3,7 @@
 #include "ompi/mca/btl/tcp/btl_tcp.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,7 @@ static void route_failed(mca_btl_endpoint_t *ep, const char *why)
 }
 
 static void timed_out(void *context);
+static void attempt_ready(btl_tcp_watch_t *watch, uint32_t events);
 
 static void timer_restart(mca_btl_endpoint_t *ep, int64_t limit_ms)
 {
@@ -132,9 +134,25 @@ static void not_answered(mca_btl_endpoint_t *ep)
     }
 }
 
+/* What is to be done next may have been there for long, if this process was not. */
+static bool goes_on(mca_btl_endpoint_t *ep)
+{
+    btl_tcp_attempt_t *a = ep->attempt;
+    struct pollfd p = {.fd = a->fd, .events = a->phase == REACHING ? POLLOUT : POLLIN};
+    if (poll(&p, 1, 0) <= 0) {
+        return false;
+    }
+    timer_restart(ep, a->phase == REACHING ? mca_btl_tcp.params.connect_timeout_ms : mca_btl_tcp.params.handshake_timeout_ms);
+    attempt_ready(&ep->watch, (uint32_t) p.revents); /* the bits are those of epoll(7); the attempt may be over behind it */
+    return true;
+}
+
 static void timed_out(void *context)
 {
     mca_btl_endpoint_t *ep = context;
+    if (goes_on(ep)) {
+        return;
+    }
     if (ep->attempt->phase != REACHING && btl_tcp_all_taken(ep->attempt->fd)) {
         not_answered(ep);
     } else {
@@ -198,6 +216,7 @@ static void answer_challenge(mca_btl_endpoint_t *ep)
     memcpy(a->challenge, a->in, sizeof(a->challenge));
     a->phase = PROVING;
     a->have = 0;
+    timer_restart(ep, mca_btl_tcp.params.handshake_timeout_ms);
     if (!btl_tcp_greeting_send(a->fd, proof, sizeof(proof))) {
         route_failed(ep, strerror(errno));
     }
