@@ -27,7 +27,7 @@
 #include "opal/util/lock.h"
 #include "opal/util/signals.h"
 
-enum { POLLERS_MAX = 64, CLOCK_ROUNDS = 64, WAITER_SPINS = 2000 };
+enum { POLLERS_MAX = 64, CLOCK_ROUNDS = 64, CLOCK_CALLS = 8, WAITER_SPINS = 2000 };
 
 typedef struct deferred {
     struct deferred *next;
@@ -43,6 +43,7 @@ uint64_t opal_progress_idle_since;
 static opal_poller_t *pollers[POLLERS_MAX]; /* active ones first, but for those of lanes */
 static int poller_count, active_count;
 static uint32_t rounds;
+static uint32_t calls_left = 1, calls_between = 1; /* see look_after_call() */
 static uint64_t last_slow_ns, last_event_ns;
 
 static bool oversubscribed, have_membarrier;
@@ -209,9 +210,8 @@ static int poll_rest(void)
 }
 
 /* Idle pollers, descriptors and timers: what a busy process looks at now and then only. */
-static int slow_round(void)
+static int slow_round(uint64_t now)
 {
-    uint64_t now = opal_now_ns();
     if (now - last_slow_ns < (uint64_t) event_us * 1000) {
         return 0;
     }
@@ -224,7 +224,8 @@ static int slow_round(void)
     return done;
 }
 
-static inline int round_once(void)
+/* What a busy process looks at in every round. */
+static inline int quick_round(void)
 {
     int done = poll_range(0, active_count);
     if (OPAL_UNLIKELY(opal_lanes_active > 0)) {
@@ -234,10 +235,31 @@ static inline int round_once(void)
         run_deferred();
         done++;
     }
-    if (OPAL_UNLIKELY(++rounds % CLOCK_ROUNDS == 0)) {
-        done += slow_round();
+    rounds++;
+    return done;
+}
+
+/* Of somebody who waits: the next one follows at once. */
+static inline int round_once(void)
+{
+    int done = quick_round();
+    if (OPAL_UNLIKELY(rounds % CLOCK_ROUNDS == 0)) {
+        done += slow_round(opal_now_ns());
     }
     return done;
+}
+
+/*
+ * MPI_Test and such: the next call may come at once, or after a second of computation, and nobody says which. So the clock is looked at
+ * more often than in a row of rounds, and by who comes seldom each time: timers and connections wait for him as it is.
+ */
+static OPAL_NOINLINE int look_after_call(void)
+{
+    uint64_t now = opal_now_ns();
+    bool seldom = now - last_slow_ns >= (uint64_t) event_us * 1000 * calls_between;
+    calls_between = seldom ? 1 : calls_between < CLOCK_CALLS ? 2 * calls_between : CLOCK_CALLS;
+    calls_left = calls_between;
+    return slow_round(now);
 }
 
 /* ---- Ownership ---- */
@@ -317,7 +339,10 @@ int opal_progress(void)
     if (!own()) {
         return poll_own_lane();
     }
-    int done = round_once();
+    int done = quick_round();
+    if (OPAL_UNLIKELY(--calls_left == 0)) {
+        done += look_after_call();
+    }
     if (done) {
         tell_waiters();
     }

@@ -13,7 +13,7 @@
 #include "opal/runtime/opal.h"
 #include "support/tap.h"
 
-enum { THREADS = 4, WAITS = 4000, LONG_PAUSE = 20000, OUTSIDE_WAITS = 200, TIMER_SETS = 200 };
+enum { THREADS = 4, WAITS = 4000, LONG_PAUSE = 20000, OUTSIDE_WAITS = 200, TIMER_SETS = 200, SELDOM_MOST = 200 };
 
 /* A thread's wish, which the poller fulfils after so many rounds. */
 typedef struct wish {
@@ -259,6 +259,31 @@ static void looks(void)
     unwatch_pipe(prompt, prompt_event);
 }
 
+/* Calls, with some computation before each, until a timer has fired that is due before the first. */
+static int calls_until_served(void)
+{
+    _Atomic int32_t fired = 0;
+    opal_event_t *timer;
+    int calls = 0;
+    TAP_REQUIRE(opal_timer_add(1000, on_look_timer, &fired, &timer) == OPAL_SUCCESS, "a timer of a millisecond");
+    while (!atomic_load(&fired) && calls < SELDOM_MOST) {
+        nanosleep(&(struct timespec) {.tv_nsec = 2000000}, NULL);
+        opal_progress();
+        calls++;
+    }
+    opal_timer_del(timer);
+    return calls;
+}
+
+static void seldom(void)
+{
+    _Atomic int32_t never = 0;
+    poll_until(&never, 1);
+    int first = calls_until_served(), second = calls_until_served();
+    TAP_OK(first <= 8, "who comes less often than before has its timers served soon (%d calls)", first);
+    TAP_OK(second == 1, "... and at once, then (%d calls)", second);
+}
+
 static void leave_readable(int fd, unsigned what, void *context)
 {
     (void) fd;
@@ -388,6 +413,7 @@ int main(void)
     TAP_REQUIRE(opal_init() == OPAL_SUCCESS, "the base is there");
     TAP_REQUIRE(opal_progress_init(false, false) == OPAL_SUCCESS, "progress without threads");
     looks();
+    seldom();
     stays_ready();
     spells();
     opal_progress_finalize();
