@@ -116,6 +116,16 @@ int ompi_comm_establish(const ompi_comm_agreement_t *agreement, ompi_communicato
 /* The poller of MPI_Comm_idup. */
 void ompi_comm_idup_finalize(void);
 
+/* Of a name that is the same in all processes, where a number is needed. */
+static inline uint64_t ompi_comm_hash_of(const char *name)
+{
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (; *name; name++) {
+        hash = (hash ^ (unsigned char) *name) * 1099511628211u;
+    }
+    return hash;
+}
+
 /* MPI_Intercomm_create. `failure`: an MPI error class if the leader's arguments are wrong; then all of `local` fail. */
 int ompi_comm_connect(ompi_communicator_t *local, int leader, ompi_communicator_t *peer_comm,
                       int remote_leader, int tag, int failure, ompi_communicator_t **newcomm);

@@ -11,11 +11,7 @@
 
 static int hash_of(const char *text)
 {
-    uint32_t hash = 2166136261u; /* FNV-1a */
-    for (; *text; text++) {
-        hash = (hash ^ (unsigned char) *text) * 16777619u;
-    }
-    return (int) (hash & 0x1fffffff);
+    return (int) (ompi_comm_hash_of(text) & 0x1fffffff);
 }
 
 static int32_t *world_ranks_of(const ompi_group_t *group)

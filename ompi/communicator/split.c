@@ -145,11 +145,7 @@ static bool is_of_one_job(const ompi_communicator_t *comm)
 /* A name as a colour, below a quarter of the numbers that there are. */
 static int64_t color_of_name(const char *name)
 {
-    uint64_t hash = 14695981039346656037u; /* FNV-1a */
-    for (; *name; name++) {
-        hash = (hash ^ (unsigned char) *name) * 1099511628211u;
-    }
-    return (int64_t) (hash >> 2);
+    return (int64_t) (ompi_comm_hash_of(name) >> 2);
 }
 
 /* All processes of a node agree on the lowest rank there, or on its name, as ranks of several jobs say nothing about each
