@@ -6,6 +6,7 @@ static void wait_and_more(bool (*check)(void *context), void *context);
 #define opal_progress_wait_until wait_and_more
 #include "ompi/mca/pml/base/pml_base_bsend.c"
 #undef opal_progress_wait_until
+#include "opal/runtime/opal.h"
 #include "support/tap.h"
 
 enum { BYTES = 1000, SIZE = BYTES + MPI_BSEND_OVERHEAD };
@@ -67,7 +68,10 @@ static void test_two(void)
 int main(void)
 {
     tap_start(60);
+    TAP_REQUIRE(opal_init() == OPAL_SUCCESS && opal_progress_init(false, false) == OPAL_SUCCESS, "progress, which a sender without room makes");
     test_sender();
     test_two();
+    opal_progress_finalize();
+    opal_finalize();
     return tap_end();
 }
