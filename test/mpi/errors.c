@@ -424,6 +424,26 @@ static void test_not_in_place(void)
     MPI_Finalize();
 }
 
+/* Types of single blocks: where there is data to move they are some, and committed. */
+static void test_block_types(void)
+{
+    int x = 1, y = 0, counts[1] = {1}, none[1] = {0}, displs[1] = {0};
+    MPI_Comm self = MPI_COMM_SELF;
+    MPI_Datatype ints[1] = {MPI_INT}, raw[1], null[1] = {MPI_DATATYPE_NULL};
+    MPI_Request request;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(self, MPI_ERRORS_RETURN);
+    MPI_Type_contiguous(1, MPI_INT, raw);
+    MPI_CHECK(MPI_Alltoallw(&x, counts, displs, raw, &y, counts, displs, ints, self) == MPI_ERR_TYPE);
+    MPI_CHECK(MPI_Ialltoallw(&x, counts, displs, ints, &y, counts, displs, raw, self, &request) == MPI_ERR_TYPE);
+    MPI_CHECK(MPI_Alltoallw(&x, counts, displs, null, &y, counts, displs, ints, self) == MPI_ERR_TYPE);
+    MPI_CHECK(MPI_Alltoallw(&x, none, displs, raw, &y, none, displs, null, self) == MPI_SUCCESS && y == 0);
+    MPI_Type_commit(raw);
+    MPI_CHECK(MPI_Alltoallw(&x, counts, displs, raw, &y, counts, displs, ints, self) == MPI_SUCCESS && y == 1);
+    MPI_Type_free(raw);
+    MPI_Finalize();
+}
+
 /* An alltoall that would overwrite what it is still to send. */
 static void test_aliased(void)
 {
@@ -582,6 +602,7 @@ static const mpi_test_t tests[] = {
     {.name = "negative-counts", .np = 2, .fn = test_negative_counts},
     {.name = "not-in-place", .np = 2, .fn = test_not_in_place},
     {.name = "cancel", .np = 2, .fn = test_cancel},
+    {.name = "block-types", .np = 1, .fn = test_block_types},
     {.name = "aliased", .np = 3, .fn = test_aliased},
     {.name = "not-aliased", .np = 3, .fn = test_not_aliased},
     {.name = "codes", .np = 1, .fn = test_codes},

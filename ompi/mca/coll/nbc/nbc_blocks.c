@@ -46,8 +46,9 @@ nbc_block_t nbc_block(nbc_sched_t *s, const nbc_blocks_t *b, int i)
         return block; /* its type may be anything */
     }
     block.type = b->type ? b->type : ompi_datatype_from_handle(b->types[i]);
-    if (!block.type) {
-        s->build_error = MPI_ERR_TYPE;
+    if (OPAL_UNLIKELY(!block.type || !ompi_datatype_is_committed(block.type))) {
+        s->build_error = ompi_error(MPI_ERR_TYPE, "type %d %s", i, block.type ? "is not committed" : "is none");
+        block.type = NULL;
         return block;
     }
     if (!b->type) {
