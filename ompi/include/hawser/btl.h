@@ -77,8 +77,9 @@ extern "C" {
  * 6: flags of descriptors; 7: ops->standing, publish; 8: MCA_BTL_EVENT_LATE, MCA_BTL_CAP_GET_UNSURE; 9: groups;
  * 10: upcalls->arrive_brief; 11: standing with threads; 12: publish_more, behind, arrive_brief for any length; 13: send_parts;
  * 14: how what passes through memory is copied; 15: behind.reserve_from; 16: ahead; 17: lanes; 18: send_filled, take;
- * 19: placed; 20: services->waiting; 21: parts.first; 22: MCA_BTL_COPY_REP, MCA_BTL_COPY_PLAIN; 23: no_memory */
-#define MCA_BTL_CONTRACT_MINOR 23
+ * 19: placed; 20: services->waiting; 21: parts.first; 22: MCA_BTL_COPY_REP, MCA_BTL_COPY_PLAIN; 23: no_memory;
+ * 24: MCA_BTL_DESC_ALONE */
+#define MCA_BTL_CONTRACT_MINOR 24
 
 enum {
     MCA_BTL_HEADER_MAX = 128, /* bytes of a fragment's header at most */
@@ -142,6 +143,7 @@ typedef enum {
 /* Flags of a descriptor. */
 enum {
     MCA_BTL_DESC_READ = 1u << 0, /* get: this processor reads the bytes as soon as they are here, so nobody else should write them */
+    MCA_BTL_DESC_ALONE = 1u << 1, /* since 1.24; get: the peer has as much to get from here meanwhile, so it should not be asked to help */
 };
 
 struct mca_btl_descriptor {

@@ -103,7 +103,8 @@ int mca_btl_shm_get(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, uint64_t
 {
     (void)key;
     int rc = mca_btl_shm_cma_ready(ep);
-    bool shared = !(desc->flags & MCA_BTL_DESC_READ); /* what the sender writes would have to cross over once more */
+    /* What the sender writes would have to cross over once more; or it has to copy for itself. */
+    bool shared = !(desc->flags & (MCA_BTL_DESC_READ | MCA_BTL_DESC_ALONE));
     if (rc == MCA_SUCCESS && shared && desc->iov_count == 1 && desc->iov[0].iov_len >= mca_btl_shm_params.share_min
         && !ep->module->services->oversubscribed) {
         rc = mca_btl_shm_share_get(ep, desc, remote);

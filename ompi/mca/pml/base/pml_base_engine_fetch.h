@@ -18,7 +18,8 @@
 
 static mca_pml_pace_at_t engine_pace_now(const mca_pml_peer_t *peer)
 {
-    return (mca_pml_pace_at_t){opal_now_ns(), atomic_load_explicit(&peer->consumed, memory_order_relaxed)};
+    return (mca_pml_pace_at_t){.ns = opal_now_ns(), .whole = atomic_load_explicit(&peer->consumed, memory_order_relaxed),
+                               .both = atomic_load_explicit(&peer->announced, memory_order_relaxed) > 0};
 }
 
 static void engine_note_frags(const mca_pml_recv_t *recv)
@@ -32,12 +33,12 @@ static void engine_note_frags(const mca_pml_recv_t *recv)
 }
 
 /* Fetch, or have it sent in pieces? Where the link does not know (limits.get_try), by measurement, or the sender has chosen. */
-static bool engine_prefers_fetch(mca_pml_link_t *link, size_t bytes, bool chosen)
+static bool engine_prefers_fetch(mca_pml_link_t *link, size_t bytes, bool chosen, bool both)
 {
     if (bytes >= link->module->limits.get_min) {
         return true;
     }
-    return mca_pml_base_link_pace(link) && (chosen || mca_pml_pace_choose(link->pace, bytes));
+    return mca_pml_base_link_pace(link) && (chosen || mca_pml_pace_choose(link->pace, bytes, both));
 }
 
 /* Can the link get from the sender's memory, with the key that the sender gave? */
@@ -45,6 +46,12 @@ static bool engine_can_get(const mca_pml_link_t *link, const mca_pml_hdr_rget_t 
 {
     uint32_t caps = link->module->limits.caps, key_len = le32toh(hdr->key_len);
     return engine_gets(link) && ((caps & MCA_BTL_CAP_SINGLE_COPY) || (key_len > 0 && key_len <= MCA_BTL_KEY_MAX));
+}
+
+/* The sender could have sent it in parts, which are measured one way and both ways alike. */
+static bool engine_chose_fetch(const mca_pml_hdr_rget_t *hdr)
+{
+    return hdr->rndv.match.common.flags & MCA_PML_FLAG_FETCH;
 }
 
 /* The link over which the message is to be fetched from the sender's memory; NULL: fragments must come. */
@@ -55,10 +62,10 @@ static mca_pml_link_t *engine_choose_fetch(mca_pml_recv_t *recv, mca_pml_peer_t 
     if (link && (!recv->ptr || recv->expected == 0 || !engine_can_get(link, hdr))) {
         link = NULL;
     }
-    if (link && !engine_prefers_fetch(link, recv->expected, hdr->rndv.match.common.flags & MCA_PML_FLAG_FETCH)) {
+    recv->started = link ? engine_pace_now(peer) : (mca_pml_pace_at_t){0};
+    if (link && !engine_prefers_fetch(link, recv->expected, engine_chose_fetch(hdr), recv->started.both)) {
         recv->timed = link->pace ? link : NULL;
         recv->in_parts = false;
-        recv->started = engine_pace_now(peer);
         link = NULL;
     }
     mca_pml_peer_unlock(peer);
@@ -324,15 +331,16 @@ static bool engine_try_fetch(mca_pml_recv_t *recv, mca_pml_peer_t *peer, const m
     }
     *fetch = (mca_pml_fetch_t){
         .desc = {.iov_count = 1, .event = engine_fetch_event}, .recv = recv, .link = link, .sreq = hdr->rndv.sreq,
-        .len = recv->expected, .address = le64toh(hdr->address), .checked = policy_checks(),
-        .started = engine_pace_now(peer)};
+        .len = recv->expected, .address = le64toh(hdr->address), .checked = policy_checks(), .started = recv->started};
+    fetch->desc.flags = fetch->started.both ? MCA_BTL_DESC_ALONE : 0;
+    fetch->started.both &= !engine_chose_fetch(hdr);
     memcpy(fetch->key, hdr->key, sizeof(fetch->key));
     if (fetch->checked || !(link->module->limits.caps & MCA_BTL_CAP_SINGLE_COPY)) {
         engine_recv_name(recv, peer, 0); /* sums come for it, and the rest if a fetch fails; or the peer is lost first */
         recv->fetch = fetch;
     }
     if (fetch->checked) {
-        fetch->desc.flags = MCA_BTL_DESC_READ;
+        fetch->desc.flags |= MCA_BTL_DESC_READ;
         engine_fetch_ask(fetch, 0);
     }
     engine_fetch_run(fetch);

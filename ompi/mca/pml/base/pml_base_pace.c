@@ -11,7 +11,8 @@
  * worth.
  */
 enum { PACE_TRIALS_FETCHED = 4, PACE_TRIALS = 16, PACE_RETRY = 4096, PACE_AGAIN = 1, PACE_RETRY_CLOSE = 512, PACE_AGAIN_CLOSE = 8,
-       PACE_RETRY_FIRST = 4, PACE_LEAST = 32 };
+       PACE_RETRY_FIRST = 4, PACE_LEAST = 32,
+       PACE_ROW = 8, PACE_ROW_LEAST = 4 /* messages of a row that say how fast it is; the least, where others came before it */ };
 static const float PACE_CLOSE = 1.7f, PACE_HOPELESS = 4.0f, PACE_FALL = 8.0f, PACE_RISE = 16.0f;
 
 static int pace_index(size_t bytes)
@@ -20,9 +21,9 @@ static int pace_index(size_t bytes)
     return class < MCA_PML_PACE_CLASSES ? class : MCA_PML_PACE_CLASSES - 1;
 }
 
-static mca_pml_pace_class_t *pace_class(mca_pml_pace_t *pace, size_t bytes)
+static mca_pml_pace_class_t *pace_class(mca_pml_pace_t *pace, size_t bytes, bool both)
 {
-    return &pace->classes[pace_index(bytes)];
+    return &pace->classes[both][pace_index(bytes)];
 }
 
 static bool pace_power_of_4(uint32_t n)
@@ -43,9 +44,9 @@ static uint16_t pace_trial(mca_pml_pace_class_t *class)
     return n % (close ? PACE_RETRY_CLOSE : PACE_RETRY) != 0 ? 0 : close ? PACE_AGAIN_CLOSE : PACE_AGAIN;
 }
 
-bool mca_pml_pace_choose(mca_pml_pace_t *pace, size_t bytes)
+bool mca_pml_pace_choose(mca_pml_pace_t *pace, size_t bytes, bool both)
 {
-    mca_pml_pace_class_t *class = pace_class(pace, bytes);
+    mca_pml_pace_class_t *class = pace_class(pace, bytes, both);
     if (class->count[MCA_PML_PACE_FETCH] < PACE_TRIALS_FETCHED || class->count[MCA_PML_PACE_FRAGS] < PACE_TRIALS) {
         return class->count[MCA_PML_PACE_FETCH] < PACE_TRIALS_FETCHED;
     }
@@ -78,16 +79,35 @@ static void pace_average(mca_pml_pace_class_t *class, int way, float ns)
     }
 }
 
+/* One more, of `ns` since the end of the last; what began before the row's first one makes the row longer. */
+static void row_add(mca_pml_pace_row_t *row, uint64_t started_ns, float ns, float bytes)
+{
+    if (started_ns < row->began_ns && row->whole) {
+        uint64_t from = started_ns > row->before_ns ? started_ns : row->before_ns;
+        ns += (float) (row->began_ns - from);
+        row->began_ns = from;
+    }
+    row->ns += ns - row->ns / PACE_ROW;
+    row->bytes += bytes - row->bytes / PACE_ROW;
+    row->count++;
+}
+
 void mca_pml_pace_note(mca_pml_pace_t *pace, size_t bytes, bool fetched, mca_pml_pace_at_t started, mca_pml_pace_at_t now)
 {
-    bool overlapped = started.ns < pace->done.ns;
-    bool says_something = !overlapped || pace->done_fetched == fetched;
+    mca_pml_pace_row_t *row = &pace->row;
+    bool overlapped = started.ns < pace->done.ns, mixed = overlapped && pace->done_fetched != fetched;
     mca_pml_pace_at_t from = overlapped ? pace->done : started;
+    if (!overlapped || mixed) {
+        *row = (mca_pml_pace_row_t){.began_ns = from.ns, .before_ns = pace->done.ns, .whole = !overlapped};
+    }
     pace->done = now;
     pace->done_fetched = fetched;
-    if (says_something) {
-        float came = (float) bytes + (float) (now.whole - from.whole);
-        pace_average(pace_class(pace, bytes), fetched, (float) (now.ns - from.ns) / came);
+    if (mixed) {
+        return; /* had its time in common with others */
+    }
+    row_add(row, started.ns, (float) (now.ns - from.ns), (float) bytes + (float) (now.whole - from.whole));
+    if (row->whole || row->count >= PACE_ROW_LEAST) {
+        pace_average(pace_class(pace, bytes, started.both), fetched, row->ns / row->bytes);
     }
 }
 
@@ -99,14 +119,17 @@ void mca_pml_pace_note_turns(mca_pml_pace_t *pace, size_t bytes, mca_pml_pace_at
     }
     pace->done = now;
     pace->done_fetched = true;
-    pace_average(pace_class(pace, bytes), true, (float) work_ns / (float) bytes);
+    float ns = (float) work_ns * (started.both ? 2 : 1); /* both ways each has to make the other's sums, too, and waits the longer for its own */
+    pace_average(pace_class(pace, bytes, started.both), true, ns / (float) bytes);
 }
 
 void mca_pml_pace_failed(mca_pml_pace_t *pace, size_t bytes)
 {
-    mca_pml_pace_class_t *class = pace_class(pace, bytes);
-    class->ns[MCA_PML_PACE_FETCH] = 1e9f;
-    class->count[MCA_PML_PACE_FETCH] = PACE_TRIALS_FETCHED;
+    for (int both = 0; both < 2; both++) {
+        mca_pml_pace_class_t *class = pace_class(pace, bytes, both);
+        class->ns[MCA_PML_PACE_FETCH] = 1e9f;
+        class->count[MCA_PML_PACE_FETCH] = PACE_TRIALS_FETCHED;
+    }
 }
 
 /* ---- In parts, or fetched ---- */
@@ -123,19 +146,19 @@ static const float PARTS_FAR = 1.5f;
 
 bool mca_pml_pace_wants_parts(mca_pml_pace_t *pace, size_t bytes)
 {
-    uint16_t n = pace_class(pace, bytes)->parts++;
+    uint16_t n = pace_class(pace, bytes, false)->parts++;
     return n < PARTS_NOTED || n % PARTS_EVERY < 2;
 }
 
 void mca_pml_pace_note_parts(mca_pml_pace_t *pace, size_t bytes, size_t first, uint64_t ns)
 {
     float all = (float) ns * (float) (bytes + (first < bytes ? first : bytes)) / (float) bytes;
-    pace_average(pace_class(pace, bytes), MCA_PML_PACE_PARTS, all / (float) bytes);
+    pace_average(pace_class(pace, bytes, false), MCA_PML_PACE_PARTS, all / (float) bytes);
 }
 
 int mca_pml_pace_advice(mca_pml_pace_t *pace, size_t bytes)
 {
-    const mca_pml_pace_class_t *class = pace_class(pace, bytes);
+    const mca_pml_pace_class_t *class = pace_class(pace, bytes, false);
     if (class->count[MCA_PML_PACE_PARTS] < PARTS_KNOWN || class->count[MCA_PML_PACE_FETCH] < PACE_TRIALS_FETCHED) {
         return MCA_PML_PACE_FRAGS;
     }

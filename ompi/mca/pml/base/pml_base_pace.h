@@ -5,8 +5,11 @@
  *
  * What is measured is the time that a message adds to those before it: from its start, or from the end of the message
  * before if that was later, to its end. So one message at a time is judged by its duration, and a stream of overlapping
- * ones by its rate: the fragments of one message are filled in while those of another are emptied, which a fetch is not. What came
- * whole over the link meanwhile, without being announced, had its part of that time.
+ * ones by its rate: the fragments of one message are filled in while those of another are emptied, which a fetch is not. Messages that
+ * overlap may end one shortly after the other, or in another order than they began: so the rate is that of the last few of such a row.
+ * What came whole over the link meanwhile, without being announced, had its part of that time.
+ *
+ * Messages both ways at once are measured apart: there each processor is at work for both, in fragments as well as when each fetches.
  *
  * A message that need not be announced goes in parts at once, if the link has a way for that, or whole to a receiver that is behind, or is
  * announced to be fetched. That the sender chooses, by what the receiver says with the end of each fetch: it has measured both, parts from the
@@ -25,6 +28,7 @@
 typedef struct mca_pml_pace_at {
     uint64_t ns;        /* of a monotonic clock */
     uint32_t whole;     /* bytes of messages that have come whole so far; goes round */
+    bool both;          /* this process has announced messages to that peer, which are not over */
 } mca_pml_pace_at_t;
 
 enum { MCA_PML_PACE_FRAGS = false, MCA_PML_PACE_FETCH = true /* as `fetched` says below */, MCA_PML_PACE_PARTS, MCA_PML_PACE_WAYS };
@@ -39,11 +43,21 @@ typedef struct mca_pml_pace_class {
 
 enum { MCA_PML_PACE_CLASSES = 16 };
 
+/* Messages one behind the other, the same way, each of which began before the one before it had ended. */
+typedef struct mca_pml_pace_row {
+    uint64_t began_ns;      /* the first of them */
+    uint64_t before_ns;     /* the end of what was before it */
+    float ns, bytes;        /* of the last few */
+    uint32_t count;
+    bool whole;             /* nothing else took place in its time */
+} mca_pml_pace_row_t;
+
 /* All zero at first. */
 typedef struct mca_pml_pace {
     mca_pml_pace_at_t done; /* end of the last message, either way */
     bool done_fetched;
-    mca_pml_pace_class_t classes[MCA_PML_PACE_CLASSES]; /* of messages of about 2^(12 + i) bytes */
+    mca_pml_pace_row_t row;
+    mca_pml_pace_class_t classes[2][MCA_PML_PACE_CLASSES]; /* one way, both ways; of messages of about 2^(12 + i) bytes */
 } mca_pml_pace_t;
 
 /* The sender's part, of one peer; all zero at first. */
@@ -54,8 +68,8 @@ typedef struct mca_pml_ways {
 } mca_pml_ways_t;
 
 #pragma GCC visibility push(default)
-/* A message of so many bytes is about to start: fetch it? */
-bool mca_pml_pace_choose(mca_pml_pace_t *pace, size_t bytes);
+/* A message of so many bytes is about to start: fetch it? `both`: as in `started` then. */
+bool mca_pml_pace_choose(mca_pml_pace_t *pace, size_t bytes, bool both);
 /* It has ended. */
 void mca_pml_pace_note(mca_pml_pace_t *pace, size_t bytes, bool fetched, mca_pml_pace_at_t started, mca_pml_pace_at_t now);
 /* The same of one that was fetched in turns with others, in `work_ns` in all: such end in bursts, so that the time from one

@@ -13,6 +13,7 @@ typedef struct costs {
 enum { BYTES = 65536, WINDOW = 64, MESSAGES = 8192, PARTS = 64 };
 
 static mca_pml_pace_t pace;
+static bool both_ways; /* what follows is */
 static uint64_t now = 1000;
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -22,13 +23,13 @@ static uint64_t later(uint64_t a, uint64_t b)
 
 static void note(bool fetched, uint64_t from, uint64_t to)
 {
-    mca_pml_pace_note(&pace, BYTES, fetched, (mca_pml_pace_at_t){from, 0}, (mca_pml_pace_at_t){to, 0});
+    mca_pml_pace_note(&pace, BYTES, fetched, (mca_pml_pace_at_t){.ns = from, .both = both_ways}, (mca_pml_pace_at_t){.ns = to});
 }
 
 /* One message, alone. */
 static bool one(costs_t c)
 {
-    bool fetched = mca_pml_pace_choose(&pace, BYTES);
+    bool fetched = mca_pml_pace_choose(&pace, BYTES, both_ways);
     uint64_t started = now;
     now += fetched ? c.fetch : c.trip + c.fill + c.empty;
     note(fetched, started, now);
@@ -44,7 +45,7 @@ static int window(costs_t c)
     int waiting = 0;
     for (int i = 0; i < WINDOW; i++) {
         uint64_t start = now;
-        if (mca_pml_pace_choose(&pace, BYTES)) {
+        if (mca_pml_pace_choose(&pace, BYTES, both_ways)) {
             now += c.fetch;
             note(true, start, now);
         } else {
@@ -66,7 +67,7 @@ static int window_of_sums(costs_t c)
     uint64_t started[WINDOW], slept[WINDOW], filled = 0;
     int waiting = 0, fetched = 0;
     for (int i = 0; i < WINDOW; i++) {
-        if (mca_pml_pace_choose(&pace, BYTES)) {
+        if (mca_pml_pace_choose(&pace, BYTES, both_ways)) {
             slept[fetched++] = now;
             now += c.fetch;
         } else {
@@ -75,7 +76,7 @@ static int window_of_sums(costs_t c)
     }
     for (int i = 0; i < fetched; i++) {
         now += 10; /* its last sum is here */
-        mca_pml_pace_note_turns(&pace, BYTES, (mca_pml_pace_at_t){slept[i], 0}, (mca_pml_pace_at_t){now, 0}, c.fetch);
+        mca_pml_pace_note_turns(&pace, BYTES, (mca_pml_pace_at_t){.ns = slept[i]}, (mca_pml_pace_at_t){.ns = now}, c.fetch);
     }
     for (int i = 0; i < waiting; i++) {
         filled = later(filled, started[i] + c.trip) + c.fill;
@@ -116,18 +117,18 @@ static int fetched_for_sums(costs_t c)
 /* A window of which the first message is announced, and the others come whole: half of them before the first one's fragments. */
 static bool window_behind(costs_t c, uint32_t *whole)
 {
-    mca_pml_pace_at_t started = {now, *whole};
-    bool fetched = mca_pml_pace_choose(&pace, BYTES);
+    mca_pml_pace_at_t started = {.ns = now, .whole = *whole};
+    bool fetched = mca_pml_pace_choose(&pace, BYTES, both_ways);
     if (fetched) {
         now += c.fetch;
-        mca_pml_pace_note(&pace, BYTES, true, started, (mca_pml_pace_at_t){now, *whole});
+        mca_pml_pace_note(&pace, BYTES, true, started, (mca_pml_pace_at_t){.ns = now, .whole = *whole});
     }
     for (int i = 1; i < WINDOW; i++) {
         now += later(c.fill, c.empty);
         *whole += BYTES;
         if (i == WINDOW / 2 && !fetched) {
             now += c.empty;
-            mca_pml_pace_note(&pace, BYTES, false, started, (mca_pml_pace_at_t){now, *whole});
+            mca_pml_pace_note(&pace, BYTES, false, started, (mca_pml_pace_at_t){.ns = now, .whole = *whole});
         }
     }
     now += c.trip;
@@ -196,6 +197,36 @@ static int fetched_beside_trials(costs_t c)
     return fetched;
 }
 
+/* Two messages at a time, of which the second one begins in the first one's time and ends before it, shortly. Fetched they take 10 us,
+ * in fragments less. So many are fetched. */
+static int fetched_in_pairs(uint64_t frags)
+{
+    int fetched = 0;
+    for (int i = 0; i < MESSAGES; i += 2) {
+        bool fetch = mca_pml_pace_choose(&pace, BYTES, false);
+        if (fetch != mca_pml_pace_choose(&pace, BYTES, false)) {
+            fetch = false; /* a trial of one */
+        }
+        uint64_t all = fetch ? 10000 : frags;
+        note(fetch, now + all / 2, now + all - 10);
+        note(fetch, now, now + all);
+        now += all + 500;
+        fetched += 2 * fetch;
+    }
+    return fetched;
+}
+
+/* By turns, 16 messages one way, where fetching is better, and 16 both ways, where it is not. Of those one way, and of those both ways, so many
+ * are fetched. */
+static void fetched_by_turns(costs_t one_way, costs_t both, int fetched[2])
+{
+    for (int i = 0; i < 2 * MESSAGES; i++) {
+        both_ways = i / 16 % 2 > 0;
+        fetched[both_ways] += one(both_ways ? both : one_way);
+    }
+    both_ways = false;
+}
+
 /* ---- In parts at once, or announced and fetched ---- */
 
 static mca_pml_ways_t ways;
@@ -209,7 +240,7 @@ static bool one_way(size_t bytes, uint64_t parts, uint64_t fetch, bool stuck)
         return !fetched; /* fails the tests below */
     }
     mca_pml_ways_sent(&ways, bytes, fetched);
-    mca_pml_pace_at_t start = {now, 0}, end = {now + (fetched ? fetch : parts), 0};
+    mca_pml_pace_at_t start = {.ns = now}, end = {.ns = now + (fetched ? fetch : parts)};
     now = end.ns + 100;
     if (!fetched) {
         if (mca_pml_pace_wants_parts(&pace, bytes)) {
@@ -319,11 +350,21 @@ int main(void)
            "six slow messages in a row now and then change nothing");
 
     begin();
+    TAP_OK(fetched_in_pairs(7000) <= few, "messages that end one shortly after the other are judged together: fragments");
+    begin();
+    TAP_OK(fetched_in_pairs(14000) >= most, "... fetched");
+
+    int fetched[2] = {0};
+    begin();
+    fetched_by_turns(fast_copy, slow_copy, fetched);
+    TAP_OK(fetched[0] >= most && fetched[1] <= few, "messages both ways say nothing of those one way");
+
+    begin();
     fetched_alone(fast_copy);
     mca_pml_pace_failed(&pace, BYTES);
     TAP_OK(fetched_alone((costs_t){.fetch = 1000000, .fill = 4000, .empty = 3500, .trip = 500}) <= few,
            "a fetch that failed is not tried again soon");
-    TAP_OK(mca_pml_pace_choose(&pace, 4 * BYTES), "which says nothing of other sizes");
+    TAP_OK(mca_pml_pace_choose(&pace, 4 * BYTES, false), "which says nothing of other sizes");
 
     begin();
     fetched_alone(fast_copy);
