@@ -3,6 +3,7 @@
 # What runs several threads, over the links and layers, with and without the progress thread: the phase "threads" of test/run
 # runs this under ThreadSanitizer.
 . "$top_srcdir/test/support/combinations.sh"
+traces=$(mktemp -d) && trap 'rm -rf "$traces"' EXIT
 combinations <<LIST
 threads --mca btl shm,self
 threads --mca btl tcp,self
@@ -10,6 +11,7 @@ threads --mca btl shm,self --mca btl_shm_lanes 2
 LANES=1 lanes --bind-to none --mca btl shm,self --mca btl_shm_lanes 3
 LANES=1 lanes --mca btl shm,tcp,self --mca btl_shm_lanes 1 --mca opal_progress_thread 1
 LANES=1 lanes --bind-to none --mca btl shm,self --mca btl_shm_lanes 2 --mca btl_shm_backing file --mca btl_shm_ring 2k --mca pml_base_eager_window 8k
+lanes --bind-to none --mca btl shm,self --mca btl_shm_lanes 3 --mca pml_base_trace_links $traces/%r
 lanes --mca btl shm,self --mca btl_shm_lanes 0
 lanes --mca pml dr --mca btl shm,self --mca btl_shm_lanes 3
 threads --mca btl shm,tcp,self --mca pml_base_stripe all --mca opal_progress_thread 1

@@ -581,7 +581,7 @@ void mca_pml_base_peer_add_links(mca_pml_peer_t *peer, const void *card, size_t 
             link->parts = parts_of(link);
             link->filled_max = filled_max_of(module, link->endpoint);
             link->up = true;
-            mca_pml_base_trace_link(link);
+            mca_pml_base_trace_link(peer, link);
             opal_list_init(&link->flight);
             mca_pml_flow_init(&link->flow, &module->limits, mca_pml_base_frag_room,
                               !mca_pml_base_params.adapt, 1);

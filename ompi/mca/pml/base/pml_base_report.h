@@ -31,8 +31,8 @@ extern bool mca_pml_base_trace_on;
  * once). `what`: static. The caller holds the peer's lock. */
 void mca_pml_base_trace(const mca_pml_peer_t *peer, const mca_pml_link_t *link, const char *what,
                         uint64_t from, uint64_t to, size_t bytes, uint64_t offset);
-/* Have the short messages of a link noted, too. */
-void mca_pml_base_trace_link(mca_pml_link_t *link);
+/* Have the short messages of a peer's link noted, too. Under the peer's lock. */
+void mca_pml_base_trace_link(const mca_pml_peer_t *peer, mca_pml_link_t *link);
 /* Write the file. Peers still exist. */
 void mca_pml_base_trace_end(void);
 /* A file has one writer: where there are several processes its name has the rank. */

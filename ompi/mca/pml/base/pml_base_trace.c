@@ -18,12 +18,21 @@ typedef struct event {
     uint32_t rank;
 } event_t;
 
+/* A link whose short messages are noted. */
+typedef struct traced {
+    const mca_btl_endpoint_t *endpoint;
+    const mca_pml_peer_t *peer;
+    const mca_pml_link_t *link;
+} traced_t;
+
 bool mca_pml_base_trace_on;
 
 static char *pattern;
 static uint64_t events_max;
 static event_t *events;
 static size_t event_count, event_room, lost;
+static traced_t *traced; /* the list of peers has a lock that is taken before a peer's, which senders hold */
+static size_t traced_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 int mca_pml_base_trace_register_params(void)
@@ -73,29 +82,50 @@ void mca_pml_base_trace(const mca_pml_peer_t *peer, const mca_pml_link_t *link, 
     pthread_mutex_unlock(&lock);
 }
 
+static traced_t find_traced(const mca_btl_endpoint_t *endpoint)
+{
+    traced_t found = {NULL, NULL, NULL};
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < traced_count && !found.link; i++) {
+        if (traced[i].endpoint == endpoint) {
+            found = traced[i];
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
 /* In the place of a module's send_short: who this is takes a search, which only a trace pays. */
 static int traced_short(mca_btl_endpoint_t *endpoint, const void *header, size_t header_len,
                         const void *payload, size_t len)
 {
-    opal_list_item_t *i, *tmp;
-    OPAL_LIST_FOREACH (i, tmp, &mca_pml_base_peers) {
-        mca_pml_peer_t *peer = OPAL_CONTAINER_OF(i, mca_pml_peer_t, all_item);
-        mca_pml_link_t *link = mca_pml_base_link_of(peer, endpoint);
-        if (link) {
-            int rc = link->module->ops->send_short(endpoint, header, header_len, payload, len);
-            uint64_t now = opal_now_ns();
-            if (rc == MCA_SUCCESS) {
-                mca_pml_base_trace(peer, link, "short", now, now, header_len + len, 0);
-            }
-            return rc;
-        }
+    traced_t found = find_traced(endpoint);
+    if (!found.link) {
+        return MCA_ERR_UNREACHABLE;
     }
-    return MCA_ERR_UNREACHABLE;
+    int rc = found.link->module->ops->send_short(endpoint, header, header_len, payload, len);
+    uint64_t now = opal_now_ns();
+    if (rc == MCA_SUCCESS) {
+        mca_pml_base_trace(found.peer, found.link, "short", now, now, header_len + len, 0);
+    }
+    return rc;
 }
 
-void mca_pml_base_trace_link(mca_pml_link_t *link)
+static bool add_traced(const mca_pml_peer_t *peer, const mca_pml_link_t *link)
 {
-    if (mca_pml_base_trace_on) {
+    pthread_mutex_lock(&lock);
+    traced_t *grown = realloc(traced, (traced_count + 1) * sizeof(*grown));
+    if (grown) {
+        traced = grown;
+        traced[traced_count++] = (traced_t){link->endpoint, peer, link};
+    }
+    pthread_mutex_unlock(&lock);
+    return grown != NULL;
+}
+
+void mca_pml_base_trace_link(const mca_pml_peer_t *peer, mca_pml_link_t *link)
+{
+    if (mca_pml_base_trace_on && add_traced(peer, link)) {
         link->send_short = traced_short;
         link->room = link->standing = &mca_pml_base_no_standing; /* what goes that way is not seen */
     }
@@ -176,7 +206,9 @@ void mca_pml_base_trace_end(void)
     }
     free(name);
     free(events);
+    free(traced);
     events = NULL;
-    event_count = event_room = lost = 0;
+    traced = NULL;
+    event_count = event_room = lost = traced_count = 0;
     mca_pml_base_trace_on = false;
 }
