@@ -203,23 +203,25 @@ static void free_request(ompi_request_t *request)
 
 static const ompi_request_ops_t request_ops = {.cancel = cancel, .free = free_request};
 
-static int add_active(idup_t *d)
+/* Before anything else is begun: what is begun can't be taken back. */
+static bool have_poller(void)
 {
     static const opal_poller_ops_t ops = {.poll = poll_active};
-    int rc = OPAL_SUCCESS;
     pthread_mutex_lock(&lock);
-    if (!poller) {
-        rc = opal_progress_poller_add(&ops, NULL, &poller);
-    }
-    if (rc == OPAL_SUCCESS) {
-        opal_list_append(&active, &d->item);
-        opal_progress_poller_active(poller, true);
-    }
+    bool have = poller || opal_progress_poller_add(&ops, NULL, &poller) == OPAL_SUCCESS;
+    pthread_mutex_unlock(&lock);
+    return have;
+}
+
+static void add_active(idup_t *d)
+{
+    pthread_mutex_lock(&lock);
+    opal_list_append(&active, &d->item);
+    opal_progress_poller_active(poller, true);
     pthread_mutex_unlock(&lock);
     if (opal_progress_threads) {
         opal_progress_wake(); /* there is something to do, while who owns progress may sleep */
     }
-    return rc == OPAL_SUCCESS ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
 void ompi_comm_idup_finalize(void)
@@ -249,6 +251,9 @@ static int start_idup(ompi_communicator_t *comm, ompi_info_t *info, bool inherit
                       ompi_communicator_t **newcomm, ompi_request_t **request)
 {
     bool inter = ompi_comm_is_inter(comm);
+    if (!have_poller()) {
+        return MPI_ERR_NO_MEM;
+    }
     idup_t *d = calloc(1, sizeof *d);
     ompi_communicator_t *copy = ompi_comm_new(comm->local_group, inter ? comm->remote_group : NULL);
     ompi_communicator_t *hidden = inter ? ompi_comm_new(comm->local_group, NULL) : NULL;
@@ -272,7 +277,8 @@ static int start_idup(ompi_communicator_t *comm, ompi_info_t *info, bool inherit
     start_agreement(d);
     *newcomm = copy;
     *request = &d->super;
-    return add_active(d);
+    add_active(d);
+    return MPI_SUCCESS;
 }
 
 int ompi_mpi_comm_idup(ompi_communicator_t *comm, ompi_communicator_t **newcomm,

@@ -54,6 +54,8 @@ unit_ompi_topo_place_LDADD = $(ompi_lib)
 check_PROGRAMS += unit/ompi/communicator/dims
 unit_ompi_communicator_dims_SOURCES = unit/ompi/communicator/dims.c
 unit_ompi_communicator_dims_LDADD = $(ompi_lib)
+check_PROGRAMS += unit/ompi/communicator/idup_shortage
+unit_ompi_communicator_idup_shortage_LDADD = $(ompi_lib)
 # Groups and info objects, in a world of one.
 check_PROGRAMS += unit/ompi/group/group_algebra unit/ompi/info/info_test
 unit_ompi_group_group_algebra_LDADD = $(ompi_lib)
