@@ -16,6 +16,7 @@ lanes --mca btl shm,self --mca btl_shm_lanes 0
 lanes --mca pml dr --mca btl shm,self --mca btl_shm_lanes 3
 threads --mca btl shm,tcp,self --mca pml_base_stripe all --mca opal_progress_thread 1
 threads --mca pml chaos --mca btl shm,tcp,self --mca pml_base_stripe all --mca pml_chaos_seed 1 --mca opal_progress_thread 1
+threads:requests --mca pml dr --mca btl chaos,self --mca btl_chaos_wrap tcp --mca opal_progress_thread 1
 threads:joined --mca pml dr --mca btl shm,self
 threads:meeting --mca pml dr --mca btl shm,self
 p2p:threads --mca btl shm,self
@@ -35,6 +36,7 @@ comm:threads --mca btl shm,self
 comm:threads --mca btl shm,self --mca btl_shm_lanes 3
 comm:threads-and-sequence --mca btl tcp,self --mca opal_progress_thread 1
 comm:free-pending --mca btl shm,self --mca opal_progress_thread 1
+windows:single --mca btl shm,self --mca opal_progress_thread 1
 events --mca btl shm,self
 events --mca btl shm,tcp,self --mca opal_progress_thread 1
 partitioned:threads --mca btl shm,self

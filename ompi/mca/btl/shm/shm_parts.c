@@ -213,7 +213,7 @@ int mca_btl_shm_send_filled(mca_btl_endpoint_t *ep, const void *header, size_t h
     if (rc == MCA_SUCCESS) {
         shm_even_sent(&ep->even);
         shm_write_parts(ep, &w, header, header_len);
-        if (len > SHM_PARTS_LONG) {
+        if (len > SHM_PARTS_LONG && !ep->module->services->threads) { /* with threads the ring is the poller's to look at */
             shm_trust_sent(&ep->trust, mca_btl_shm_has_come(ep, sizeof(shm_named_t))); /* shorter ones are mere words of the engine's */
         }
     }

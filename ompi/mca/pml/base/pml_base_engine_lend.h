@@ -21,6 +21,9 @@ enum { ENGINE_SETTLE_ROUND = 2048 };
 static void engine_send_settle(ompi_request_t *request, bool waits)
 {
     mca_pml_send_t *send = (mca_pml_send_t *) request;
+    if (OPAL_UNLIKELY(opal_progress_threads)) {
+        return; /* nothing is lent, and whether it is may be looked at under the peer's lock alone */
+    }
     size_t rounds = waits ? send->bytes / ENGINE_SETTLE_ROUND : 0;
     while (send->lent && rounds-- > 0) {
         opal_progress();
