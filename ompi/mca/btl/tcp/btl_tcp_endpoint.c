@@ -438,17 +438,17 @@ void btl_tcp_endpoint_unreached(mca_btl_endpoint_t *ep, const char *why)
 
 void btl_tcp_endpoint_closed(mca_btl_endpoint_t *ep)
 {
-    btl_tcp_lock(&ep->lock);
-    bool pending = ep->head != NULL;
-    btl_tcp_unlock(&ep->lock);
-    if (pending) {
-        btl_tcp_endpoint_fail(ep, "the peer ended before it took all that was sent");
-        return;
-    }
     BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: rank %u said goodbye", ep->module->super.name,
                 (uint32_t) ep->name);
     connection_close(ep, BTL_TCP_IDLE);
-    session_end(ep);
+    btl_tcp_lock(&ep->lock);
+    bool pending = ep->head != NULL; /* from now on no thread adds to it */
+    btl_tcp_unlock(&ep->lock);
+    if (pending) {
+        btl_tcp_endpoint_fail(ep, "the peer ended before it took all that was sent");
+    } else {
+        session_end(ep);
+    }
 }
 
 /* ---- The end ---- */

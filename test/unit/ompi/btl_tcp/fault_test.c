@@ -324,6 +324,56 @@ static int peer_away(uint32_t rank)
     return !all || !is_seamless(p);
 }
 
+/* ---- A peer that says goodbye while another thread sends ---- */
+
+static mca_btl_descriptor_t late;
+static world_header_t late_header = {.sequence = 1};
+static int late_rc = 1, late_ends;
+
+static void late_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status)
+{
+    (void) desc;
+    late_ends += event == MCA_BTL_UNCONFIRMED && status == MCA_ERR_UNREACHABLE;
+}
+
+static void send_late(const char *format)
+{
+    if (strstr(format, "goodbye") && late_rc == 1) {
+        late = (mca_btl_descriptor_t) {.header = &late_header, .header_len = sizeof(late_header), .event = late_event};
+        late_rc = world.modules[0]->ops->send(world.peer[1].ep[0], &late);
+    }
+}
+
+static bool late_is_over(void)
+{
+    return late_rc < 0 || late_ends > 0;
+}
+
+/* Rank 0 sends just when rank 1 has gone: that is refused, or comes back. */
+static int peer_leaves(uint32_t rank)
+{
+    mca_btl_endpoint_t **ep = &world.peer[1 - rank].ep[0];
+    expected = 1;
+    if (rank == 0) {
+        world_on_log = send_late;
+        world_wait(some_received, 10000);
+    } else {
+        world_send(0, 0, 50, WORLD_SHORT);
+        world_wait(world_idle, 10000);
+    }
+    world_barrier();
+    if (rank == 1) {
+        world.modules[0]->ops->del_peer(world.modules[0], *ep);
+        *ep = NULL;
+        return 0;
+    }
+    bool over = world_wait(late_is_over, 10000);
+    if (!over) {
+        fprintf(stderr, "# send(): %d, downs %lu\n", late_rc, world.peer[1].downs);
+    }
+    return !over;
+}
+
 int main(void)
 {
     tap_start(400);
@@ -331,6 +381,8 @@ int main(void)
            "a peer that computes for longer than greetings take is waited for");
     TAP_OK(world_run(2, "if_include=lo handshake_timeout=200 resume_timeout=300", peer_away) == 2,
            "all its addresses are");
+    TAP_OK(world_run(2, "if_include=lo family=4 threads=1", peer_leaves) == 2,
+           "what is sent just when the peer says goodbye comes back");
     test_cuts(false, "if_include=lo family=4 reconnect_max=50 resume_timeout=0");
     test_cuts(false, "if_include=lo family=4 links=2 reconnect_max=50 resume_timeout=0");
     test_cuts(true, "if_include=lo family=4 resume_timeout=20000");

@@ -176,6 +176,8 @@ static int var_register(const mca_base_var_desc_t *desc, void *storage)
     return MCA_SUCCESS;
 }
 
+void (*world_on_log)(const char *format);
+
 __attribute__((format(printf, 4, 5))) static void log_line(const char *framework,
                                                            const char *component,
                                                            mca_log_level_t level,
@@ -183,6 +185,9 @@ __attribute__((format(printf, 4, 5))) static void log_line(const char *framework
 {
     static int verbose = -1;
     va_list args;
+    if (world_on_log) {
+        world_on_log(format);
+    }
     if (verbose < 0) {
         verbose = getenv("WORLD_VERBOSE") ? atoi(getenv("WORLD_VERBOSE")) : 0;
     }

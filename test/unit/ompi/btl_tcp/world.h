@@ -81,6 +81,8 @@ extern void (*world_card_filter)(uint32_t rank, uint8_t *card);
 extern void (*world_child_setup)(uint32_t rank);
 /* If set: called in the parent while the processes run. */
 extern void (*world_bystander)(pid_t first);
+/* If set: called for each line that the BTL logs, with its format: in the middle of what it does, as if by another thread. */
+extern void (*world_on_log)(const char *format);
 /* All processes of world_run() are here. */
 void world_barrier(void);
 
