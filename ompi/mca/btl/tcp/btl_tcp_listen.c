@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,10 +340,12 @@ static void pause_accepting(void)
     }
 }
 
-/* Who stands first in the queue is told that it is in vain: without a word it would take us for computing. */
+/* Who stands first in the queue is told that it is in vain: without a word it would take us for computing. Behind the last one nobody will
+ * see when there are descriptors again: who comes then has its whole time. */
 static void turn_away(void)
 {
     uint8_t scrap[BTL_TCP_GREETING_MAX], out[BTL_TCP_VERDICT_BYTES];
+    struct pollfd queue = {.fd = listener.fd, .events = POLLIN};
     close(listener.spare);
     int fd = accept4(listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
@@ -353,6 +356,9 @@ static void turn_away(void)
         close(fd);
     }
     listener.spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (poll(&queue, 1, 0) == 0) {
+        listener.short_since_ns = 0;
+    }
 }
 
 /* A connection could not be accepted for want of something: it waits, but not for ever. */

@@ -470,6 +470,13 @@ static void test_descriptors(void)
     TAP_OK(recv(client, verdict, sizeof(verdict), 0) == sizeof(verdict) && verdict[16] == BTL_TCP_REFUSED_CLOSED,
            "but who has waited for long is told that it is in vain");
     close(client);
+
+    world_sleep(200); /* there are some, and nobody asks for one */
+    client = door_open();
+    starve(300);
+    hello = good_hello();
+    TAP_OK(prove(client, secret, &hello) == BTL_TCP_ACCEPTED, "when they are lacking again, who comes has that time anew");
+    close(client);
 }
 
 static void test_fuzz(void)
