@@ -80,6 +80,8 @@ is "closed output" "$code" 0
 if [ -w /dev/full ]; then
     timeout 20 "$mpirun" -n 1 echo hi >/dev/full 2>err
     is "a full disk is told, and is a failure" "$? $(grep -c 'standard output, output is lost' err)" "1 1"
+    timeout 20 "$mpirun" -n 2 yes >/dev/full 2>err
+    is "the same failure where the process has more to say" "$? $(grep -c 'standard output, output is lost' err) $(wc -l <err)" "1 1 1"
 fi
 if command -v script >/dev/null 2>&1; then
     on_terminal() { timeout 20 script -qec "$mpirun $*" /dev/null </dev/null | tr -d '\r'; }

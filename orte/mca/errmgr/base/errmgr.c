@@ -150,7 +150,8 @@ static void killed_by_signal(orte_proc_t *proc, int status)
         orte_report("%s was killed by signal %d (%s)%s%s", who, number, strsignal(number),
                     WCOREDUMP(status) ? ", core dumped" : "", consequence(job));
     }
-    proc_failed(proc, ORTE_EXIT_SIGNAL_BASE + number);
+    /* Where its output could not be written, that is the failure, as of a process that had said all before. */
+    proc_failed(proc, expected && orte_iof_failed(job->rt->iof) ? ORTE_EXIT_USAGE : ORTE_EXIT_SIGNAL_BASE + number);
 }
 
 static void left_without_finalize(orte_proc_t *proc)
