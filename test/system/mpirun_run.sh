@@ -258,5 +258,10 @@ for words in --help --version "--display map --do-not-launch true" "--display ma
     timeout 20 "$mpirun" $words >/dev/full 2>err
     is "a full disk: $words" "$? $(grep -c 'standard output' err) $(wc -l <err)" "1 1 1"
 done
+for word in --help -v; do
+    [ -w /dev/full ] || break
+    "$top_builddir/orte/orte-clean" "$word" >/dev/full 2>err
+    is "a full disk: orte-clean $word" "$? $(grep -c 'standard output: No space' err) $(wc -l <err)" "1 1 1"
+done
 ok "nothing left" nothing_left
 done_testing

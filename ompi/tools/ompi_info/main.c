@@ -71,6 +71,16 @@ static bool print_all(const info_options_t *options)
     return ok;
 }
 
+/* The exit code, if all could be written. */
+static int printed(bool ok)
+{
+    if (0 != fflush(stdout) || ferror(stdout)) {
+        perror("ompi_info: standard output");
+        return 1;
+    }
+    return ok ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     info_options_t options;
@@ -80,14 +90,14 @@ int main(int argc, char **argv)
     }
     if (options.help) {
         info_usage();
-        return 0;
+        return printed(true);
     }
     mca_base_var_tolerate();
     const int rc = opal_init();
     if (OPAL_SUCCESS == rc && options.links) {
         const bool good = OPAL_SUCCESS == ompi_register_params() && info_print_links(&options);
         opal_finalize();
-        return good && 0 == fflush(stdout) ? 0 : 1;
+        return printed(good);
     }
     if (OPAL_SUCCESS != rc || OPAL_SUCCESS != load_everything()) {
         fprintf(stderr, "ompi_info: the installation can't be examined%s%s.\n", rc ? ": " : "",
@@ -98,9 +108,5 @@ int main(int argc, char **argv)
     const bool ok = print_all(&options);
     unload_everything();
     opal_finalize();
-    if (0 != fflush(stdout)) {
-        perror("ompi_info: standard output");
-        return 1;
-    }
-    return ok ? 0 : 1;
+    return printed(ok);
 }

@@ -134,6 +134,16 @@ static void print_word(const char *word)
     putchar('\'');
 }
 
+/* The exit code of what only prints. */
+static int printed(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        return 0;
+    }
+    perror(WRAPPER_NAME ": standard output");
+    return 1;
+}
+
 static int print(const words_t *words)
 {
     for (size_t i = 0; i < words->count; i++) {
@@ -143,7 +153,7 @@ static int print(const words_t *words)
         print_word(words->word[i]);
     }
     putchar('\n');
-    return fflush(stdout) == 0 ? 0 : 1;
+    return printed();
 }
 
 /* ---- What an MPI program needs ---- */
@@ -262,10 +272,10 @@ static int show_item(const char *item)
     } else if (strcmp(item, "version") == 0) {
         printf(WRAPPER_NAME ": " PACKAGE_NAME " " PACKAGE_VERSION " (Language: " WRAPPER_LANGUAGE
                ")\n");
-        return 0;
+        return printed();
     } else if (strcmp(item, "help") == 0) {
         fputs(usage, stdout);
-        return 0;
+        return printed();
     } else {
         fprintf(stderr, WRAPPER_NAME ": no such item: --showme:%s\n"
                 "Try --showme:help.\n", item);

@@ -3,8 +3,19 @@
 #include "orte/runtime/session.h"
 #include "orte/util/report.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+/* The exit code. */
+static int printed(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        return 0;
+    }
+    orte_report("can't write to standard output: %s", strerror(errno));
+    return 1;
+}
 
 int main(int argc, char **argv)
 {
@@ -18,7 +29,7 @@ int main(int argc, char **argv)
                "mpirun does the same when it starts.\n\n"
                "  -v, --verbose   print what is removed\n"
                "  -h, --help      this text\n");
-        return 0;
+        return printed();
     }
     if (argc > 1 && !verbose) {
         orte_report("unknown option '%s'; usage: orte-clean [-v]", argv[1]);
@@ -28,5 +39,5 @@ int main(int argc, char **argv)
     if (verbose) {
         printf("%d removed\n", removed);
     }
-    return 0;
+    return printed();
 }

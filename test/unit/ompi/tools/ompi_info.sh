@@ -84,4 +84,11 @@ head -c 3000 "$top_builddir/ompi/.libs/libmpi_abi.so" >"$tap_dir/mca_btl_cut.so"
 tap_ok "a component whose file is not complete" says '^ +MCA btl: cut \(failed to load: .* not complete' \
     env OMPI_MCA_mca_base_component_path="$tap_dir" $info --failed
 rm "$tap_dir/mca_btl_cut.so"
+# full COMMAND...: with a full disk under its standard output it fails, and says so
+full() { "$@" 2>"$tap_dir/out" >/dev/full; [ $? = 1 ] && cat "$tap_dir/out" && grep -q 'standard output: No space' "$tap_dir/out"; }
+for words in "" --all --links --version --help; do
+    [ -w /dev/full ] || break
+    # shellcheck disable=SC2086
+    tap_ok "a full disk: ${words:-no options}" full $info $words
+done
 tap_end

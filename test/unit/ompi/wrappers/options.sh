@@ -67,4 +67,10 @@ tap_ok "it needs libmpi_abi.so.1 and no private library" sh -c "
     ! readelf -d version | grep -q 'NEEDED.*libhawser'"
 tap_ok "a moved installation" env HAWSER_PREFIX=/moved sh -c "
     $mpicc --showme:compile | grep -q -e '-I/moved/' && $mpicc --showme:link | grep -q -e '-L/moved/'"
+# full COMMAND...: with a full disk under its standard output it fails, and says so
+full() { "$@" 2>err >/dev/full; [ $? = 1 ] && cat err && grep -q 'standard output: No space' err; }
+for words in -show --showme:compile --showme:version --showme:help -link-info; do
+    [ -w /dev/full ] || break
+    tap_ok "a full disk: $words" full $mpicc $words
+done
 tap_end
