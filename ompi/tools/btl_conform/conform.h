@@ -27,6 +27,7 @@ enum {
     CONFORM_MAX_PROCESSES = 128,
     CONFORM_MAX_MODULES = 48, /* lanes, too */
     CONFORM_CARD_MAX = 4096,
+    CONFORM_MAX_PARAMS = 64,
     CONFORM_FAILED = 1,
     CONFORM_SKIPPED = 77,
 };
@@ -48,7 +49,7 @@ typedef struct conform_options {
     bool asymmetric_fence;
     bool verbose, bench, pin;
     unsigned timeout;          /* seconds for one test */
-    const char *params[64];    /* name=value */
+    const char *params[CONFORM_MAX_PARAMS]; /* name=value */
     int param_count;
     const char *others[8];     /* plug-ins that the one tested may ask for by name */
     int other_count;
@@ -118,6 +119,8 @@ extern unsigned conform_open_handles; /* pollers, events, timers not yet given b
 extern _Thread_local bool conform_in_progress;
 
 void conform_services_start(void);
+/* One of the options that set a parameter which no plug-in has, once they are loaded; NULL: none. */
+const char *conform_unknown_param(void);
 /* One round without sleeping; number of things done. */
 int conform_progress(void);
 /* The pollers alone. */

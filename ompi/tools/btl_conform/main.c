@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -483,6 +484,8 @@ static int run_test(const conform_test_t *test, int n)
 static void probe(void)
 {
     conform_link_start();
+    const char *unknown = conform_unknown_param();
+    REQUIRE(!unknown, "there is no parameter %.*s", (int)strcspn(unknown, "="), unknown);
     bool is_self = conform_module->limits.caps & MCA_BTL_CAP_SELF;
     conform_link_end();
     _exit(is_self ? 2 : 0);
@@ -503,7 +506,8 @@ static bool plugin_is_self(void)
     }
     conform_options.verbose = quiet;
     if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 2)) {
-        fprintf(stderr, "hawser-btl-conform: %s can't be used\n", conform_options.plugin);
+        fprintf(stderr, "hawser-btl-conform: %s can't be used%s%s\n", conform_options.plugin,
+                *skip_reason ? ": " : "", skip_reason);
         exit(CONFORM_FAILED);
     }
     return WEXITSTATUS(status) == 2;
@@ -537,6 +541,40 @@ static void usage(FILE *to)
             "  --help             this text\n");
 }
 
+/* The exit code, if what was said could be written. */
+static int said(int code)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        return code;
+    }
+    perror("hawser-btl-conform: standard output");
+    return CONFORM_FAILED;
+}
+
+/* A whole number from `least` to `most`, or the end. */
+static uint64_t number(const char *option, const char *text, uint64_t least, uint64_t most)
+{
+    char *end;
+    errno = 0;
+    uint64_t value = strtoull(text, &end, 0);
+    if (*text < '0' || *text > '9' || *end || errno || value < least || value > most) {
+        fprintf(stderr, "hawser-btl-conform: --%s %s: expected a whole number from %" PRIu64 " to %" PRIu64 "\n", option, text,
+                least, most);
+        exit(2);
+    }
+    return value;
+}
+
+/* NAME=SOMETHING, or the end. */
+static const char *assignment(const char *option, const char *text)
+{
+    if (!strchr(text, '=')) {
+        fprintf(stderr, "hawser-btl-conform: --%s %s: there is no '=' in it\n", option, text);
+        exit(2);
+    }
+    return text;
+}
+
 static void parse_options(int argc, char **argv)
 {
     enum { OPT_LIST = 256, OPT_COMPONENT, OPT_CMA, OPT_FENCE, OPT_SHORT, OPT_PIN, OPT_KEEPALIVE, OPT_LANES };
@@ -554,10 +592,10 @@ static void parse_options(int argc, char **argv)
         switch (c) {
         case 'b': o->bench = true; break;
         case 't': o->only = optarg; break;
-        case 'k': o->skip = optarg; break;
+        case 'k': o->skip = assignment("skip", optarg); break;
         case 'm': o->module = optarg; break;
-        case 'n': o->processes = atoi(optarg); break;
-        case 's': o->seed = strtoull(optarg, NULL, 0); break;
+        case 'n': o->processes = (int)number("processes", optarg, 2, CONFORM_MAX_PROCESSES); break;
+        case 's': o->seed = number("seed", optarg, 0, UINT64_MAX); break;
         case 'T': o->threads = true; break;
         case OPT_LANES: o->threads = o->lanes = true; break;
         case OPT_CMA: o->forbid_cma = true; break;
@@ -565,11 +603,11 @@ static void parse_options(int argc, char **argv)
         case OPT_KEEPALIVE: o->keepalive = true; break;
         case OPT_FENCE: o->asymmetric_fence = false; break;
         case OPT_PIN: o->pin = false; break;
-        case 'o': o->timeout = (unsigned)atoi(optarg); break;
+        case 'o': o->timeout = (unsigned)number("timeout", optarg, 1, 1000000); break;
         case 'v': o->verbose = true; break;
         case 'p':
-            if (o->param_count < (int)(sizeof(o->params) / sizeof(o->params[0]))) {
-                o->params[o->param_count++] = optarg;
+            if (o->param_count < CONFORM_MAX_PARAMS) {
+                o->params[o->param_count++] = assignment("param", optarg);
             }
             break;
         case OPT_COMPONENT:
@@ -581,12 +619,12 @@ static void parse_options(int argc, char **argv)
             for (const conform_test_t *t = conform_tests; t->name; t++) {
                 printf("%-14s %s\n", t->name, t->what);
             }
-            exit(0);
-        case 'h': usage(stdout); exit(0);
+            exit(said(0));
+        case 'h': usage(stdout); exit(said(0));
         default: usage(stderr); exit(2);
         }
     }
-    if (optind + 1 != argc || o->processes < 2 || o->processes > CONFORM_MAX_PROCESSES || o->timeout == 0) {
+    if (optind + 1 != argc) {
         usage(stderr);
         exit(2);
     }
@@ -634,5 +672,5 @@ int main(int argc, char **argv)
         fprintf(stderr, "hawser-btl-conform: no test of that name\n");
         return 2;
     }
-    return failed ? CONFORM_FAILED : 0;
+    return said(failed ? CONFORM_FAILED : 0);
 }

@@ -57,27 +57,52 @@ uint64_t conform_now(void)
 
 /* ---- Parameters ---- */
 
-/* [RANK:]NAME=VALUE: what is for this process? NULL: it is for another one. */
-static const char *param_of_mine(const char *text)
+static bool param_known[CONFORM_MAX_PARAMS]; /* a plug-in has a parameter of this name */
+
+/* [RANK:]NAME=VALUE without the rank; is it for this process? */
+static const char *param_of_rank(const char *text, bool *mine)
 {
     char *end;
     long rank = strtol(text, &end, 10);
-    if (end == text || *end != ':') {
-        return text;
-    }
-    return rank == self.rank ? end + 1 : NULL;
+    *mine = end == text || *end != ':' || rank == self.rank;
+    return end == text || *end != ':' ? text : end + 1;
 }
 
 static const char *param_value(const char *name)
 {
     size_t len = strlen(name);
-    for (int i = conform_options.param_count - 1; i >= 0; i--) {
-        const char *p = param_of_mine(conform_options.params[i]);
-        if (p && strncmp(p, name, len) == 0 && p[len] == '=') {
-            return p + len + 1;
+    const char *value = NULL;
+    for (int i = 0; i < conform_options.param_count; i++) {
+        bool mine;
+        const char *p = param_of_rank(conform_options.params[i], &mine);
+        if (strncmp(p, name, len) == 0 && p[len] == '=') {
+            param_known[i] = true;
+            value = mine ? p + len + 1 : value;
+        }
+    }
+    return value;
+}
+
+const char *conform_unknown_param(void)
+{
+    for (int i = 0; i < conform_options.param_count; i++) {
+        if (!param_known[i]) {
+            return conform_options.params[i];
         }
     }
     return NULL;
+}
+
+static bool param_bool(const char *text, bool *out)
+{
+    static const char *const words[] = {"false", "no", "off", "0", "true", "yes", "on", "1"};
+    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcasecmp(words[i], text) == 0) {
+            *out = i >= 4;
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool param_enum(const mca_base_var_desc_t *d, const char *text, int64_t *out)
@@ -113,8 +138,7 @@ static bool param_parse(const mca_base_var_desc_t *d, const char *text, void *st
     case MCA_VAR_SIZE:
         return param_size(text, storage);
     case MCA_VAR_BOOL:
-        *(bool *)storage = strcmp(text, "1") == 0 || strcasecmp(text, "true") == 0;
-        return true;
+        return param_bool(text, storage);
     case MCA_VAR_DOUBLE:
         *(double *)storage = strtod(text, &end);
         return *end == '\0';

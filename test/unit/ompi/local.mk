@@ -21,8 +21,8 @@ unit_ompi_op_op_types_LDADD = $(ompi_lib)
 check_PROGRAMS += unit/ompi/tool/mpit_test
 unit_ompi_tool_mpit_test_SOURCES = unit/ompi/tool/mpit_test.c
 unit_ompi_tool_mpit_test_LDADD = $(ompi_lib) $(opal_lib)
-check_SCRIPTS += unit/ompi/tools/ompi_info.sh
-EXTRA_DIST += unit/ompi/tools/ompi_info.sh
+check_SCRIPTS += unit/ompi/tools/ompi_info.sh unit/ompi/tools/conform.sh
+EXTRA_DIST += unit/ompi/tools/ompi_info.sh unit/ompi/tools/conform.sh
 # btl/tcp: its formats, strangers at its door, data between processes, broken connections.
 btl_tcp_core = $(top_builddir)/ompi/mca/btl/tcp/libbtl_tcp_core.la $(opal_lib) -lpthread
 btl_tcp_world = unit/ompi/btl_tcp/world.c unit/ompi/btl_tcp/world.h
