@@ -263,5 +263,11 @@ for word in --help -v; do
     "$top_builddir/orte/orte-clean" "$word" >/dev/full 2>err
     is "a full disk: orte-clean $word" "$? $(grep -c 'standard output: No space' err) $(wc -l <err)" "1 1 1"
 done
+# What is to be tried by hand is what was tried: with the options of the command, the login name and the port.
+printf '#!/bin/sh\necho "no way there" >&2\nexit 255\n' >far_shell && chmod +x far_shell
+echo 'me@far port=2222' >far_hosts
+run --mca plm_rsh_agent "$PWD/far_shell -F conf" --hostfile far_hosts -n 1 true
+is "a host that can't be reached" "$code $(cat err)" "1 mpirun: host far can't be reached with $PWD/far_shell: no way there; is the\
+ name right, and does \"$PWD/far_shell -F conf -p 2222 -l me far true\" work without being asked anything?"
 ok "nothing left" nothing_left
 done_testing

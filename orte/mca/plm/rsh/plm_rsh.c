@@ -220,16 +220,19 @@ failed:
 static bool explain(const orte_plm_host_t *host, int status, const char *line, const char *said,
                     char *text, size_t size)
 {
-    char **words = find_agent();
-    const char *agent = words == NULL ? "ssh" : words[0];
+    char **words = find_agent(), *login = NULL;
     bool refused = WIFEXITED(status) && WEXITSTATUS(status) == 255;
 
     (void)said;
+    if (refused && words != NULL && append_login(&words, host) == OPAL_SUCCESS) {
+        login = opal_argv_join(words, ' ');
+    }
     if (refused) {
         snprintf(text, size, "host %s can't be reached with %s%s%s; is the name right, and does "
-                 "\"%s %s true\" work without being asked anything?", host->name, agent,
-                 line[0] == '\0' ? "" : ": ", line, agent, host->name);
+                 "\"%s true\" work without being asked anything?", host->name, words == NULL ? "ssh" : words[0],
+                 line[0] == '\0' ? "" : ": ", line, login == NULL ? "ssh HOST" : login);
     }
+    free(login);
     opal_argv_free(words);
     return refused;
 }
