@@ -14,6 +14,7 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,6 +75,22 @@ void orte_runtime_open_standard_descriptors(void)
     } while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd >= 0) {
         close(fd);
+    }
+}
+
+static void nothing(int number)
+{
+    (void)number;
+}
+
+void orte_runtime_outlive_writes(void)
+{
+    struct sigaction action = {.sa_handler = nothing, .sa_flags = SA_RESTART}, now;
+
+    signal(SIGPIPE, SIG_IGN);
+    /* Not SIG_IGN: programs that we start would inherit it, and have this signal end them as anywhere else. */
+    if (sigaction(SIGXFSZ, NULL, &now) == 0 && now.sa_handler != SIG_IGN) {
+        sigaction(SIGXFSZ, &action, NULL);
     }
 }
 

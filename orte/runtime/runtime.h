@@ -78,6 +78,8 @@ struct orte_runtime {
 ORTE_DECLSPEC orte_runtime_t *orte_runtime_create(const char *argv0);
 /* Make sure 0, 1 and 2 are open, so that no pipe of ours takes one of these numbers: first of all. */
 ORTE_DECLSPEC void orte_runtime_open_standard_descriptors(void);
+/* What can't be written, for want of a reader or beyond the limit on the size of files, is an error and ends nobody. */
+ORTE_DECLSPEC void orte_runtime_outlive_writes(void);
 /* The event loop and what lives in it: queue, iof, odls. Reports what fails. */
 ORTE_DECLSPEC int orte_runtime_start_loop(orte_runtime_t *rt);
 ORTE_DECLSPEC void orte_runtime_destroy(orte_runtime_t *rt);

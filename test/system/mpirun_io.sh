@@ -83,6 +83,10 @@ if [ -w /dev/full ]; then
     timeout 20 "$mpirun" -n 2 yes >/dev/full 2>err
     is "the same failure where the process has more to say" "$? $(grep -c 'standard output, output is lost' err) $(wc -l <err)" "1 1 1"
 fi
+( ulimit -f 16; timeout 20 "$mpirun" -n 2 yes >beyond 2>err )
+is "a limit on the size of files is told, too" "$? $(grep -c 'standard output, output is lost.*File too large' err) $(wc -l <err) $(wc -c <beyond)" "1 1 1 8192"
+( ulimit -f 16; timeout 20 "$mpirun" -n 1 sh -c 'exec yes >beyond' 2>err )
+is "and ends processes as it does anywhere" "$? $(grep -c 'rank 0 .* killed by signal 25' err)" "153 1"
 if command -v script >/dev/null 2>&1; then
     on_terminal() { timeout 20 script -qec "$mpirun $*" /dev/null </dev/null | tr -d '\r'; }
     is "on a terminal, standard output is one" "$(on_terminal "-n 2 sh -c 'test -t 1 && echo tty'")" "tty

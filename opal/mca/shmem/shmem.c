@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,6 +38,17 @@ static int shmem_path(char *path, size_t size, const char *job, int32_t pid, uin
     return n > 0 && (size_t)n < size && !strchr(job, '/') ? OPAL_SUCCESS : OPAL_ERR_BAD_PARAM;
 }
 
+/* Beyond the limit on the size of files (ulimit -f) ftruncate() fails too, but with a signal that ends the process. */
+static int shmem_size_file(int fd, size_t size)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && size > limit.rlim_cur) {
+        errno = EFBIG;
+        return -1;
+    }
+    return ftruncate(fd, (off_t)size);
+}
+
 /* A sealed anonymous file: nobody can shrink it under those who have it mapped. */
 static int shmem_open_memfd(opal_shmem_segment_t *segment, size_t size)
 {
@@ -44,7 +56,7 @@ static int shmem_open_memfd(opal_shmem_segment_t *segment, size_t size)
     if (fd < 0) {
         return OPAL_ERR_NOT_AVAILABLE;
     }
-    if (ftruncate(fd, (off_t)size) != 0
+    if (shmem_size_file(fd, size) != 0
         || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         int saved = errno;
         close(fd);
@@ -77,7 +89,7 @@ static int shmem_open_name(opal_shmem_segment_t *segment, const char *job, size_
         close(fd);
         return OPAL_ERR_EXISTS;
     }
-    if (ftruncate(fd, (off_t)size) != 0) {
+    if (shmem_size_file(fd, size) != 0) {
         int saved = errno;
         unlink(segment->path);
         close(fd);

@@ -112,7 +112,7 @@ static int watch_start(orte_runtime_t *rt)
     struct timeval time = {.tv_sec = (time_t)limit,
                            .tv_usec = (suseconds_t)((limit - (double)(time_t)limit) * 1e6)};
 
-    signal(SIGPIPE, SIG_IGN);
+    orte_runtime_outlive_writes();
     for (int i = 0; i < NSIGNALS; i++) {
         if (is_ignored(signals[i])) {
             continue;

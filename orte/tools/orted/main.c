@@ -156,7 +156,7 @@ static void got_signal(evutil_socket_t number, short what, void *arg)
 
 static int watch_signals(orte_runtime_t *rt)
 {
-    signal(SIGPIPE, SIG_IGN);
+    orte_runtime_outlive_writes();
     signal(SIGTSTP, SIG_IGN);
     for (size_t i = 0; i < sizeof(end_signals) / sizeof(end_signals[0]); i++) {
         struct event *event = evsignal_new(rt->base, end_signals[i], got_signal, rt);

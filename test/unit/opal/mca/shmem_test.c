@@ -1,9 +1,11 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Shared memory segments: both backings, what attach refuses, what a crash leaves and sweep removes. */
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include "opal/mca/shmem/shmem.h"
 #include "test/support/tap.h"
@@ -89,6 +91,23 @@ static void test_sweep(bool alone)
     close(fds[1]);
 }
 
+/* Under a limit on the size of files there is a reason, and no signal. */
+static void test_file_limit(opal_shmem_backing_t backing, const char *name)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        const struct rlimit limit = {.rlim_cur = SIZE - 1, .rlim_max = RLIM_INFINITY};
+        opal_shmem_segment_t segment;
+        char why[128] = "";
+        int rc = setrlimit(RLIMIT_FSIZE, &limit) == 0
+                     ? opal_shmem_create(backing, "job", SIZE, &segment, why, sizeof(why)) : OPAL_SUCCESS;
+        _exit(rc != OPAL_SUCCESS && strstr(why, strerror(EFBIG)) ? 0 : 1);
+    }
+    waitpid(pid, &status, 0);
+    TAP_OK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: larger than files may be", name);
+}
+
 int main(void)
 {
     /* Others may sweep at the same time, unless this process can have a /dev/shm of its own. */
@@ -98,6 +117,8 @@ int main(void)
     test_backing(OPAL_SHMEM_MEMFD, "memfd");
     test_backing(OPAL_SHMEM_FILE, "file");
     test_sweep(alone);
+    test_file_limit(OPAL_SHMEM_MEMFD, "memfd");
+    test_file_limit(OPAL_SHMEM_FILE, "file");
     opal_shmem_segment_t segment;
     char why[128] = "";
     int rc = opal_shmem_create(OPAL_SHMEM_FILE, "a/b", SIZE, &segment, why, sizeof(why));
