@@ -17,7 +17,7 @@ libhawser_orte_la_SOURCES += \
     runtime/state.c runtime/state.h \
     runtime/topology.c runtime/topology.h \
     runtime/wire.c runtime/wire.h \
-    pmix/data.c pmix/internal.h pmix/register.c pmix/remote.c pmix/server.c pmix/server.h \
+    pmix/data.c pmix/internal.h pmix/output.c pmix/register.c pmix/remote.c pmix/server.c pmix/server.h \
     pmix/spawn.c \
     mca/errmgr/errmgr.h mca/errmgr/base/errmgr.c \
     mca/iof/iof.h mca/iof/base/internal.h mca/iof/base/help.c mca/iof/base/input.c mca/iof/base/iof.c \

@@ -21,6 +21,10 @@ orte_proc_t *orte_pmix_find_proc(const pmix_proc_t *id);
 /* Post a task to the event loop; a PMIx status. */
 pmix_status_t orte_pmix_post(void (*task)(void *), void *arg);
 
+/* What libpmix says goes through us, to standard error: before and after it is started. */
+void orte_pmix_output_redirect(orte_runtime_t *rt);
+void orte_pmix_output_redirected(void);
+
 /* Answers to clients. libpmix 4 writes some of them to the client from whatever thread calls back, while its
  * own may be writing there: then one of both is lost, and the client waits for ever. These make its own
  * thread call back. The data, made by PMIX_PDATA_CREATE with this much room, is taken. */

@@ -311,7 +311,9 @@ int orte_pmix_server_start(orte_runtime_t *rt)
     info[3].value.type = PMIX_TOPO;
     info[3].value.data.topo = &topology;
     opal_signals_block(&before); /* for threads made in there */
+    orte_pmix_output_redirect(rt);
     pmix_status_t rc = PMIx_server_init(&module, info, 4);
+    orte_pmix_output_redirected();
     opal_signals_restore(&before);
     for (int i = 0; i < 3; i++) {
         PMIX_INFO_DESTRUCT(&info[i]);

@@ -29,6 +29,8 @@
 
 /* Start rt->pmix. Reports what fails. */
 ORTE_DECLSPEC int orte_pmix_server_start(orte_runtime_t *rt);
+/* Show what libpmix has said up to now; the event loop does it, too. */
+ORTE_DECLSPEC void orte_pmix_output_pass_on(void);
 /* Step REGISTER of a job: make it and its processes known. done() is called from the event loop, or from in here;
  * `why`: NULL, or a sentence about what failed. It need not be called for a job that has gone on to its end. */
 ORTE_DECLSPEC void orte_pmix_register_job(orte_job_t *job,

@@ -23,7 +23,7 @@ EXTRA_DIST += system/params.sh
 EXTRA_PROGRAMS += system/params_hello
 system_params_hello_SOURCES = system/params_hello.c
 system_params_hello_LDADD = $(ompi_lib)
-system/params.log: system/params_hello$(EXEEXT)
+system/params.log system/mpirun_run.log: system/params_hello$(EXEEXT)
 
 # Manual pages.
 check_SCRIPTS += system/man_pages.sh

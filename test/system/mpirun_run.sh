@@ -35,6 +35,12 @@ run -n 3 "$client" abort 9
 is "code of an abort" "$code" 9
 ok "says why and who" grep -q "rank 1 .* code 9: this is the reason" err
 is "one message for an abort" "$(wc -l <err)" 1
+# What libpmix has to say of processes that ended before its answer reached them is no news.
+for _ in $(seq 12); do
+    run -n 4 "$top_builddir/test/system/params_hello" fail
+    grep -v "^hawser: \|^    " err
+done >said
+is "one for an error of all processes, and others'" "$(grep -c 'mpirun: rank .* aborted the job' said) $(grep -cv '^mpirun: ' said)" "12 0"
 run -n 2 "$client" abort 256
 is "an abort's code is never 0" "$code" 1
 run -n 3 "$client" no-finalize

@@ -187,6 +187,7 @@ static int run_job(orte_runtime_t *rt)
     if (start_parts(rt) == OPAL_SUCCESS && watch_start(rt) == OPAL_SUCCESS) {
         orte_state_job(rt->job, ORTE_JOB_ALLOCATE);
         event_base_dispatch(rt->base);
+        orte_pmix_output_pass_on();
         code = rt->exit_code == 0 && orte_iof_failed(rt->iof) ? ORTE_EXIT_USAGE : rt->exit_code;
     }
     orte_session_destroy(rt->session);

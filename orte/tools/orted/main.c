@@ -9,6 +9,7 @@
 #include "orte/mca/iof/iof.h"
 #include "orte/mca/odls/odls.h"
 #include "orte/mca/plm/plm.h"
+#include "orte/pmix/server.h"
 #include "orte/runtime/follow.h"
 #include "orte/runtime/reaper.h"
 #include "orte/runtime/runtime.h"
@@ -210,6 +211,7 @@ static int serve(orte_runtime_t *rt)
         orte_follow_start(rt, &orders) == OPAL_SUCCESS) {
         opal_output_set_identity(report_name);
         event_base_dispatch(rt->base);
+        orte_pmix_output_pass_on();
         code = rt->exit_code;
     }
     orte_session_destroy(rt->session);
