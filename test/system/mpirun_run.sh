@@ -66,6 +66,8 @@ is "--timeout beats it" "$code" 0
 # Bad input: one clear line, nothing started
 run no-such-program
 is "program not found" "$code $(wc -l <err)" "127 1"
+run --host -n 2 true
+is "an option without its argument" "$code $(wc -l <err) $(grep -c 'program not found: 2 .*; was the argument of an option' err)" "127 1 1"
 run ./no-such-program
 is "path not found" "$code $(wc -l <err)" "127 1"
 touch plain

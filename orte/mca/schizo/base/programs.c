@@ -131,8 +131,10 @@ int orte_schizo_resolve_programs(const orte_options_t *opt, orte_job_t *job)
         code = locate(opt, app, here);
         if (code == ORTE_EXIT_NOT_FOUND) {
             bool searched = strchr(app->argv[0], '/') == NULL;
-            orte_report("program not found: %s%s", app->argv[0],
-                        searched ? " (in none of the directories of PATH)" : "");
+            bool number = app->argv[0][strspn(app->argv[0], "0123456789")] == '\0';
+            orte_report("program not found: %s%s%s", app->argv[0],
+                        searched ? " (in none of the directories of PATH)" : "",
+                        number ? "; was the argument of an option before it left out?" : "");
         } else if (code != 0) {
             orte_report("program can't be executed: %s (no permission, or not a file)",
                         app->argv[0]);
