@@ -83,4 +83,9 @@ fi
 # test/soak/run is not installed and has no page.
 says() { "$top_srcdir/test/soak/run" --help >help 2>&1; grep -q "all by default: ends, .*, grid\.$" help && [ "$(wc -l <help)" -gt 5 ] && ! grep -q "error" help; }
 tap_ok "test/soak/run --help names its tests" says
+refused() { "$top_srcdir/test/soak/run" "$@" >out 2>&1; [ $? = 2 ] && grep -q "^soak: $1 .*: expected a whole number" out; }
+for words in "--seed x oob" "--times 1.5 oob" "--minutes oob" "--seed"; do
+    # shellcheck disable=SC2086
+    tap_ok "test/soak/run $words" refused $words
+done
 tap_end
