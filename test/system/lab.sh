@@ -225,6 +225,14 @@ tap_ok "up --owner" lab up 1 1 --owner $owner
 kill $owner
 gone() { for _ in $(seq 100); do lab check >/dev/null && return; sleep 0.1; done; return 1; }
 tap_ok "the lab goes with its owner" gone
+sleep 100 &
+owner=$!
+lab up 1 1 --owner $owner >/dev/null
+lab down
+guards() { grep -lszxF "hawser-lab $HAWSER_LAB guard" /proc/[0-9]*/cmdline; }
+unwatched() { for _ in $(seq 50); do guards || return 0; sleep 0.1; done; return 1; }
+tap_ok "nobody waits for the owner of a lab that is down" unwatched
+kill $owner
 
 # Others take theirs away meanwhile, and with the last one the folder of all labs.
 root=$tap_dir/labs
