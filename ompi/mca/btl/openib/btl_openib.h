@@ -8,6 +8,7 @@
  * that cross become one connection:
  *      A: HELLO(id of A's, -)  ->  B: makes its queue pair ready, HELLO(B's, A's)  ->  A: ready, up, HELLO(A's, B's)  ->  B: up
  * When a connection has failed, a new one with new ids is made in the same way; frames of the old one are nobody's.
+ * Its queue pair goes when the adapter has given back what it had taken from the shared queue, btl_openib_ended().
  *
  * Keeping. The adapter's acknowledgment says that a frame is in the peer's memory, not that the peer has looked. So
  * each frame tells how many fragments its sender has handed up; what is not yet counted is kept, in the registered buffer
@@ -114,6 +115,7 @@ typedef struct btl_openib_module {
     unsigned index;             /* of the port, in our card */
     pthread_mutex_t lock;
     bool closed, port_down;
+    bool ending;                /* all connections go, and then the receives */
     struct ibv_comp_channel *channel;
     void *event;
     struct ibv_cq *cq;          /* of everything */
@@ -195,6 +197,8 @@ struct mca_btl_endpoint {
     uint64_t retry_ns;          /* from a failure to the next attempt */
     uint64_t silent_ns;         /* when the user was last told that nobody answers */
     uint64_t probe_ns;          /* when it is next to be seen whether the peer is alive */
+    uint64_t ending_ns;         /* its queue pair is in error, and goes at this time at the latest; 0: it is not */
+    bool emptied;               /* which has no receive of the shared queue any more */
 
     /* Sending */
     opal_list_t queue, flight;  /* btl_openib_item_t: not with the adapter yet; not confirmed yet */
@@ -295,6 +299,8 @@ void btl_openib_event(common_verbs_device_t *device, const struct ibv_async_even
 /* btl_openib_connect.c: by the polling thread, under the lock */
 void btl_openib_connect(mca_btl_endpoint_t *ep);
 void btl_openib_disconnect(mca_btl_endpoint_t *ep);
+/* The connection is to end. May its queue pair go? Else the endpoint is asked again, to fail; the lock is left for upcalls. */
+bool btl_openib_ended(mca_btl_endpoint_t *ep);
 /* Note why it fails, for the polling thread; any thread. */
 void btl_openib_fail_soon(mca_btl_endpoint_t *ep, const char *why);
 /* A datagram of the greeter's; not under the lock. */
@@ -310,7 +316,7 @@ void btl_openib_timer_start(void);
 extern const mca_btl_module_ops_t btl_openib_ops;
 mca_btl_endpoint_t *btl_openib_endpoint_make(btl_openib_module_t *module, mca_btl_name_t name, unsigned peer_port,
                                              const common_verbs_addr_t *addr, void *cookie);
-/* The connection has ended: tell, hand back, and begin again later; under the lock, which is left for upcalls. */
+/* End the connection, once that may be: tell, hand back, and begin again later; under the lock, which is left for upcalls. */
 void btl_openib_fail(mca_btl_endpoint_t *ep);
 /* Do what was asked for; under the lock, which is left for upcalls. */
 void btl_openib_work(mca_btl_endpoint_t *ep);
@@ -402,6 +408,8 @@ void btl_openib_rings_end(mca_btl_endpoint_t *ep);
 /* A frame of the endpoint's, in a buffer of the adapter's (NULL: in a ring); not under the lock. */
 void btl_openib_frame_in(mca_btl_endpoint_t *ep, const uint8_t *frame, size_t len, common_verbs_buffer_t *buffer);
 int btl_openib_receive(btl_openib_module_t *module);
+/* All completions that are there now. */
+void btl_openib_receive_all(btl_openib_module_t *module);
 /* How much the peer may send beyond what has been handed up, in the frame that is now made; under the lock. */
 uint16_t btl_openib_grant(mca_btl_endpoint_t *ep);
 /* Tell those who do not know yet; not under the lock. */

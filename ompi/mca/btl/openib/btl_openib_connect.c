@@ -16,6 +16,7 @@ enum {
     RNR_FOR_EVER = 7,
     RNR_PAUSE = 12,            /* 0.64 ms */
     PSN_MASK = 0xffffff,
+    ENDING_NS = 100 * MS,      /* for the adapter to say that it has given back all receives; not every one does */
 };
 
 /* ---- Queue pairs ---- */
@@ -65,6 +66,33 @@ static bool qp_ready(mca_btl_endpoint_t *ep, const btl_openib_hello_t *h)
                                                         IBV_QP_MAX_QP_RD_ATOMIC) == 0;
 }
 
+/* What the adapter has taken from the shared queue for a queue pair, and completions that nobody has looked at, may go with it: those
+ * receives would be lost. In error it gives all of them back, and says so. */
+bool btl_openib_ended(mca_btl_endpoint_t *ep)
+{
+    btl_openib_module_t *m = ep->module;
+    struct ibv_qp_attr error = {.qp_state = IBV_QPS_ERR};
+    uint64_t now = mca_btl_openib.services->now_ns();
+    if (!ep->qp || !m->srq || ep->peer_id == 0 || m->ending) {
+        return true;
+    }
+    if (ep->ending_ns == 0) {
+        if (common_verbs_lib.modify_qp(ep->qp, &error, IBV_QP_STATE) != 0) {
+            return true;
+        }
+        ep->work |= BTL_OPENIB_FAIL; /* nothing is posted any more */
+        ep->ending_ns = now + ENDING_NS;
+        btl_openib_timer_start();
+    }
+    if (!ep->emptied && now < ep->ending_ns) {
+        return false;
+    }
+    btl_openib_unlock(m);
+    btl_openib_receive_all(m);
+    btl_openib_lock(m);
+    return true;
+}
+
 void btl_openib_disconnect(mca_btl_endpoint_t *ep)
 {
     btl_openib_module_t *m = ep->module;
@@ -85,6 +113,8 @@ void btl_openib_disconnect(mca_btl_endpoint_t *ep)
     ep->ah = NULL;
     ep->id = ep->peer_id = 0;
     ep->posted = ep->freed = 0;
+    ep->ending_ns = 0;
+    ep->emptied = false;
 }
 
 void btl_openib_fail_soon(mca_btl_endpoint_t *ep, const char *why)
@@ -220,17 +250,16 @@ static void note_address(mca_btl_endpoint_t *ep, const common_verbs_addr_t *addr
 static bool hello_in(mca_btl_endpoint_t *ep, const btl_openib_hello_t *h)
 {
     bool up = false;
-    if (ep->peer_id != 0 && ep->peer_id != h->id) {
-        snprintf(ep->why, sizeof(ep->why), "the peer began a new connection");
-        ep->farewell = true; /* if nothing was under way, nobody need know */
-        btl_openib_fail(ep);
-    }
     note_address(ep, &h->addr);
+    if (ep->peer_id != 0 && ep->peer_id != h->id && !(ep->work & BTL_OPENIB_FAIL)) {
+        ep->farewell = true; /* if nothing was under way, nobody need know */
+        btl_openib_fail_soon(ep, "the peer began a new connection");
+    }
     if (ep->state == BTL_OPENIB_APART || ep->state == BTL_OPENIB_DOWN) {
         btl_openib_connect(ep);
     }
     if (ep->work & BTL_OPENIB_FAIL) {
-        return false;
+        return false; /* it will greet again */
     }
     bool fresh = ep->state == BTL_OPENIB_GREETING && ep->peer_id == 0;
     if (fresh) {
@@ -279,6 +308,12 @@ static bool look_at(mca_btl_endpoint_t *ep, uint64_t now)
 {
     const btl_openib_params_t *p = &mca_btl_openib.params;
     uint64_t most = ep->told_down ? (uint64_t) p->retry_max_ms * MS : GREET_MAX_NS;
+    if (ep->ending_ns != 0) {
+        if (now >= ep->ending_ns) {
+            btl_openib_ask(ep, BTL_OPENIB_FAIL);
+        }
+        return true;
+    }
     if (ep->state == BTL_OPENIB_DOWN) {
         if (now >= ep->greet_ns && !ep->module->port_down) {
             btl_openib_connect(ep);

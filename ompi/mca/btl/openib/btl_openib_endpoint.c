@@ -109,6 +109,7 @@ static void finalize(mca_btl_module_t *super)
     btl_openib_module_t *m = (btl_openib_module_t *) super;
     uint64_t name, until = c->services->now_ns() + 2 * (uint64_t) FAREWELL_NS;
     void *ep;
+    m->ending = true;
     for (size_t cursor = 0; opal_hash_next(&m->peers, &cursor, &name, &ep); cursor = 0) {
         del_peer(super, ep);
     }
@@ -145,6 +146,9 @@ void btl_openib_fail(mca_btl_endpoint_t *ep)
 {
     const mca_btl_upcalls_t *up = ep->module->super.upcalls;
     opal_list_t back = OPAL_LIST_INIT(back), remotes = OPAL_LIST_INIT(remotes);
+    if (!btl_openib_ended(ep)) {
+        return;
+    }
     bool parting = ep->farewell && ep->held == 0 && !btl_openib_remotes_any(ep) && !ep->told_down;
     btl_openib_disconnect(ep);
     ep->work &= ~(unsigned) BTL_OPENIB_FAIL;
@@ -242,7 +246,7 @@ static bool is_gone(mca_btl_endpoint_t *ep)
 static void work_deleted(mca_btl_endpoint_t *ep)
 {
     btl_openib_module_t *m = ep->module;
-    if (is_gone(ep)) {
+    if (is_gone(ep) && btl_openib_ended(ep)) {
         btl_openib_disconnect(ep);
         opal_list_remove(&ep->work_item);
         opal_list_remove(&ep->starved_item);
@@ -276,7 +280,7 @@ void btl_openib_work(mca_btl_endpoint_t *ep)
     if ((work & BTL_OPENIB_CONNECT) && ep->state == BTL_OPENIB_APART) {
         btl_openib_connect(ep);
     }
-    if (work & BTL_OPENIB_LEAVE) {
+    if ((work & BTL_OPENIB_LEAVE) && !(ep->work & BTL_OPENIB_FAIL)) {
         btl_openib_ring_leave(ep);
     }
     if (work & BTL_OPENIB_FLUSH) {

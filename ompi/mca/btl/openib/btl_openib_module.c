@@ -151,6 +151,21 @@ static void arm_srq(btl_openib_module_t *m)
     common_verbs_lib.modify_srq(m->srq, &attr, IBV_SRQ_LIMIT);
 }
 
+static void qp_event(btl_openib_module_t *m, const struct ibv_async_event *e)
+{
+    btl_openib_lock(m);
+    mca_btl_endpoint_t *ep = opal_hash_find(&m->qps, e->element.qp->qp_num);
+    if (ep && ep->qp == e->element.qp && e->event_type == IBV_EVENT_QP_LAST_WQE_REACHED) {
+        ep->emptied = true;
+        if (ep->ending_ns != 0) {
+            btl_openib_ask(ep, BTL_OPENIB_FAIL);
+        }
+    } else if (ep && ep->qp == e->element.qp) {
+        btl_openib_fail_soon(ep, "its queue pair has failed");
+    }
+    btl_openib_unlock(m);
+}
+
 void btl_openib_event(common_verbs_device_t *device, const struct ibv_async_event *e)
 {
     for (size_t i = 0; i < mca_btl_openib.module_count; i++) {
@@ -167,13 +182,8 @@ void btl_openib_event(common_verbs_device_t *device, const struct ibv_async_even
                    (e->event_type == IBV_EVENT_SRQ_ERR && e->element.srq == m->srq)) {
             btl_openib_port_changed(m->port, false, "one of its queues has failed");
         } else if (e->event_type == IBV_EVENT_QP_FATAL || e->event_type == IBV_EVENT_QP_REQ_ERR ||
-                   e->event_type == IBV_EVENT_QP_ACCESS_ERR) {
-            btl_openib_lock(m);
-            mca_btl_endpoint_t *ep = opal_hash_find(&m->qps, e->element.qp->qp_num);
-            if (ep && ep->qp == e->element.qp) {
-                btl_openib_fail_soon(ep, "its queue pair has failed");
-            }
-            btl_openib_unlock(m);
+                   e->event_type == IBV_EVENT_QP_ACCESS_ERR || e->event_type == IBV_EVENT_QP_LAST_WQE_REACHED) {
+            qp_event(m, e);
         }
     }
 }

@@ -227,10 +227,11 @@ static OPAL_COLD void feed(btl_openib_module_t *m)
     btl_openib_unlock(m);
 }
 
-int btl_openib_receive(btl_openib_module_t *m)
+/* Completions, BTL_OPENIB_BATCH at most. */
+static inline int look(btl_openib_module_t *m)
 {
     struct ibv_wc wc[BTL_OPENIB_BATCH];
-    int written = btl_openib_rings_read(m), n = ibv_poll_cq(m->cq, BTL_OPENIB_BATCH, wc);
+    int n = ibv_poll_cq(m->cq, BTL_OPENIB_BATCH, wc);
     for (int i = 0; i < n; i++) {
         if (wc[i].wr_id & BTL_OPENIB_SENT) {
             btl_openib_sent(m, &wc[i]);
@@ -242,8 +243,20 @@ int btl_openib_receive(btl_openib_module_t *m)
         common_verbs_pool_refill(&m->received);
         btl_openib_greeter_repair(m);
     }
+    return n > 0 ? n : 0;
+}
+
+void btl_openib_receive_all(btl_openib_module_t *m)
+{
+    for (int left = m->cq->cqe; left > 0 && look(m) == BTL_OPENIB_BATCH; left -= BTL_OPENIB_BATCH) {
+    }
+}
+
+int btl_openib_receive(btl_openib_module_t *m)
+{
+    int written = btl_openib_rings_read(m), n = look(m);
     if (OPAL_UNLIKELY(m->scarce || !opal_list_is_empty(&m->starved))) {
         feed(m);
     }
-    return (n > 0 ? n : 0) + written;
+    return n + written;
 }

@@ -36,6 +36,9 @@ static struct {
     unsigned receive_in, receive_out, hello_in, hello_out;
     sent_t sent[POSTED_MAX];
     unsigned sent_in, sent_out;
+    uint64_t begun;      /* a receive of the shared queue in which half a message stands; 0: none, */
+    uint32_t begun_qpn;  /* for that queue pair */
+    bool mute;           /* no event tells that a queue pair has given back its last receive */
 } hw;
 
 static struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
@@ -72,6 +75,30 @@ static void complete(uint64_t wr_id, uint32_t qpn, enum ibv_wc_status status, ui
 {
     const struct ibv_wc wc = {.wr_id = wr_id, .qp_num = qpn, .status = status, .byte_len = len};
     adapter_complete(&adapter.cq[0].cq, &wc);
+}
+
+/* In error it gives back what it has taken from the shared queue. */
+static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+    if (attr->qp_state == IBV_QPS_ERR && hw.begun != 0 && hw.begun_qpn == qp->qp_num) {
+        complete(hw.begun, qp->qp_num, IBV_WC_WR_FLUSH_ERR, 0);
+        hw.begun = 0;
+    }
+    return adapter_modify_qp(qp, attr, mask);
+}
+
+/* Its completions that nobody has looked at go with it, as from mlx4 and mlx5, and so does what it has taken. */
+static int destroy_qp(struct ibv_qp *qp)
+{
+    adapter_cq_t *q = &adapter.cq[0];
+    unsigned kept = q->out;
+    for (unsigned i = q->out; i != q->in; i++) {
+        if (q->wc[i % ADAPTER_RING].qp_num != qp->qp_num) {
+            q->wc[kept++ % ADAPTER_RING] = q->wc[i % ADAPTER_RING];
+        }
+    }
+    q->in = kept;
+    return adapter_destroy_qp(qp);
 }
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
@@ -118,6 +145,8 @@ static void hw_start(void)
     common_verbs_lib.create_srq = create_srq;
     common_verbs_lib.modify_srq = modify_srq;
     common_verbs_lib.destroy_srq = destroy_srq;
+    common_verbs_lib.modify_qp = modify_qp;
+    common_verbs_lib.destroy_qp = destroy_qp;
     adapter.context.ops.post_srq_recv = post_srq_recv;
     adapter.context.ops.post_send = post_send;
     adapter.context.ops.post_recv = post_recv;
@@ -273,10 +302,24 @@ static void start(void)
     module.super.upcalls = &upcalls;
 }
 
+/* What happened to queue pairs, once each. */
+static void tell_events(void)
+{
+    for (unsigned i = 0; i < adapter.qps && !hw.mute; i++) {
+        struct ibv_qp *qp = adapter.qp[i];
+        if (qp->qp_type == IBV_QPT_RC && qp->state == IBV_QPS_ERR && qp->events_completed == 0) {
+            const struct ibv_async_event e = {.event_type = IBV_EVENT_QP_LAST_WQE_REACHED, .element.qp = qp};
+            qp->events_completed = 1;
+            btl_openib_event(module.port->device, &e);
+        }
+    }
+}
+
 static void progress(void)
 {
-    while (btl_openib_poll(&mca_btl_openib) > 0) {
-    }
+    do {
+        tell_events();
+    } while (btl_openib_poll(&mca_btl_openib) > 0);
 }
 
 /* So long passes, with progress and timers. */
@@ -408,6 +451,7 @@ static void test_connect(void)
     TAP_OK(ep->state == BTL_OPENIB_UP && downs == 0, "a HELLO of an earlier connection changes nothing");
     peer_greets(501, 0, BTL_OPENIB_HELLO_ANSWER);
     TAP_OK(downs == 1 && returned == 1, "one of a new connection ends this one, and what was not confirmed comes back");
+    peer_greets(501, 0, BTL_OPENIB_HELLO_ANSWER);
     data_frames();
     TAP_OK(last_hello.your_id == 501 && last_hello.id > id, "a new connection begins");
     peer_sends(BTL_OPENIB_DATA, 0, 4, 8);
@@ -537,6 +581,50 @@ static void test_port(void)
     TAP_OK(ups == 1, "when it is back, they come back");
     btl_openib_ops.del_peer(&module.super, ep);
     finish();
+}
+
+/* The beginning of a longer message, of which no more will come. */
+static void peer_begins(void)
+{
+    unsigned at = hw.receive_out++ % POSTED_MAX;
+    hw.begun = hw.receives[at].wr_id;
+    hw.begun_qpn = last_hello.qpn;
+}
+
+static bool no_receive_lost(void)
+{
+    return module.received.posted == hw.receive_in - hw.receive_out &&
+           module.received.posted + module.received.idle_count == module.received.buffers;
+}
+
+/* A connection ends while much has come that nobody has looked at. */
+static void test_ending(void)
+{
+    for (int mute = 0; mute < 2; mute++) {
+        start();
+        hw.mute = mute;
+        mca_btl_endpoint_t *ep = connected();
+        for (int i = 0; i < 3; i++) {
+            peer_sends(BTL_OPENIB_DATA, 1, WINDOW, 8);
+        }
+        peer_begins();
+        btl_openib_port_changed(module.port, false, "the port is down");
+        progress();
+        pass_ms(mute ? 300 : 0);
+        TAP_OK(downs == 1 && adapter.qps == 1 && no_receive_lost(), "an adapter that %s gives all receives back, %u of %u",
+               mute ? "does not say so" : "says when it is done", module.received.posted, module.received.buffers);
+        TAP_OK(module.promised == 0, "nothing is promised to the peer any more");
+        btl_openib_port_changed(module.port, true, "the port is up");
+        pass_ms(50);
+        data_frames();
+        peer_greets(700, last_hello.id, 0);
+        TAP_OK(ups == 1, "and it is connected again");
+        peer_begins();
+        btl_openib_ops.del_peer(&module.super, ep);
+        pass_ms(300);
+        TAP_OK(opal_list_is_empty(&module.dying) && no_receive_lost(), "so it is with one that is not wanted any more");
+        finish();
+    }
 }
 
 /* The peer has acknowledged all, and then died: only a probe finds out. */
@@ -1077,16 +1165,18 @@ static void test_cm(void)
     cm_progress();
     TAP_OK(downs == 0 && cm.ids == 1, "which need not be answered");
     cm_peer_says(NULL, 501, 0, BTL_OPENIB_HELLO_ANSWER);
+    TAP_OK(downs == 1 && cm.accepts == 0, "a request of a new connection ends the old one");
+    cm_peer_says(NULL, 501, 0, BTL_OPENIB_HELLO_ANSWER);
     TAP_OK(downs == 1 && cm.accepts == 1 && cm_said(&h) && h.your_id == 501 && h.id != id,
-           "a request of a new connection is replied to by what the peer then needs");
+           "repeated, it is replied to by what the peer then needs");
     cm_peer_says(NULL, 501, h.id, 0);
-    TAP_OK(ups == 1 && cm.rejects == 1 && ep->state == BTL_OPENIB_UP, "one that wants no HELLO gets none");
+    TAP_OK(ups == 1 && cm.rejects == 2 && ep->state == BTL_OPENIB_UP, "one that wants no HELLO gets none");
     uint8_t nonsense[BTL_OPENIB_HELLO] = {0};
     struct rdma_cm_id *stranger_id;
     cm_create_id(&cm.channel, &stranger_id, NULL, RDMA_PS_UDP);
     cm_event(stranger_id, RDMA_CM_EVENT_CONNECT_REQUEST, nonsense);
     cm_progress();
-    TAP_OK(cm.rejects == 2 && module.strangers == 1, "a stranger is turned away");
+    TAP_OK(cm.rejects == 3 && module.strangers == 1, "a stranger is turned away");
     btl_openib_ops.del_peer(&module.super, ep);
     finish();
     TAP_OK(cm.ids == 0, "no id is left");
@@ -1236,6 +1326,7 @@ int main(void)
     test_receiver_credits(512, 64);
     test_strangers();
     test_port();
+    test_ending();
     test_probe();
     test_remotes();
     test_own_queue();
