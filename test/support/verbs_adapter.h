@@ -28,6 +28,7 @@ static struct {
     struct ibv_qp *qp[ADAPTER_QPS];
     unsigned cqs, qps, ahs, registrations, attached;
     uint32_t last_qpn;
+    struct ibv_ah_attr last_ah; /* what the last handle leads to */
     void (*on_poll)(void); /* what happens just before completions are looked for, once */
 } adapter;
 
@@ -110,7 +111,8 @@ static int adapter_destroy_qp(struct ibv_qp *qp)
 
 static struct ibv_ah *adapter_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-    (void) pd, (void) attr;
+    (void) pd;
+    adapter.last_ah = *attr;
     adapter.ahs++;
     return calloc(1, sizeof(struct ibv_ah));
 }

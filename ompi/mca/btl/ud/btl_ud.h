@@ -188,6 +188,8 @@ mca_btl_endpoint_t *btl_ud_endpoint_find(btl_ud_module_t *module, mca_btl_name_t
 mca_btl_endpoint_t *btl_ud_endpoint_incoming(btl_ud_module_t *module, mca_btl_name_t name, unsigned peer_port);
 /* Make it reachable at this address, if it is not; the lock is held. */
 void btl_ud_endpoint_address(mca_btl_endpoint_t *ep, const common_verbs_addr_t *addr);
+/* Its port has another number. */
+void btl_ud_endpoint_moved(mca_btl_endpoint_t *ep, uint16_t lid, uint8_t lmc);
 void btl_ud_endpoint_free(mca_btl_endpoint_t *ep);
 void btl_ud_endpoint_down(mca_btl_endpoint_t *ep, const char *why);
 void btl_ud_heard(mca_btl_endpoint_t *ep);

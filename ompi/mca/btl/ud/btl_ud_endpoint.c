@@ -216,7 +216,7 @@ void btl_ud_heard(mca_btl_endpoint_t *ep)
     }
 }
 
-/* The way to it is found anew when the port is back. */
+/* So that the way to it is found anew. */
 static void drop_handle(mca_btl_endpoint_t *ep)
 {
     btl_ud_lock(&ep->lock);
@@ -226,6 +226,16 @@ static void drop_handle(mca_btl_endpoint_t *ep)
     if (ah) {
         common_verbs_lib.destroy_ah(ah);
     }
+}
+
+void btl_ud_endpoint_moved(mca_btl_endpoint_t *ep, uint16_t lid, uint8_t lmc)
+{
+    btl_ud_lock(&ep->lock);
+    ep->addr.lid = lid;
+    ep->addr.lmc = lmc;
+    btl_ud_unlock(&ep->lock);
+    drop_handle(ep);
+    btl_ud_care(ep, 0);
 }
 
 void btl_ud_port_changed(common_verbs_port_t *port, bool up, const char *why)

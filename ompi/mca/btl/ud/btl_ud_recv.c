@@ -124,7 +124,8 @@ static OPAL_COLD void learn_address(mca_btl_endpoint_t *ep, const btl_ud_header_
                                     const uint8_t *grh)
 {
     common_verbs_addr_t addr = ep->module->port->addr;
-    addr.lid = wc->slid;
+    addr.lid = h->lid;
+    addr.lmc = h->lmc;
     addr.qpn = h->qpn;
     if (wc->wc_flags & IBV_WC_GRH) {
         memcpy(addr.gid, grh + 8, 16); /* the source address of an IPv6 header */
@@ -133,9 +134,6 @@ static OPAL_COLD void learn_address(mca_btl_endpoint_t *ep, const btl_ud_header_
             memset(addr.gid + 10, 0xff, 2);
             memcpy(addr.gid + 12, grh + 20 + 12, 4);
         }
-    }
-    if (ep->module->port->ethernet) {
-        addr.lid = 0;
     }
     btl_ud_lock(&ep->lock);
     btl_ud_endpoint_address(ep, &addr);
@@ -162,6 +160,12 @@ static bool epoch_check(mca_btl_endpoint_t *ep, const btl_ud_header_t *h)
         btl_ud_unlock(&ep->lock);
     }
     return true;
+}
+
+/* Has the peer sent nothing after it, as far as we know? */
+static bool is_latest(mca_btl_endpoint_t *ep, const btl_ud_header_t *h)
+{
+    return (int32_t) (h->at - atomic_load_explicit(&ep->in, memory_order_relaxed)) >= 0;
 }
 
 static void data_arrived(mca_btl_endpoint_t *ep, const btl_ud_header_t *h, common_verbs_buffer_t *rbuf)
@@ -209,6 +213,8 @@ static void datagram_arrived(btl_ud_module_t *m, common_verbs_buffer_t *rbuf, co
     }
     if (OPAL_UNLIKELY(!ep->has_addr)) {
         learn_address(ep, &h, wc, rbuf->data);
+    } else if (OPAL_UNLIKELY(ep->addr.lid != h.lid || ep->addr.lmc != h.lmc) && is_latest(ep, &h)) {
+        btl_ud_endpoint_moved(ep, h.lid, h.lmc);
     }
     btl_ud_heard(ep);
     btl_ud_seen_by_peer(ep, &h);
@@ -217,8 +223,7 @@ static void datagram_arrived(btl_ud_module_t *m, common_verbs_buffer_t *rbuf, co
         return;
     }
     if (h.type != BTL_UD_REPORT) {
-        uint32_t in = atomic_load_explicit(&ep->in, memory_order_relaxed);
-        if ((int32_t) (h.at - in) > 0) {
+        if (is_latest(ep, &h)) {
             atomic_store_explicit(&ep->in, h.at, memory_order_relaxed);
         }
         /* Not yet: the answer, which goes before the next look, may tell it. */

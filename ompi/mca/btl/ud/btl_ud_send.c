@@ -105,7 +105,7 @@ static void header_build(mca_btl_endpoint_t *ep, btl_ud_type_t type, uint32_t at
         .peer_epoch = atomic_load_explicit(&ep->peer_epoch, memory_order_relaxed), .type = (uint8_t) type,
         .flags = ask ? BTL_UD_FLAG_ASK : 0, .port = (uint8_t) m->index,
         .room = atomic_load_explicit(&m->room, memory_order_relaxed), .len = (uint16_t) len, .seen = in, .at = at,
-        .qpn = m->port->addr.qpn};
+        .qpn = m->port->addr.qpn, .lid = m->port->addr.lid, .lmc = m->port->addr.lmc};
     atomic_store_explicit(&ep->told, in, memory_order_relaxed);
     btl_ud_header_write(out, &h);
 }

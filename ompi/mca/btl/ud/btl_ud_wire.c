@@ -6,7 +6,7 @@
 #include "opal/util/le.h"
 #include "opal/util/sha256.h"
 
-enum { QPN_FIRST = 2 /* those below are the subnet's management */, QPN_MAX = 0xffffff };
+enum { QPN_FIRST = 2 /* those below are the subnet's management */, QPN_MAX = 0xffffff, LMC_MAX = 7 };
 
 void btl_ud_header_write(uint8_t out[BTL_UD_HEADER], const btl_ud_header_t *h)
 {
@@ -22,7 +22,9 @@ void btl_ud_header_write(uint8_t out[BTL_UD_HEADER], const btl_ud_header_t *h)
     opal_le_put32(out + 32, h->seen);
     opal_le_put32(out + 36, h->at);
     opal_le_put32(out + 40, h->qpn);
-    opal_le_put32(out + 44, 0);
+    opal_le_put16(out + 44, h->lid);
+    out[46] = h->lmc;
+    out[47] = 0;
 }
 
 bool btl_ud_header_read(const uint8_t *in, size_t len, btl_ud_header_t *h)
@@ -41,9 +43,11 @@ bool btl_ud_header_read(const uint8_t *in, size_t len, btl_ud_header_t *h)
     h->seen = opal_le_get32(in + 32);
     h->at = opal_le_get32(in + 36);
     h->qpn = opal_le_get32(in + 40);
+    h->lid = opal_le_get16(in + 44);
+    h->lmc = in[46];
     return h->epoch != 0 && h->type >= BTL_UD_DATA && h->type <= BTL_UD_CAST && !(h->flags & ~BTL_UD_FLAG_ASK) &&
            h->port < COMMON_VERBS_PORTS_MAX && h->room > 0 && h->room <= BTL_UD_ROOM_MAX && h->qpn >= QPN_FIRST &&
-           h->qpn <= QPN_MAX && opal_le_get32(in + 44) == 0 && h->len == len - BTL_UD_HEADER &&
+           h->qpn <= QPN_MAX && h->lmc <= LMC_MAX && in[47] == 0 && h->len == len - BTL_UD_HEADER &&
            (h->len > 0) == (h->type == BTL_UD_DATA || h->type == BTL_UD_CAST);
 }
 

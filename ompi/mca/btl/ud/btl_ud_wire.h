@@ -5,7 +5,7 @@
  *      0          8          16          20          24      25     26      27     28     30
  *    | code u64 | from u64 | epoch u32 | peer u32  | magic | type | flags | port | room | len u16 |
  *      32         36         40         44      48
- *    | seen u32 | at u32   | qpn u32  | 0 u32 |
+ *    | seen u32 | at u32   | qpn u32  | LID u16, LMC, 0 |
  *
  * code    SipHash-2-4 of the rest of the header and of the first 128 bytes of data, with the key of this ordered
  *         pair of processes and ports, which comes from the job's secret.
@@ -16,8 +16,9 @@
  * at      number of this datagram among those with data, from 1 on; in others: of the last one sent.
  * seen    number up to which the sender has read.
  * qpn     the queue pair that receives for the sender; 0 and 1 are never anybody's own.
+ * LID     where the sender's port is now, on InfiniBand, and LMC: on how many paths; else 0.
  *
- * A datagram to a group (CAST) has the group's key instead, its tag in `peer`, 0 in `seen` and 1 in `room`; `epoch` and `at` are the
+ * A datagram to a group (CAST) has the group's key instead, its tag in `peer`, 0 in `seen` and LID, and 1 in `room`; `epoch` and `at` are the
  * sender's for the group.
  */
 #ifndef BTL_UD_WIRE_H
@@ -44,6 +45,8 @@ typedef struct btl_ud_header {
     uint8_t type, flags, port;
     uint16_t room, len;
     uint32_t seen, at, qpn;
+    uint16_t lid;
+    uint8_t lmc;
 } btl_ud_header_t;
 
 /* Numbers that have come: none is handed up twice. */

@@ -88,24 +88,25 @@ static int query_port(const common_verbs_port_t *p, struct ibv_port_attr *attr)
 
 /* ---- Events ---- */
 
-/* The port is active: its number may be another one, and so, on Ethernet, may the index of its address, which comes and goes with
- * the interface's. */
+/* The port is active: its number may be another one, where peers will not find it before they are told, and so, on Ethernet, may the
+ * index of its address, which comes and goes with the interface's. */
 static void port_active(common_verbs_t *v, common_verbs_port_t *p, bool came_up)
 {
     struct ibv_port_attr attr;
     if (query_port(p, &attr) != 0 || attr.state != IBV_PORT_ACTIVE) {
         return;
     }
+    uint16_t lid = p->addr.lid;
     note_lid(p, &attr);
     int index = p->ethernet ? common_verbs_gid_find(p) : p->gid_index;
-    bool same = index == p->gid_index && !p->gone;
+    bool moved = p->addr.lid != lid, same = index == p->gid_index && !p->gone && !moved;
     if (!same && !p->gone) {
-        v->wanted.changed(p, false, "its address has gone");
+        v->wanted.changed(p, false, moved ? "it has another LID" : "its address has gone");
     }
     p->gone = index < 0;
     if (!p->gone && (!same || came_up)) {
         p->gid_index = (uint8_t) index;
-        v->wanted.changed(p, true, came_up ? "the port is up" : "its address is back");
+        v->wanted.changed(p, true, came_up ? "the port is up" : moved ? "it has another LID" : "its address is back");
     }
 }
 

@@ -128,6 +128,7 @@ static void *user_incoming(mca_btl_module_t *of, mca_btl_name_t name)
 }
 
 static btl_ud_module_t *module;
+static bool infiniband;
 
 static void start(void)
 {
@@ -152,6 +153,10 @@ static void start(void)
     c->verbs.port[0] = (common_verbs_port_t){.device = &c->verbs.device[0], .number = 1, .ethernet = true,
                                              .addr = {.mtu = IBV_MTU_1024,
                                                       .gid = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1}}};
+    if (infiniband) {
+        c->verbs.port[0].ethernet = false;
+        c->verbs.port[0].addr = (common_verbs_addr_t){.mtu = IBV_MTU_1024, .lid = 8, .gid = {0xfe, 0x80, [15] = 1}};
+    }
     opal_list_init(&c->care);
     opal_list_init(&c->owing);
     mca_btl_base_attention_init(&c->attention, &services);
@@ -204,6 +209,7 @@ static void throw(const uint8_t *datagram, size_t len)
 }
 
 static uint32_t epoch = 100, at;
+static uint16_t peer_lid; /* of four that its port has, if it is one of InfiniBand */
 static uint8_t made[MTU];
 
 /* What the peer would send, if nothing else is said. */
@@ -211,7 +217,7 @@ static btl_ud_header_t header(btl_ud_type_t type, size_t len)
 {
     at += type == BTL_UD_DATA;
     return (btl_ud_header_t){.from = PEER, .epoch = epoch, .type = (uint8_t) type, .room = WINDOW, .len = (uint16_t) len,
-                             .at = at, .qpn = PEER_QPN};
+                             .at = at, .qpn = PEER_QPN, .lid = peer_lid, .lmc = peer_lid > 0 ? 2 : 0};
 }
 
 /* Made by one who knows this secret, for our port `to_port`. */
@@ -512,6 +518,35 @@ static void test_port(void)
     finish();
 }
 
+/* On InfiniBand the subnet's manager may give a port other numbers at any time. */
+static void test_moved(void)
+{
+    btl_ud_header_t answer;
+    infiniband = true;
+    start();
+    peer_lid = 64;
+    mca_btl_endpoint_t *ep = meet(grh6);
+    TAP_OK(adapter.last_ah.dlid >= 64 && adapter.last_ah.dlid < 68, "the way to a peer is one of its port's paths (%u)",
+           adapter.last_ah.dlid);
+    peer_sends(8);
+    btl_ud_header_t late = header(BTL_UD_DATA, 8);
+    peer_lid = 80;
+    peer_sends(8);
+    TAP_OK(ep->ah && adapter.ahs == 1 && adapter.last_ah.dlid >= 80 && adapter.last_ah.dlid < 84,
+           "when its port has another number it is found there (%u)", adapter.last_ah.dlid);
+    peer_says(&late);
+    TAP_OK(adapter.last_ah.dlid >= 80, "what was sent before that changes nothing");
+    module->port->addr.lid = 16;
+    btl_ud_port_changed(module->port, false, "it has another LID");
+    btl_ud_port_changed(module->port, true, "it has another LID");
+    btl_ud_care_round();
+    TAP_OK(btl_ud_header_read(hw.last, BTL_UD_HEADER, &answer) && answer.type == BTL_UD_PROBE && answer.lid == 16,
+           "a peer is told of our own port's");
+    finish();
+    infiniband = false;
+    peer_lid = 0;
+}
+
 /* ---- Groups ---- */
 
 enum { GROUP = 42 };
@@ -661,6 +696,7 @@ int main(void)
     test_answers();
     test_failed();
     test_port();
+    test_moved();
     test_group();
     test_anything();
     return tap_end();
