@@ -60,7 +60,8 @@ typedef struct btl_ud_module {
     unsigned qps, next_qp;
     uint32_t inline_max;
     size_t datagram, stride;    /* the largest one, header included; bytes from entry to entry */
-    bool closed, port_down;
+    bool closed;
+    bool port_down;             /* changed under the lock */
     _Atomic bool failed;        /* one of the queue pairs is */
     bool deaf;                  /* the one that receives, in that half, too */
     pthread_mutex_t lock;       /* of the queue pairs and the table */
@@ -113,7 +114,7 @@ struct mca_btl_endpoint {
     bool heard;
     bool probed;                /* since it went down: only an answer to that proves anything */
     uint32_t round;
-    opal_list_item_t care_item, full_item, owing_item;
+    opal_list_item_t care_item, full_item, owing_item, changed_item;
     uint64_t care_ns, pause_ns, silent_ns;
 };
 
@@ -171,6 +172,7 @@ int btl_ud_register_params(const mca_base_services_t *services);
 /* Ask the polling thread; the endpoint's lock is held. */
 void btl_ud_kick(mca_btl_endpoint_t *ep, unsigned what);
 void btl_ud_heat(void);
+int btl_ud_poll(void *context);
 void btl_ud_component_end(void);
 
 /* btl_ud_module.c: completion queues and queue pairs */

@@ -84,7 +84,7 @@ static OPAL_COLD void look_at_pools(btl_ud_component_t *c)
     }
 }
 
-static int poll_all(void *context)
+int btl_ud_poll(void *context)
 {
     btl_ud_component_t *c = context;
     int done = 0;
@@ -165,7 +165,7 @@ static int publish(btl_ud_component_t *c)
 
 static int component_start(btl_ud_component_t *c)
 {
-    static const mca_btl_poller_t poller = {poll_all, poller_arm, poller_disarm};
+    static const mca_btl_poller_t poller = {btl_ud_poll, poller_arm, poller_disarm};
     const common_verbs_wanted_t wanted = {.include = c->params.if_include, .exclude = c->params.if_exclude,
                                           .gid_index = (int) c->params.gid_index, .changed = btl_ud_port_changed};
     int rc = common_verbs_open(&c->verbs, c->services, "ud", &wanted);

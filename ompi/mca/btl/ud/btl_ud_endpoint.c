@@ -44,14 +44,27 @@ static mca_btl_endpoint_t *endpoint_new(btl_ud_module_t *m, mca_btl_name_t name,
     opal_list_item_init(&ep->care_item);
     opal_list_item_init(&ep->full_item);
     opal_list_item_init(&ep->owing_item);
+    opal_list_item_init(&ep->changed_item);
     return ep;
+}
+
+static void fail_link(mca_btl_endpoint_t *ep, const char *why)
+{
+    btl_ud_lock(&ep->lock);
+    if (!ep->down && !ep->deleted) {
+        snprintf(ep->fail_why, sizeof(ep->fail_why), "%s", why ? why : "it was given up");
+        btl_ud_kick(ep, BTL_UD_KICK_FAIL);
+    }
+    btl_ud_unlock(&ep->lock);
 }
 
 static mca_btl_endpoint_t *find_or_make(btl_ud_module_t *m, mca_btl_name_t name, void *cookie, unsigned peer_port)
 {
+    bool down = false;
     btl_ud_lock(&m->lock);
     mca_btl_endpoint_t *ep = opal_hash_find(&m->peers, name);
     if (!ep) {
+        down = m->port_down;
         ep = endpoint_new(m, name, cookie, peer_port);
         if (ep && opal_hash_set(&m->peers, name, ep) != OPAL_SUCCESS) {
             pthread_mutex_destroy(&ep->lock);
@@ -60,6 +73,9 @@ static mca_btl_endpoint_t *find_or_make(btl_ud_module_t *m, mca_btl_name_t name,
         }
     }
     btl_ud_unlock(&m->lock);
+    if (ep && down) {
+        fail_link(ep, "the port is down");
+    }
     return ep;
 }
 
@@ -238,26 +254,45 @@ void btl_ud_endpoint_moved(mca_btl_endpoint_t *ep, uint16_t lid, uint8_t lmc)
     btl_ud_care(ep, 0);
 }
 
+/* Who is there is told, without the lock; who comes from now on knows by itself. */
+static void note_port(btl_ud_module_t *m, bool up, opal_list_t *all)
+{
+    size_t cursor = 0;
+    uint64_t name;
+    void *ep;
+    btl_ud_lock(&m->lock);
+    m->port_down = !up;
+    while (opal_hash_next(&m->peers, &cursor, &name, &ep)) {
+        opal_list_append(all, &((mca_btl_endpoint_t *) ep)->changed_item);
+    }
+    btl_ud_unlock(&m->lock);
+}
+
+static void port_changed(mca_btl_endpoint_t *ep, bool up, const char *why)
+{
+    opal_list_item_init(&ep->changed_item);
+    if (up) {
+        ep->pause_ns = DOWN_PAUSE_NS;
+        btl_ud_care(ep, 0);
+    } else {
+        btl_ud_endpoint_down(ep, why);
+        drop_handle(ep);
+    }
+}
+
 void btl_ud_port_changed(common_verbs_port_t *port, bool up, const char *why)
 {
     for (size_t i = 0; i < mca_btl_ud.module_count; i++) {
         btl_ud_module_t *m = &mca_btl_ud.modules[i];
-        size_t cursor = 0;
-        uint64_t name;
-        void *ep;
+        opal_list_t all = OPAL_LIST_INIT(all);
+        opal_list_item_t *item;
         if (m->port != port || m->port_down == !up) {
             continue;
         }
-        m->port_down = !up;
         BTL_UD_LOG(MCA_LOG_INFO, "%s: %s", m->super.name, why);
-        while (opal_hash_next(&m->peers, &cursor, &name, &ep)) {
-            if (up) {
-                ((mca_btl_endpoint_t *) ep)->pause_ns = DOWN_PAUSE_NS;
-                btl_ud_care(ep, 0);
-            } else {
-                btl_ud_endpoint_down(ep, why);
-                drop_handle(ep);
-            }
+        note_port(m, up, &all);
+        while ((item = opal_list_pop(&all))) {
+            port_changed(OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, changed_item), up, why);
         }
         if (up) {
             btl_ud_groups_renew(m);
@@ -438,16 +473,6 @@ static unsigned displace(mca_btl_endpoint_t *ep, void *token)
     (void) ep;
     (void) token;
     return 0;
-}
-
-static void fail_link(mca_btl_endpoint_t *ep, const char *why)
-{
-    btl_ud_lock(&ep->lock);
-    if (!ep->down && !ep->deleted) {
-        snprintf(ep->fail_why, sizeof(ep->fail_why), "%s", why ? why : "it was given up");
-        btl_ud_kick(ep, BTL_UD_KICK_FAIL);
-    }
-    btl_ud_unlock(&ep->lock);
 }
 
 const mca_btl_module_ops_t btl_ud_ops = {

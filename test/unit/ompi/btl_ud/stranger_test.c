@@ -58,7 +58,8 @@ static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 /* ---- Services and the user ---- */
 
 static mca_btl_job_t job = {.self = SELF, .size = 4, .secret = {9}};
-static unsigned arrived, incoming, writables;
+static unsigned arrived, incoming, writables, downs, ups;
+static mca_btl_name_t more; /* when something goes down: peers that the user adds */
 static size_t arrived_len;
 static uint32_t arrived_sum;
 static bool mixed_up;
@@ -115,9 +116,16 @@ static void user_writable(void *cookie, mca_btl_endpoint_t *ep)
     writables++;
 }
 
+static mca_btl_endpoint_t *add(mca_btl_name_t name);
+
 static void user_state(void *cookie, mca_btl_endpoint_t *ep, mca_btl_state_t state, const char *why)
 {
-    (void) cookie, (void) ep, (void) state, (void) why;
+    (void) cookie, (void) ep, (void) why;
+    downs += state == MCA_BTL_STATE_DOWN;
+    ups += state == MCA_BTL_STATE_UP;
+    for (; more > 0 && state == MCA_BTL_STATE_DOWN; more--) {
+        add(1000 + more);
+    }
 }
 
 static void *user_incoming(mca_btl_module_t *of, mca_btl_name_t name)
@@ -163,7 +171,26 @@ static void start(void)
     module = c->modules;
     TAP_REQUIRE(btl_ud_module_open(module, 0) == MCA_SUCCESS, "a module");
     module->super.upcalls = &upcalls;
-    arrived = incoming = writables = 0;
+    arrived = incoming = writables = downs = ups = 0;
+}
+
+static mca_btl_endpoint_t *add(mca_btl_name_t name)
+{
+    common_verbs_t theirs = {.count = 1, .port[0].addr = {.mtu = IBV_MTU_1024, .qpn = 0x88,
+                                                          .gid = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 9}}};
+    uint8_t card[COMMON_VERBS_CARD_MAX];
+    mca_btl_peer_t peer = {.name = name, .card = card, .card_len = common_verbs_card_write(&theirs, card)};
+    mca_btl_endpoint_t *ep = NULL;
+    const char *why;
+    int rc = module->super.ops->add_peer(&module->super, &peer, &job, &ep, &why);
+    return rc == MCA_SUCCESS ? ep : NULL;
+}
+
+/* What the polling thread was asked for. */
+static void kicks(void)
+{
+    while (btl_ud_poll(&mca_btl_ud) > 0) {
+    }
 }
 
 static bool all_there(void)
@@ -518,6 +545,25 @@ static void test_port(void)
     finish();
 }
 
+/* The user adds peers while it is told that the port is down, and later. */
+static void test_port_many(void)
+{
+    enum { PEERS = 11, MORE = 40 };
+    start();
+    for (mca_btl_name_t name = 1; name <= PEERS; name++) {
+        add(100 + name);
+    }
+    kicks();
+    more = MORE;
+    btl_ud_port_changed(module->port, false, "the port is down");
+    kicks();
+    TAP_OK(downs == PEERS + MORE, "a port takes all its links down, also those that are new: %u", downs);
+    add(3000);
+    kicks();
+    TAP_OK(downs == PEERS + MORE + 1, "and what is added while it is down");
+    finish();
+}
+
 /* On InfiniBand the subnet's manager may give a port other numbers at any time. */
 static void test_moved(void)
 {
@@ -696,6 +742,7 @@ int main(void)
     test_answers();
     test_failed();
     test_port();
+    test_port_many();
     test_moved();
     test_group();
     test_anything();
