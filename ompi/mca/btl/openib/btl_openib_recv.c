@@ -42,17 +42,25 @@ static uint32_t unpromised(const mca_btl_endpoint_t *ep)
     return posted > *ep->promised ? posted - *ep->promised : 0;
 }
 
-uint16_t btl_openib_grant(mca_btl_endpoint_t *ep)
+/* What the peer should be promised. */
+static uint32_t wanted(const mca_btl_endpoint_t *ep)
 {
     uint32_t more = ep->handed + ep->room - ep->granted;
-    uint32_t most = unpromised(ep);
-    if ((int32_t) more < 0) {
-        more = 0; /* it was given more when there was more */
+    return (int32_t) more > 0 ? more : 0; /* less: it was given more when there was more */
+}
+
+/* Receives of its own for that; by the polling thread. */
+static void own_receives(mca_btl_endpoint_t *ep)
+{
+    uint32_t more = wanted(ep), most = unpromised(ep);
+    if (ep->own && more > most) {
+        common_verbs_pool_grow(&ep->own->pool, ep->own->pool.buffers + more - most);
     }
-    if (OPAL_UNLIKELY(more > most && ep->own)) {
-        common_verbs_pool_grow(&ep->own->pool, ep->own->pool.buffers + COMMON_VERBS_CHUNK);
-        most = unpromised(ep);
-    }
+}
+
+uint16_t btl_openib_grant(mca_btl_endpoint_t *ep)
+{
+    uint32_t more = wanted(ep), most = unpromised(ep);
     if (OPAL_UNLIKELY(more > most)) {
         ep->module->scarce |= !ep->own;
         more = most;
@@ -71,6 +79,7 @@ static void handed_up(mca_btl_endpoint_t *ep)
     owe(ep);
     if (ep->state == BTL_OPENIB_UP && ep->handed - ep->told >= ep->room / 2) {
         ep->room = 2 * ep->room < most ? 2 * ep->room : most; /* it uses up what it has */
+        own_receives(ep);
         btl_openib_tell(ep, BTL_OPENIB_COUNT);
     }
 }
@@ -87,6 +96,7 @@ void btl_openib_tell_all(btl_openib_module_t *m)
         }
         if (ep->own) {
             common_verbs_pool_post(&ep->own->pool, true);
+            own_receives(ep);
         }
         if (ep->handed != ep->told || unpromised(ep) > 0) {
             btl_openib_tell(ep, BTL_OPENIB_COUNT);

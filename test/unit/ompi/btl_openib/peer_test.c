@@ -721,6 +721,30 @@ static void test_remotes(void)
     finish();
 }
 
+/* What the user's threads do is not to make receives, which the polling thread does without a lock. */
+static void test_own_growth(void)
+{
+    btl_openib_prefix_t told = {.room = 0};
+    sent_t f;
+    start();
+    mca_btl_endpoint_t *ep = connected();
+    ep->own->pool.max = 256;
+    ep->room = 200; /* of a peer that has used up much */
+    send_one(ep);
+    TAP_OK(ep->own->pool.buffers == 64 && *ep->promised == 64, "a send makes no receives, though more could be promised");
+    peer_sends(BTL_OPENIB_DATA, 1, WINDOW, 8);
+    progress();
+    for (int i = 0; i < 65; i++) {
+        btl_openib_poll(&mca_btl_openib); /* long enough without anything new */
+    }
+    while (next_frame(&f)) {
+        btl_openib_prefix_read(f.data, f.len, &told);
+    }
+    TAP_OK(told.room == 200 && arrived == 1 && ep->own->pool.posted == 256, "the polling thread does, and tells the peer");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
 /* Each connection with receives of its own. */
 static void test_own_queue(void)
 {
@@ -746,6 +770,7 @@ static void test_own_queue(void)
                ep->own->pool.buffers == 64 && hw.receive_in == 128, "and serve the next one; what still comes of the earlier counts for nothing");
     btl_openib_ops.del_peer(&module.super, ep);
     finish();
+    test_own_growth();
     test_receiver_credits(WINDOW, 256);
     test_receiver_credits(256, 4096);
     receive_queue = BTL_OPENIB_QUEUE_SHARED;
