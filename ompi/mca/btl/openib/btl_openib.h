@@ -115,6 +115,7 @@ typedef struct btl_openib_module {
     unsigned index;             /* of the port, in our card */
     pthread_mutex_t lock;
     bool closed, port_down;
+    bool broken;                /* so is one of its queues, for good */
     bool ending;                /* all connections go, and then the receives */
     struct ibv_comp_channel *channel;
     void *event;

@@ -183,7 +183,7 @@ void btl_openib_port_changed(common_verbs_port_t *port, bool up, const char *why
         size_t cursor = 0;
         uint64_t name;
         void *peer;
-        if (m->port != port || m->port_down == !up) {
+        if (m->port != port || m->port_down == !up || (up && m->broken)) {
             continue;
         }
         btl_openib_lock(m);

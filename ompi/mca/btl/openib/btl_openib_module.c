@@ -180,6 +180,7 @@ void btl_openib_event(common_verbs_device_t *device, const struct ibv_async_even
             arm_srq(m);
         } else if ((e->event_type == IBV_EVENT_CQ_ERR && e->element.cq == m->cq) ||
                    (e->event_type == IBV_EVENT_SRQ_ERR && e->element.srq == m->srq)) {
+            m->broken = true;
             btl_openib_port_changed(m->port, false, "one of its queues has failed");
         } else if (e->event_type == IBV_EVENT_QP_FATAL || e->event_type == IBV_EVENT_QP_REQ_ERR ||
                    e->event_type == IBV_EVENT_QP_ACCESS_ERR || e->event_type == IBV_EVENT_QP_LAST_WQE_REACHED) {

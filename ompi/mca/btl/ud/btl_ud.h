@@ -62,6 +62,7 @@ typedef struct btl_ud_module {
     size_t datagram, stride;    /* the largest one, header included; bytes from entry to entry */
     bool closed;
     bool port_down;             /* changed under the lock */
+    bool broken;                /* one of its queues is: it stays down */
     _Atomic bool failed;        /* one of the queue pairs is */
     bool deaf;                  /* the one that receives, in that half, too */
     pthread_mutex_t lock;       /* of the queue pairs and the table */
@@ -183,6 +184,8 @@ void btl_ud_module_close(btl_ud_module_t *module);
 bool btl_ud_qp_repair(btl_ud_module_t *module, btl_ud_qp_t *qp);
 /* A look makes the next completion ring. */
 void btl_ud_module_arm(btl_ud_module_t *module);
+/* Of devices and queues, but ports. */
+void btl_ud_event(common_verbs_device_t *device, const struct ibv_async_event *event);
 
 /* btl_ud_endpoint.c */
 extern const mca_btl_module_ops_t btl_ud_ops;

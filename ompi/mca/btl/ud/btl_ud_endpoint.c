@@ -286,7 +286,7 @@ void btl_ud_port_changed(common_verbs_port_t *port, bool up, const char *why)
         btl_ud_module_t *m = &mca_btl_ud.modules[i];
         opal_list_t all = OPAL_LIST_INIT(all);
         opal_list_item_t *item;
-        if (m->port != port || m->port_down == !up) {
+        if (m->port != port || m->port_down == !up || (up && m->broken)) {
             continue;
         }
         BTL_UD_LOG(MCA_LOG_INFO, "%s: %s", m->super.name, why);

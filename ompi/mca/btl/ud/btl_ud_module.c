@@ -88,6 +88,18 @@ void btl_ud_module_arm(btl_ud_module_t *m)
     ibv_req_notify_cq(m->send_cq, 0);
 }
 
+void btl_ud_event(common_verbs_device_t *device, const struct ibv_async_event *e)
+{
+    for (size_t i = 0; i < mca_btl_ud.module_count; i++) {
+        btl_ud_module_t *m = &mca_btl_ud.modules[i];
+        if (m->port->device == device && e->event_type == IBV_EVENT_CQ_ERR &&
+            (e->element.cq == m->recv_cq || e->element.cq == m->send_cq)) {
+            m->broken = true;
+            btl_ud_port_changed(m->port, false, "one of its queues has failed");
+        }
+    }
+}
+
 static void channel_ready(int fd, unsigned what, void *context)
 {
     btl_ud_module_t *m = context;

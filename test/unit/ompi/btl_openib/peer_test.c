@@ -669,6 +669,23 @@ static int get_one(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, const voi
     return btl_openib_ops.get(ep, desc, 4096, key);
 }
 
+/* A queue that has failed is not repaired by the port's coming up. */
+static void test_broken(void)
+{
+    struct ibv_async_event e = {.event_type = IBV_EVENT_CQ_ERR};
+    start();
+    mca_btl_endpoint_t *ep = connected();
+    e.element.cq = module.cq;
+    btl_openib_event(module.port->device, &e);
+    progress();
+    TAP_OK(downs == 1 && strstr(down_why, "queues has failed"), "a completion queue that fails takes the port's links down");
+    btl_openib_port_changed(module.port, true, "the port is up");
+    pass_ms(500);
+    TAP_OK(ep->state == BTL_OPENIB_DOWN && adapter.qps == 1, "for good");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
 /* Reads of the peer's memory: many at once, before there is a connection and when it ends. */
 static void test_remotes(void)
 {
@@ -1353,6 +1370,7 @@ int main(void)
     test_port();
     test_ending();
     test_probe();
+    test_broken();
     test_remotes();
     test_own_queue();
     test_ring_in();

@@ -545,6 +545,22 @@ static void test_port(void)
     finish();
 }
 
+/* A queue that has failed tells of nothing any more: the user is to know. */
+static void test_broken(void)
+{
+    struct ibv_async_event e = {.event_type = IBV_EVENT_CQ_ERR};
+    start();
+    mca_btl_endpoint_t *ep = meet(grh4);
+    e.element.cq = &adapter.cq[3].cq;
+    btl_ud_event(module->port->device, &e);
+    TAP_OK(!ep->down, "another's completion queue is no business of ours");
+    e.element.cq = module->recv_cq;
+    btl_ud_event(module->port->device, &e);
+    btl_ud_port_changed(module->port, true, "the port is up");
+    TAP_OK(ep->down && downs == 1 && module->port_down, "one of ours that fails takes the port's links down for good");
+    finish();
+}
+
 /* The user adds peers while it is told that the port is down, and later. */
 static void test_port_many(void)
 {
@@ -742,6 +758,7 @@ int main(void)
     test_answers();
     test_failed();
     test_port();
+    test_broken();
     test_port_many();
     test_moved();
     test_group();
