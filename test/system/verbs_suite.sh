@@ -18,7 +18,8 @@ for component in openib ud; do
     [ -f "$top_builddir/ompi/mca/btl/$component/.libs/mca_btl_$component.so" ] ||
         tap_skip_all "btl/$component is not built as a loadable object"
 done
-brief="p2p:storm coll:moves-5 datatype:window nbc:many-5 neighbor:neighbours-5 coll:reductions-4 comm:split coll_requests:moves-3"
+brief="p2p:storm coll:moves-5 datatype:window nbc:many-5 neighbor:neighbours-5 coll:reductions-4 comm:split coll_requests:moves-3
+    p2p:beside p2p:beside p2p:beside"
 whole="p2p coll coll_requests nbc neighbor comm intercomm topo partitioned port session threads datatype attributes errors init"
 programs=${VERBS_SUITE_PROGRAMS:-$brief}
 [ -z "$all" ] || programs=${VERBS_SUITE_PROGRAMS:-$whole}
