@@ -191,7 +191,7 @@ static inline common_verbs_device_t adapter_device(void)
 {
     return (common_verbs_device_t){
         .context = &adapter.context, .pd = &adapter.pd,
-        .attr = {.max_srq_wr = 4096, .max_sge = 8, .max_qp_rd_atom = 16, .max_cqe = 1 << 20}};
+        .attr = {.max_srq_wr = 4096, .max_sge = 8, .max_sge_rd = 2, .max_qp_rd_atom = 16, .max_qp_init_rd_atom = 4, .max_cqe = 1 << 20}};
 }
 
 #endif

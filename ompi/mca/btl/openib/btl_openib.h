@@ -121,7 +121,8 @@ typedef struct btl_openib_module {
     void *event;
     struct ibv_cq *cq;          /* of everything */
     struct ibv_srq *srq;        /* NULL: each connection has receives of its own */
-    uint32_t inline_max, sge_max, rd_max, depth; /* depth: work requests of a connection */
+    uint32_t inline_max, sge_max, depth; /* depth: work requests of a connection */
+    uint32_t read_sge_max, rd_max, rd_begin; /* RDMA reads: pieces of one; that a queue pair serves at once; that it begins */
     common_verbs_pool_t received, small, large;
     common_verbs_cache_t cache; /* of registrations of the user's memory */
 

@@ -56,7 +56,7 @@ static bool qp_ready(mca_btl_endpoint_t *ep, const btl_openib_hello_t *h)
     struct ibv_qp_attr rts = {
         .qp_state = IBV_QPS_RTS, .sq_psn = ep->psn, .timeout = (uint8_t) mca_btl_openib.params.timeout,
         .retry_cnt = (uint8_t) mca_btl_openib.params.retry_count, .rnr_retry = RNR_FOR_EVER,
-        .max_rd_atomic = (uint8_t) (h->rd < m->rd_max ? h->rd : m->rd_max)};
+        .max_rd_atomic = (uint8_t) (h->rd < m->rd_begin ? h->rd : m->rd_begin)};
     common_verbs_route(m->port, &h->addr, (uint32_t) (ep->name ^ mca_btl_openib.services->job->self), &rtr.ah_attr);
     return common_verbs_lib.modify_qp(ep->qp, &rtr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                                                         IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |

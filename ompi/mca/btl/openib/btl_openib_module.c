@@ -261,7 +261,9 @@ int btl_openib_module_open(btl_openib_module_t *m, unsigned index)
     snprintf(m->super.name, sizeof(m->super.name), "openib:%.23s", m->port->name);
     m->inline_max = p->inline_max > BTL_OPENIB_PREFIX ? (uint32_t) p->inline_max : BTL_OPENIB_PREFIX;
     m->sge_max = at_most(m->port->device->attr.max_sge, MCA_BTL_IOV_MAX);
+    m->read_sge_max = at_most(m->port->device->attr.max_sge_rd, m->sge_max);
     m->rd_max = at_most(m->port->device->attr.max_qp_rd_atom, RD_MAX);
+    m->rd_begin = at_most(m->port->device->attr.max_qp_init_rd_atom, RD_MAX);
     m->depth = (uint32_t) p->window + SPARE_REQUESTS;
     pthread_mutex_init(&m->lock, NULL);
     opal_list_init(&m->dying);

@@ -51,13 +51,14 @@ static btl_openib_remote_t *remote_new(btl_openib_module_t *m, mca_btl_descripto
 {
     btl_openib_remote_t *r = calloc(1, sizeof(*r));
     int access = get ? IBV_ACCESS_LOCAL_WRITE : 0;
+    unsigned most = get ? m->read_sge_max : m->sge_max;
     for (uint32_t i = 0; r && i < desc->iov_count; i++) {
         struct iovec *v = &desc->iov[i];
         if (v->iov_len == 0) {
             continue;
         }
         common_verbs_region_t *region =
-            r->count == m->sge_max ? NULL : common_verbs_cache_get(&m->cache, v->iov_base, v->iov_len, access, access);
+            r->count == most ? NULL : common_verbs_cache_get(&m->cache, v->iov_base, v->iov_len, access, access);
         if (!region) {
             remote_free(m, r);
             return NULL;

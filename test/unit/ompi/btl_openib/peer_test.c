@@ -38,6 +38,7 @@ static struct {
     unsigned sent_in, sent_out;
     uint64_t begun;      /* a receive of the shared queue in which half a message stands; 0: none, */
     uint32_t begun_qpn;  /* for that queue pair */
+    unsigned reads;      /* that a queue pair may have under way */
     bool mute;           /* no event tells that a queue pair has given back its last receive */
 } hw;
 
@@ -83,6 +84,10 @@ static int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
     if (attr->qp_state == IBV_QPS_ERR && hw.begun != 0 && hw.begun_qpn == qp->qp_num) {
         complete(hw.begun, qp->qp_num, IBV_WC_WR_FLUSH_ERR, 0);
         hw.begun = 0;
+    }
+    if (mask & IBV_QP_MAX_QP_RD_ATOMIC) {
+        hw.reads = attr->max_rd_atomic;
+        return hw.reads <= (unsigned) adapter_device().attr.max_qp_init_rd_atom ? adapter_modify_qp(qp, attr, mask) : EINVAL;
     }
     return adapter_modify_qp(qp, attr, mask);
 }
@@ -378,7 +383,7 @@ static unsigned data_frames(void)
 static void peer_greets(uint32_t id, uint32_t your_id, unsigned flags)
 {
     btl_openib_hello_t h = {.from = PEER, .to = SELF, .id = id, .your_id = your_id, .qpn = PEER_QPN, .psn = PEER_PSN,
-                            .room = BTL_OPENIB_FIRST_ROOM, .flags = (uint8_t) flags, .rd = 1,
+                            .room = BTL_OPENIB_FIRST_ROOM, .flags = (uint8_t) flags, .rd = 8,
                             .addr = {.mtu = IBV_MTU_4096, .qpn = peer_at}};
     unsigned at = hw.hello_out++ % POSTED_MAX;
     uint8_t *to = (uint8_t *) (uintptr_t) hw.hello_sge[at].addr;
@@ -662,6 +667,14 @@ static void remote_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int 
     lost += event == MCA_BTL_UNCONFIRMED;
 }
 
+/* In three pieces. */
+static int move_pieces(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, const void *key, bool get)
+{
+    static uint8_t here[64];
+    *desc = (mca_btl_descriptor_t){.iov_count = 3, .iov = {{here, 8}, {here + 16, 8}, {here + 32, 8}}, .event = remote_event};
+    return get ? btl_openib_ops.get(ep, desc, 4096, key) : btl_openib_ops.put(ep, desc, 4096, key);
+}
+
 static int get_one(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, const void *key)
 {
     static uint8_t here[64];
@@ -720,6 +733,12 @@ static void test_remotes(void)
            "a tool can read that memory was registered or found 66 times");
     progress();
     TAP_OK(moved == 65 && lost == 0, "all are done in the end: %u", moved);
+    TAP_OK(hw.reads == 4 && last_hello.rd == 16, "no more reads are begun at once than the adapter can begin, though it serves more");
+    TAP_OK(move_pieces(ep, &desc[0], key, true) == MCA_ERR_NOT_AVAILABLE && move_pieces(ep, &desc[0], key, false) == 0,
+           "into more pieces than it can read into nothing is read");
+    progress();
+    TAP_OK(moved == 66 && downs == 0, "as many are written from");
+    moved--;
     memcpy(other, key, sizeof(other));
     other[2]++;
     TAP_OK(get_one(ep, &desc[0], other) == MCA_ERR_NOT_AVAILABLE, "a key of another port is refused");
