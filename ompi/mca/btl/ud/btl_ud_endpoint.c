@@ -116,7 +116,7 @@ static int add_peer(mca_btl_module_t *super, const mca_btl_peer_t *peer, void *c
     if (port < 0) {
         return MCA_ERR_UNREACHABLE;
     }
-    if (card.port[port].mtu < m->port->addr.mtu) {
+    if (common_verbs_mtu_bytes(card.port[port].mtu) < m->datagram) {
         *why = "its port has a smaller MTU than ours";
         return MCA_ERR_UNREACHABLE;
     }
@@ -268,6 +268,12 @@ static void note_port(btl_ud_module_t *m, bool up, opal_list_t *all)
     btl_ud_unlock(&m->lock);
 }
 
+/* Can it be used, if the port is up? What stands in entries and buffers is as long as it was at the start. */
+static bool is_fit(const btl_ud_module_t *m)
+{
+    return !m->broken && common_verbs_mtu_bytes(m->port->addr.mtu) >= m->datagram;
+}
+
 static void port_changed(mca_btl_endpoint_t *ep, bool up, const char *why)
 {
     opal_list_item_init(&ep->changed_item);
@@ -286,10 +292,13 @@ void btl_ud_port_changed(common_verbs_port_t *port, bool up, const char *why)
         btl_ud_module_t *m = &mca_btl_ud.modules[i];
         opal_list_t all = OPAL_LIST_INIT(all);
         opal_list_item_t *item;
-        if (m->port != port || m->port_down == !up || (up && m->broken)) {
+        if (m->port != port || m->port_down == !up) {
             continue;
         }
-        BTL_UD_LOG(MCA_LOG_INFO, "%s: %s", m->super.name, why);
+        BTL_UD_LOG(MCA_LOG_INFO, "%s: %s%s", m->super.name, why, up && !is_fit(m) ? ", but cannot be used any more" : "");
+        if (up && !is_fit(m)) {
+            continue;
+        }
         note_port(m, up, &all);
         while ((item = opal_list_pop(&all))) {
             port_changed(OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, changed_item), up, why);

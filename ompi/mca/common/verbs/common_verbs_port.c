@@ -73,9 +73,10 @@ unsigned common_verbs_mtu_bytes(unsigned mtu)
     return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
 }
 
-/* What the subnet's manager gives a port, maybe another one each time. */
-static void note_lid(common_verbs_port_t *p, const struct ibv_port_attr *attr)
+/* What the subnet's manager gives a port, maybe another one each time, and how long packets may be. */
+static void note_attr(common_verbs_port_t *p, const struct ibv_port_attr *attr)
 {
+    p->addr.mtu = (uint8_t) attr->active_mtu;
     p->addr.lid = p->ethernet ? 0 : attr->lid;
     p->addr.lmc = p->ethernet ? 0 : attr->lmc;
 }
@@ -97,7 +98,7 @@ static void port_active(common_verbs_t *v, common_verbs_port_t *p, bool came_up)
         return;
     }
     uint16_t lid = p->addr.lid;
-    note_lid(p, &attr);
+    note_attr(p, &attr);
     int index = p->ethernet ? common_verbs_gid_find(p) : p->gid_index;
     bool moved = p->addr.lid != lid, same = index == p->gid_index && !p->gone && !moved;
     if (!same && !p->gone) {
@@ -212,8 +213,7 @@ static bool port_use(common_verbs_t *v, common_verbs_device_t *d, uint8_t number
     }
     if (!why) {
         p->ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
-        note_lid(p, &attr);
-        p->addr.mtu = (uint8_t) attr.active_mtu;
+        note_attr(p, &attr);
         p->bandwidth = port_bandwidth(&attr);
         why = common_verbs_gid_choose(&v->gids, p, v->wanted.gid_index);
     }

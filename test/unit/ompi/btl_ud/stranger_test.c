@@ -542,6 +542,13 @@ static void test_port(void)
     TAP_OK(ep->down && !ep->ah && adapter.ahs == 0, "while a port is down nobody has a way from it");
     btl_ud_port_changed(module->port, true, "its address is back");
     TAP_OK(ep->ah && adapter.ahs == 1, "and a new one when it is back");
+    btl_ud_port_changed(module->port, false, "the port is down");
+    module->port->addr.mtu = IBV_MTU_512;
+    btl_ud_port_changed(module->port, true, "the port is up");
+    TAP_OK(ep->down && module->port_down, "one that carries shorter packets only when it is back is of no use");
+    module->port->addr.mtu = IBV_MTU_1024;
+    btl_ud_port_changed(module->port, true, "the port is up");
+    TAP_OK(!module->port_down && ep->ah, "until it carries them again");
     finish();
 }
 

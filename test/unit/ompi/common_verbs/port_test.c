@@ -333,11 +333,13 @@ static void test_ports(void)
     event_fn(device[1].context.async_fd, MCA_BTL_EVENT_READ, event_context);
     TAP_OK(changes[0] == 0, "once");
     device[1].port[1].lid = 80;
+    device[1].port[1].active_mtu = IBV_MTU_2048;
     device[1].event.event_type = IBV_EVENT_PORT_ACTIVE;
     device[1].has_event = true;
     event_fn(device[1].context.async_fd, MCA_BTL_EVENT_READ, event_context);
     TAP_OK(verbs.port[2].addr.lid == 80 && strcmp(changes, "ib0:2 down: it has another LID; ib0:2 up: the port is up; ") == 0,
            "and so is the one with which it comes back: %s", changes);
+    TAP_OK(verbs.port[2].addr.mtu == IBV_MTU_2048, "so is how long its packets may be then");
     changes[0] = 0;
     device[1].event.event_type = IBV_EVENT_DEVICE_FATAL;
     device[1].has_event = true;
