@@ -283,6 +283,8 @@ void btl_openib_heat(void);
 int btl_openib_poll(void *context);
 /* Undo whatever of init() was done. */
 void btl_openib_component_end(void);
+/* One for each port, but for ports of which none can be made. */
+int btl_openib_modules_open(btl_openib_component_t *component);
 
 /* btl_openib_module.c */
 int btl_openib_module_open(btl_openib_module_t *module, unsigned index);

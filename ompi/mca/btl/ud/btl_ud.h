@@ -175,6 +175,8 @@ void btl_ud_kick(mca_btl_endpoint_t *ep, unsigned what);
 void btl_ud_heat(void);
 int btl_ud_poll(void *context);
 void btl_ud_component_end(void);
+/* One for each port, but for ports of which none can be made. */
+int btl_ud_modules_open(btl_ud_component_t *component);
 
 /* btl_ud_module.c: completion queues and queue pairs */
 int btl_ud_module_open(btl_ud_module_t *module, unsigned index);

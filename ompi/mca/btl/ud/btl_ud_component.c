@@ -163,6 +163,29 @@ static int publish(btl_ud_component_t *c)
     return c->services->publish("ud", data, common_verbs_card_write(&c->verbs, data));
 }
 
+int btl_ud_modules_open(btl_ud_component_t *c)
+{
+    int rc = MCA_SUCCESS;
+    c->modules = calloc(c->verbs.count, sizeof(*c->modules));
+    if (!c->modules) {
+        return MCA_ERR_OUT_OF_RESOURCE;
+    }
+    for (unsigned i = 0; i < c->verbs.count;) {
+        btl_ud_module_t *m = &c->modules[i];
+        int made = btl_ud_module_open(m, i);
+        if (made != MCA_SUCCESS) {
+            rc = made;
+            btl_ud_module_close(m);
+            *m = (btl_ud_module_t){.port = NULL};
+            common_verbs_drop(&c->verbs, i);
+            continue;
+        }
+        c->module_list[i++] = &m->super;
+    }
+    c->module_count = c->modules_open = c->verbs.count;
+    return c->module_count > 0 ? MCA_SUCCESS : rc;
+}
+
 static int component_start(btl_ud_component_t *c)
 {
     static const mca_btl_poller_t poller = {btl_ud_poll, poller_arm, poller_disarm};
@@ -173,16 +196,8 @@ static int component_start(btl_ud_component_t *c)
     if (rc != MCA_SUCCESS || c->verbs.count == 0) {
         return rc != MCA_SUCCESS ? rc : MCA_ERR_NOT_AVAILABLE;
     }
-    c->modules = calloc(c->verbs.count, sizeof(*c->modules));
-    if (!c->modules) {
-        return MCA_ERR_OUT_OF_RESOURCE;
-    }
-    for (unsigned i = 0; i < c->verbs.count && rc == MCA_SUCCESS; i++) {
-        rc = btl_ud_module_open(&c->modules[i], i);
-        c->module_list[i] = &c->modules[i].super;
-    }
+    rc = btl_ud_modules_open(c);
     if (rc == MCA_SUCCESS) {
-        c->module_count = c->modules_open = c->verbs.count;
         rc = mca_btl_base_attention_begin(&c->attention, &poller, c);
     }
     if (rc == MCA_SUCCESS) {

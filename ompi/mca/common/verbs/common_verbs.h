@@ -100,6 +100,8 @@ typedef struct common_verbs {
 int common_verbs_open(common_verbs_t *verbs, const mca_btl_services_t *services, const char *component,
                       const common_verbs_wanted_t *wanted);
 void common_verbs_close(common_verbs_t *verbs);
+/* A port of which the component can make nothing. Those behind it move up: nothing is to point to them yet. */
+void common_verbs_drop(common_verbs_t *verbs, unsigned index);
 
 /* The component's card, of COMMON_VERBS_CARD_MAX bytes at most; size of what is written. */
 size_t common_verbs_card_write(const common_verbs_t *verbs, uint8_t *out);

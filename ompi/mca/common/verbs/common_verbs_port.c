@@ -292,6 +292,13 @@ int common_verbs_open(common_verbs_t *v, const mca_btl_services_t *services, con
     return rc;
 }
 
+void common_verbs_drop(common_verbs_t *v, unsigned index)
+{
+    v->port[index].device->users--;
+    v->count--;
+    memmove(&v->port[index], &v->port[index + 1], (v->count - index) * sizeof(v->port[0]));
+}
+
 void common_verbs_close(common_verbs_t *v)
 {
     for (unsigned i = 0; i < v->device_count; i++) {

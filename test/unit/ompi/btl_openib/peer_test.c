@@ -1243,6 +1243,43 @@ static void test_cm(void)
     TAP_OK(cm.ids == 0, "no id is left");
 }
 
+static unsigned rejections;
+
+static void rejected(const char *link, const char *why)
+{
+    rejections += strcmp(link, "openib:ib0") == 0 && strstr(why, "RoCE");
+}
+
+/* Of two ports, one that rdma_cm can't be used on: the other one is. */
+static void test_cm_ports(void)
+{
+    static const mca_base_services_t base = {.log = logs};
+    static const mca_btl_job_t job = {.self = SELF};
+    static const mca_btl_services_t services = {.base = &base, .job = &job, .event_add = event_add, .event_del = nothing,
+                                                .now_ns = now_ns, .rejected = rejected};
+    btl_openib_component_t *c = &mca_btl_openib;
+    cm_start();
+    finish();
+    c->services = &services;
+    c->verbs.count = 2;
+    c->verbs.device[0].users = 2;
+    c->verbs.port[1] = c->verbs.port[0];
+    c->verbs.port[0] = (common_verbs_port_t){.device = &c->verbs.device[0], .name = "ib0", .addr = {.mtu = IBV_MTU_4096, .lid = 8}};
+    snprintf(c->verbs.port[1].name, sizeof(c->verbs.port[1].name), "roce0");
+    c->params.connect = BTL_OPENIB_BY_RDMACM;
+    TAP_OK(btl_openib_modules_open(c) == MCA_SUCCESS && rejections == 1 && c->module_count == 1 && c->verbs.count == 1 &&
+               strcmp(c->module_list[0]->name, "openib:roce0") == 0 && c->modules[0].index == 0 &&
+               c->modules[0].port == &c->verbs.port[0] && c->verbs.port[0].addr.service == CM_PORT,
+           "a port of which nothing can be made is told of, and keeps no other from being used");
+    btl_openib_module_close(&c->modules[0]);
+    free(c->modules);
+    TAP_OK(adapter.registrations == 0 && adapter.qps == 0 && cm.ids == 0, "nothing is left of either");
+    c->verbs.count = 1;
+    c->verbs.port[0] = (common_verbs_port_t){.device = &c->verbs.device[0], .name = "ib0", .addr = {.mtu = IBV_MTU_4096, .lid = 8}};
+    TAP_OK(btl_openib_modules_open(c) == MCA_ERR_NOT_AVAILABLE && rejections == 2 && c->module_count == 0, "if it is the only one there is none");
+    free(c->modules);
+}
+
 static void test_cm_crossing(void)
 {
     btl_openib_hello_t h;
@@ -1285,6 +1322,10 @@ static void test_cm(void)
 }
 
 static void test_cm_crossing(void)
+{
+}
+
+static void test_cm_ports(void)
 {
 }
 
@@ -1397,6 +1438,7 @@ int main(void)
     test_ring_out();
     test_cm();
     test_cm_crossing();
+    test_cm_ports();
     test_refused();
     return tap_end();
 }
