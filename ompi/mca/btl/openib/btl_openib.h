@@ -67,6 +67,7 @@ typedef struct btl_openib_item {
     mca_btl_descriptor_t *desc; /* that hears of its end; NULL: none */
     uint32_t len;
     bool recalled;              /* nobody wants it back */
+    bool ended;                 /* whoever wants it back is about to hear of it */
     _Alignas(8) uint8_t prefix[BTL_OPENIB_PREFIX];
     uint8_t data[];
 } btl_openib_item_t;
@@ -349,7 +350,9 @@ void btl_openib_prefix_build(mca_btl_endpoint_t *ep, btl_openib_type_t type, uin
 bool btl_openib_tell(mca_btl_endpoint_t *ep, btl_openib_type_t type);
 /* The peer has handed up so much; what ended by it, and somebody wants to know of, goes to *ended. False: it can't be. */
 bool btl_openib_confirm(mca_btl_endpoint_t *ep, uint32_t handed, opal_list_t *ended);
-/* The end of items, upcalls included; not under the lock. */
+/* All of a list is about to end, to *ended; under the lock. */
+void btl_openib_items_end(opal_list_t *items, opal_list_t *ended);
+/* The end of those, upcalls included; not under the lock. */
 void btl_openib_items_done(mca_btl_endpoint_t *ep, opal_list_t *items, mca_btl_event_t event, int status);
 void btl_openib_item_free(btl_openib_item_t *item);
 /* The end of recalled descriptors, upcalls included; not under the lock. */

@@ -156,8 +156,8 @@ void btl_openib_fail(mca_btl_endpoint_t *ep)
     if (parting || ep->deleted) {
         return;
     }
-    opal_list_splice(&back, &ep->flight);
-    opal_list_splice(&back, &ep->queue);
+    btl_openib_items_end(&ep->flight, &back);
+    btl_openib_items_end(&ep->queue, &back);
     btl_openib_remotes_take(ep, &remotes);
     ep->held = ep->in_flight = 0;
     uint64_t now = mca_btl_openib.services->now_ns(), max = (uint64_t) mca_btl_openib.params.retry_max_ms * MS;
@@ -221,7 +221,7 @@ static void give_back(mca_btl_endpoint_t *ep)
     opal_list_t orphans = OPAL_LIST_INIT(orphans), back = OPAL_LIST_INIT(back);
     opal_list_splice(&orphans, &ep->recalled);
     if (ep->told_down) {
-        opal_list_splice(&back, &ep->queue);
+        btl_openib_items_end(&ep->queue, &back);
         ep->held = ep->in_flight;
     }
     btl_openib_unlock(ep->module);

@@ -155,7 +155,7 @@ static btl_openib_item_t *item_new(mca_btl_endpoint_t *ep, size_t len, int *rc)
     btl_openib_item_t *item = (btl_openib_item_t *) (void *) buffer->data;
     item->buffer = buffer;
     item->desc = NULL;
-    item->recalled = false;
+    item->recalled = item->ended = false;
     *rc = MCA_SUCCESS;
     return item;
 }
@@ -274,11 +274,15 @@ int btl_openib_recall(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc)
     }
     btl_openib_lock(ep->module);
     btl_openib_item_t *item = desc->btl_private[0];
-    item->desc = NULL;
-    item->recalled = true;
-    o->desc = desc;
-    opal_list_append(&ep->recalled, &o->item);
-    btl_openib_ask(ep, BTL_OPENIB_RETURN);
+    if (item->ended) {
+        free(o);
+    } else {
+        item->desc = NULL;
+        item->recalled = true;
+        o->desc = desc;
+        opal_list_append(&ep->recalled, &o->item);
+        btl_openib_ask(ep, BTL_OPENIB_RETURN);
+    }
     btl_openib_unlock(ep->module);
     return MCA_SUCCESS;
 }
@@ -295,6 +299,7 @@ bool btl_openib_confirm(mca_btl_endpoint_t *ep, uint32_t handed, opal_list_t *en
         ep->held--;
         ep->in_flight--;
         if (item->desc) {
+            item->ended = true;
             opal_list_append(ended, &item->item);
         } else {
             btl_openib_item_free(item);
@@ -304,6 +309,15 @@ bool btl_openib_confirm(mca_btl_endpoint_t *ep, uint32_t handed, opal_list_t *en
         btl_openib_ask(ep, BTL_OPENIB_WRITABLE);
     }
     return true;
+}
+
+void btl_openib_items_end(opal_list_t *items, opal_list_t *ended)
+{
+    opal_list_item_t *i;
+    while ((i = opal_list_pop(items))) {
+        OPAL_CONTAINER_OF(i, btl_openib_item_t, item)->ended = true;
+        opal_list_append(ended, i);
+    }
 }
 
 void btl_openib_items_done(mca_btl_endpoint_t *ep, opal_list_t *items, mca_btl_event_t event, int status)

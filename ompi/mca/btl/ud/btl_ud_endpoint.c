@@ -276,7 +276,6 @@ static bool is_fit(const btl_ud_module_t *m)
 
 static void port_changed(mca_btl_endpoint_t *ep, bool up, const char *why)
 {
-    opal_list_item_init(&ep->changed_item);
     if (up) {
         ep->pause_ns = DOWN_PAUSE_NS;
         btl_ud_care(ep, 0);

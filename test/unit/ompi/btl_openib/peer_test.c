@@ -682,6 +682,47 @@ static int get_one(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc, const voi
     return btl_openib_ops.get(ep, desc, 4096, key);
 }
 
+static mca_btl_descriptor_t frags[2];
+static unsigned frag_ends[2];
+static mca_btl_event_t frag_end;
+static mca_btl_endpoint_t *frag_ep;
+
+/* The first one's end makes the user have the second one back. */
+static void frag_event(mca_btl_descriptor_t *desc, mca_btl_event_t event, int status)
+{
+    (void) status;
+    frag_ends[desc - frags]++;
+    if (desc == &frags[0]) {
+        btl_openib_ops.recall(frag_ep, &frags[1]);
+    } else {
+        frag_end = event;
+    }
+}
+
+/* One whose end is on its way is left alone: who tells of it looks at it without a lock. */
+static void test_recall(void)
+{
+    start();
+    frag_ep = connected();
+    for (int i = 0; i < 2; i++) {
+        frags[i] = (mca_btl_descriptor_t){.header = "header", .header_len = 6, .event = frag_event};
+        frag_ends[i] = 0;
+        btl_openib_ops.send(frag_ep, &frags[i]);
+    }
+    peer_sends(BTL_OPENIB_COUNT, 3, WINDOW, 0);
+    progress();
+    TAP_OK(frag_ends[0] == 1 && frag_ends[1] == 1 && frag_end == MCA_BTL_CONFIRMED, "one whose end is on its way has that end, once");
+    btl_openib_ops.send(frag_ep, &frags[1]);
+    btl_openib_ops.recall(frag_ep, &frags[1]);
+    progress();
+    TAP_OK(frag_ends[1] == 2 && frag_end == MCA_BTL_UNCONFIRMED, "another one is given back");
+    peer_sends(BTL_OPENIB_COUNT, 4, WINDOW, 0);
+    progress();
+    TAP_OK(frag_ends[1] == 2 && btl_openib_ops.idle(&module.super, frag_ep), "and ends no second time when it is confirmed");
+    btl_openib_ops.del_peer(&module.super, frag_ep);
+    finish();
+}
+
 /* A queue that has failed is not repaired by the port's coming up. */
 static void test_broken(void)
 {
@@ -1430,6 +1471,7 @@ int main(void)
     test_port();
     test_ending();
     test_probe();
+    test_recall();
     test_broken();
     test_remotes();
     test_own_queue();
