@@ -359,6 +359,8 @@ void btl_openib_item_free(btl_openib_item_t *item);
 void btl_openib_orphans_done(mca_btl_endpoint_t *ep, opal_list_t *orphans);
 /* A completion of a work request; not under the lock. */
 void btl_openib_sent(btl_openib_module_t *module, const struct ibv_wc *wc);
+/* One that says that the connection has failed; under the lock. */
+void btl_openib_failed(mca_btl_endpoint_t *ep, const struct ibv_wc *wc);
 
 /* btl_openib_counters.c: in init(), when there are modules */
 int btl_openib_offer_counters(void);

@@ -190,6 +190,17 @@ static void sent_in(btl_openib_module_t *m, common_verbs_buffer_t *buffer, const
     }
 }
 
+/* Nothing need be under way that would fail as well. */
+static OPAL_COLD void receive_failed(btl_openib_module_t *m, const struct ibv_wc *wc)
+{
+    btl_openib_lock(m);
+    mca_btl_endpoint_t *ep = opal_hash_find(&m->qps, wc->qp_num);
+    if (ep) {
+        btl_openib_failed(ep, wc);
+    }
+    btl_openib_unlock(m);
+}
+
 static void received(btl_openib_module_t *m, const struct ibv_wc *wc)
 {
     common_verbs_pool_t *pool = ((common_verbs_buffer_t *) (uintptr_t) wc->wr_id)->chunk->pool;
@@ -197,8 +208,10 @@ static void received(btl_openib_module_t *m, const struct ibv_wc *wc)
         return;
     }
     common_verbs_buffer_t *buffer = common_verbs_pool_filled(pool, wc->wr_id);
-    if (OPAL_UNLIKELY(wc->status != IBV_WC_SUCCESS || m->closed)) {
-        /* the sending half tells */
+    if (OPAL_UNLIKELY(wc->status != IBV_WC_SUCCESS)) {
+        receive_failed(m, wc);
+    } else if (OPAL_UNLIKELY(m->closed)) {
+        /* nobody wants it any more */
     } else if (OPAL_UNLIKELY(pool == &m->greetings)) {
         if (wc->byte_len >= BTL_OPENIB_GRH) {
             btl_openib_greeting_in(m, buffer->data + BTL_OPENIB_GRH, wc->byte_len - BTL_OPENIB_GRH);
@@ -212,8 +225,8 @@ static void received(btl_openib_module_t *m, const struct ibv_wc *wc)
         if (!m->greeter_failed) {
             common_verbs_pool_post(pool, true);
         }
-    } else if (pool != &m->received) {
-        common_verbs_pool_refill(pool);
+    } else if (pool != &m->received && OPAL_LIKELY(wc->status == IBV_WC_SUCCESS)) {
+        common_verbs_pool_refill(pool); /* of a queue pair that has failed, what is posted comes back at once */
     }
 }
 

@@ -363,6 +363,13 @@ static void remotes_ended(mca_btl_endpoint_t *ep, opal_list_t *ended)
     }
 }
 
+void btl_openib_failed(mca_btl_endpoint_t *ep, const struct ibv_wc *wc)
+{
+    char why[BTL_OPENIB_WHY_MAX];
+    snprintf(why, sizeof(why), "its connection failed: %s", common_verbs_lib.wc_status_str(wc->status));
+    btl_openib_fail_soon(ep, why);
+}
+
 void btl_openib_sent(btl_openib_module_t *m, const struct ibv_wc *wc)
 {
     opal_list_t ended = OPAL_LIST_INIT(ended);
@@ -387,9 +394,7 @@ void btl_openib_sent(btl_openib_module_t *m, const struct ibv_wc *wc)
             btl_openib_ask(ep, BTL_OPENIB_WRITABLE);
         }
     } else {
-        char why[BTL_OPENIB_WHY_MAX];
-        snprintf(why, sizeof(why), "its connection failed: %s", common_verbs_lib.wc_status_str(wc->status));
-        btl_openib_fail_soon(ep, why);
+        btl_openib_failed(ep, wc);
     }
     btl_openib_unlock(m);
     btl_openib_remotes_done(ep, &ended, MCA_BTL_CONFIRMED, MCA_SUCCESS);

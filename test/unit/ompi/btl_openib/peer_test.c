@@ -723,6 +723,39 @@ static void test_recall(void)
     finish();
 }
 
+/* Rounds of progress that do something. */
+static int progress_at_most(int most)
+{
+    int rounds = 0;
+    while (rounds < most && btl_openib_poll(&mca_btl_openib) > 0) {
+        rounds++;
+    }
+    return rounds;
+}
+
+/* A queue pair may fail while nothing is being sent: then receives alone come back. */
+static void test_receives_fail(void)
+{
+    for (int own = 0; own < 2; own++) {
+        receive_queue = own ? BTL_OPENIB_QUEUE_PEER : BTL_OPENIB_QUEUE_SHARED;
+        start();
+        mca_btl_endpoint_t *ep = connected();
+        peer_sends(BTL_OPENIB_COUNT, 1, WINDOW, 0);
+        progress();
+        ep->qp->state = IBV_QPS_ERR;
+        do {
+            complete(hw.receives[hw.receive_out++ % POSTED_MAX].wr_id, ep->qp->qp_num, IBV_WC_WR_FLUSH_ERR, 0);
+        } while (own && hw.receive_out != hw.receive_in);
+        int rounds = progress_at_most(1000);
+        pass_ms(100);
+        TAP_OK(rounds < 100 && downs == 1 && ep->state != BTL_OPENIB_UP, "%s receives come back: the connection fails (%d rounds)",
+               own ? "its own" : "shared", rounds);
+        btl_openib_ops.del_peer(&module.super, ep);
+        finish();
+    }
+    receive_queue = BTL_OPENIB_QUEUE_SHARED;
+}
+
 /* A queue that has failed is not repaired by the port's coming up. */
 static void test_broken(void)
 {
@@ -1391,16 +1424,6 @@ static void greeter_fails(enum ibv_qp_state state)
     }
 }
 
-/* Rounds of progress that do something. */
-static int progress_at_most(int most)
-{
-    int rounds = 0;
-    while (rounds < most && btl_openib_poll(&mca_btl_openib) > 0) {
-        rounds++;
-    }
-    return rounds;
-}
-
 /* The peer's card says where it was once. */
 static void test_moved(void)
 {
@@ -1472,6 +1495,7 @@ int main(void)
     test_ending();
     test_probe();
     test_recall();
+    test_receives_fail();
     test_broken();
     test_remotes();
     test_own_queue();
