@@ -82,6 +82,8 @@ SUITES = (
         latency(link, ()), throughput("bandwidth", link, "Bandwidth, window 64", raw=checked))),
     throughput("bidirectional", "shm", "Bandwidth both ways, window 64", "--both"),
     throughput("bidirectional", "tcp", "Bandwidth both ways, window 64", "--both"),
+    throughput("exchange", "shm", "Exchange: a message each, both at once", "--both", "--window", "1"),
+    throughput("exchange-4", "shm", "Exchange: 4 messages each, a buffer for each", "--both", "--window", "4", "--spread"),
     Suite("rate", "shm", "throughput", "throughput", ("size",), "mrate", "million/s", False,
           "Message rate over shm, window 64", arguments=("--sizes", "8"), sized=False),
     Suite("rate", "tcp", "throughput", "throughput", ("size",), "mrate", "million/s", False,
