@@ -54,7 +54,7 @@ uint64_t mca_pml_base_id_new(void *object, const void *owner)
         uint32_t index = free_head - 1;
         slot_t *slot = slot_at(index);
         free_head = slot->next_free;
-        atomic_store_explicit(&slot->owner, owner, memory_order_release); /* who sees it sees that the object before is gone */
+        atomic_store_explicit(&slot->owner, owner, memory_order_release); /* who sees it sees the new generation, too */
         atomic_store_explicit(&slot->object, object, memory_order_release);
         id = (uint64_t) atomic_load_explicit(&slot->generation, memory_order_relaxed) << 32 | index;
     }
@@ -83,7 +83,7 @@ void mca_pml_base_id_free(uint64_t id)
     }
     atomic_store_explicit(&slot->object, NULL, memory_order_relaxed);
     uint32_t next = atomic_load_explicit(&slot->generation, memory_order_relaxed) + 1;
-    atomic_store_explicit(&slot->generation, next ? next : 1, memory_order_relaxed);
+    atomic_store_explicit(&slot->generation, next ? next : 1, memory_order_release); /* who sees it sees that the object is gone */
     slot->next_free = free_head;
     free_head = (uint32_t) id + 1;
     if (opal_progress_threads) {
@@ -96,9 +96,11 @@ void *mca_pml_base_id_next(const void *owner, uint32_t *at)
     slot_t *slot;
     while ((slot = slot_at(*at))) {
         (*at)++;
+        uint32_t generation = atomic_load_explicit(&slot->generation, memory_order_acquire);
         void *object = atomic_load_explicit(&slot->object, memory_order_acquire);
-        if (object && atomic_load_explicit(&slot->owner, memory_order_acquire) == owner &&
-            atomic_load_explicit(&slot->object, memory_order_acquire) == object) { /* else the owner may be that of the next one */
+        bool owned = atomic_load_explicit(&slot->owner, memory_order_acquire) == owner;
+        /* Else the owner may be that of the next one, or the object: the same memory is used again and again. */
+        if (object && owned && atomic_load_explicit(&slot->generation, memory_order_relaxed) == generation) {
             return object;
         }
     }
