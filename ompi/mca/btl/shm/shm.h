@@ -272,6 +272,8 @@ struct mca_btl_endpoint {
     bool alone;                         /* the pieces asked for now are of the only long message there is */
     bool warm_pieces;                   /* ... and may go through chunks kept for answers */
     bool even_pieces;                   /* they are of several long messages, and may go in what has just been read: shm_warm_even() */
+    bool even_long;                     /* ... of so long ones that few chunks should go to and fro */
+    uint8_t even_met;                   /* calls of ahead() for which long messages are taken to go both ways at once */
     bool racing;                        /* the fragment for which there is room is timed: see shm_race() */
 
     /* The rest. */

@@ -29,6 +29,10 @@ enum {
     SHM_EVEN_CLASS_MIN = 12 << 10, /* shorter ones are in the first class, */
     SHM_EVEN_CLASSES = 3,  /* those of four times that and more in the last one */
     SHM_EVEN_LONGEST = 2 << 20, /* bytes of messages that go so: of 4 MiB it was slower */
+    SHM_EVEN_MET_LONGEST = 16 << 20, /* ... of those that go both ways at once */
+    SHM_EVEN_MET = 64,     /* bursts of pieces sent for which that is taken to go on */
+    SHM_EVEN_LONG = 1 << 20, /* bytes of messages from which on it matters, */
+    SHM_EVEN_FEW = 4,      /* ... of longer ones so many chunks go to and fro */
 };
 
 typedef struct shm_even {

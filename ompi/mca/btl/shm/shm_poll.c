@@ -137,6 +137,9 @@ static bool shm_arrive_chunk(shm_module_t *m, const shm_rx_t *rx)
         mca_btl_shm_chunk_populate(&ep->segment, &ep->layout, named.chunk, false);
     }
     shm_even_got(&ep->even);
+    if (OPAL_UNLIKELY(ep->even.on) && ep->waiting) {
+        ep->even_met = SHM_EVEN_MET; /* and there is more to send: see mca_btl_shm_ahead() */
+    }
     m->drained += named.len;
     if (named.len >= SHM_AHEAD_MIN) {
         shm_look_ahead(rx);

@@ -172,6 +172,8 @@ static OPAL_NOINLINE void shm_publish_held(mca_btl_endpoint_t *ep, size_t fragme
  * more is sent then whenever something comes. With threads nothing is held back, for what stands ready is another's then.
  *
  * Streams both ways go in what has just been read (shm_even.h), but for messages so long that the processors' caches have not even what is sent.
+ * Where long messages come while there is more to send, both processes are at it at once: then longer ones do, too, and single ones. Messages by
+ * turns never meet so.
  *
  * A message that is alone goes through chunks that are kept for answers, as shorter ones do, if all of it finds room there,
  * and some is left: one that took all of them was slower.
@@ -180,7 +182,14 @@ void mca_btl_shm_ahead(mca_btl_endpoint_t *ep, size_t messages, size_t bytes)
 {
     const shm_layout_t *l = &ep->module->layout;
     size_t most = (size_t)l->chunk_count * l->chunk_size / SHM_HOLD_SHARE, hold = mca_btl_shm_params.hold < most ? mca_btl_shm_params.hold : most;
-    ep->even_pieces = messages > 1 && bytes <= messages * SHM_EVEN_LONGEST;
+    if (messages > 0) {
+        bool met = ep->even_met > 0 && bytes >= SHM_EVEN_LONG;
+        ep->even_met -= ep->even_met > 0;
+        ep->even_pieces = met ? bytes <= SHM_EVEN_MET_LONGEST : messages > 1 && bytes <= messages * SHM_EVEN_LONGEST;
+        ep->even_long = met && ep->even_pieces && bytes > SHM_EVEN_LONG;
+    } else if (ep->even_met == 0) {
+        ep->even_pieces = false;
+    }
     bool much = messages > 1 && !shm_warm_even(ep, true) && bytes >= mca_btl_shm_params.hold && bytes >= SHM_HOLD_AHEAD * hold / messages;
     ep->hold_max = much ? (uint32_t)hold : 0;
     ep->alone = messages == 1;

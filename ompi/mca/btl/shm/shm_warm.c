@@ -52,13 +52,19 @@ static void shm_warm_put(mca_btl_endpoint_t *ep, uint32_t chunk)
     }
 }
 
+/* Chunks that are kept for the peer at most. Of long messages both ways few: they and the messages share the caches. */
+static uint32_t shm_warm_most(const mca_btl_endpoint_t *ep)
+{
+    return ep->even.on && ep->even_long ? SHM_EVEN_FEW : ep->warm_quota;
+}
+
 void mca_btl_shm_chunk_keep(mca_btl_endpoint_t *ep, uint32_t chunk)
 {
     shm_module_t *m = ep->module;
     shm_module_lock(m);
     bool short_of = atomic_load_explicit(&m->waiting_count, memory_order_relaxed) > 0; /* a send may wait for it */
     bool goes_on = ep->even.on && ep->even.waits;
-    bool kept = atomic_load_explicit(&ep->owed, memory_order_relaxed) > 0 && ep->warm_count < ep->warm_quota && (!short_of || goes_on);
+    bool kept = atomic_load_explicit(&ep->owed, memory_order_relaxed) > 0 && ep->warm_count < shm_warm_most(ep) && (!short_of || goes_on);
     if (kept) {
         shm_warm_put(ep, chunk);
     }
@@ -98,6 +104,7 @@ bool mca_btl_shm_warm_waits(mca_btl_endpoint_t *ep, bool piece)
 
 void mca_btl_shm_warm_begin(mca_btl_endpoint_t *ep)
 {
+    ep->even_long = false; /* until there are pieces of such again */
     uint32_t turns = atomic_load_explicit(&ep->turns, memory_order_relaxed), run = (uint32_t)mca_btl_shm_params.warm_run;
     if (turns != ep->warm_turns) {
         ep->warm_calm -= ep->warm_calm > 0 && ep->warm_run <= run;

@@ -286,6 +286,34 @@ static void pieces(void)
     end();
 }
 
+/* Long messages both ways at once: those that come while there is more to send. */
+static void both_at_once(void)
+{
+    begin(2, 4 << 20, SHM_WARM_MAX);
+    mca_btl_endpoint_t *ep = sides[0].ep;
+    ep->even.on = true;
+    mca_btl_shm_ahead(ep, 1, 8 << 20);
+    TAP_OK(!shm_warm_even(ep, true), "a message that is alone does not go in what has just been read");
+    ep->even_met = 2;
+    mca_btl_shm_ahead(ep, 1, 8 << 20);
+    TAP_OK(shm_warm_even(ep, true), "... but does where others have come while it was being sent");
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < 8; i++) {
+        ep->owed = 1;
+        mca_btl_shm_chunk_keep(ep, i | SHM_THEIRS);
+        most = ep->warm_count;
+    }
+    TAP_OK(most == SHM_EVEN_FEW && most < ep->warm_quota, "... in few chunks");
+    mca_btl_shm_ahead(ep, 1, 512 << 10);
+    TAP_OK(!shm_warm_even(ep, true), "... a shorter one does not");
+    mca_btl_shm_ahead(ep, 1, 8 << 20);
+    TAP_OK(!shm_warm_even(ep, true) && ep->even_met == 0, "... nor one after which none has come for long");
+    ep->even_met = 1;
+    mca_btl_shm_ahead(ep, 1, 32 << 20);
+    TAP_OK(!shm_warm_even(ep, true), "... nor one that no cache holds");
+    end();
+}
+
 /* A chunk that is kept has not come back, but what was in it has been read when there is an answer, in whatever chunk or none. */
 static void answered(void)
 {
@@ -672,6 +700,7 @@ int main(void)
     seeds();
     refused();
     pieces();
+    both_at_once();
     answered();
     going_round();
     looked_for();
