@@ -261,6 +261,7 @@ static void test_nobody(void)
         }
         MPI_Request_free(&request);
     }
+    MPI_CHECK(MPI_Parrived(MPI_REQUEST_NULL, 3, &flag) == MPI_SUCCESS && flag);
     MPI_Finalize();
 }
 

@@ -12,7 +12,7 @@ ANY_TIME = re.compile(r"MPI_(Init|Init_thread|Initialized|Finalized|Get_version|
                       r"Get_address|Get_hw_resource_info|Pcontrol)$")
 
 # Null handles that a routine takes, besides MPI_INFO_NULL for hints.
-NULL_ALLOWED = re.compile(r"MPI_(Wait|Test|Request_get_status|\w+_get_name|"
+NULL_ALLOWED = re.compile(r"MPI_(Wait|Test|Request_get_status|Parrived|\w+_get_name|"
                           r"File_(get|set|call)_errhandler)$")
 INFO_REQUIRED = re.compile(r"MPI_(Info_\w+|(Comm|Win|File)_set_info|Abi_set_fortran_info)$")
 
