@@ -352,11 +352,12 @@ int ompi_mpi_request_get_status_some(int count, const MPI_Request requests[], in
                                      MPI_Status statuses[])
 {
     bool live;
-    find_now(count, requests, &live);
+    find_complete(count, requests, &live);
     if (!live) {
         *done = MPI_UNDEFINED;
         return MPI_SUCCESS;
     }
+    all_are(count, requests); /* those that were complete before stay in the array: the others must come nevertheless */
     *done = 0;
     for (int i = 0; i < count; i++) {
         if (is_live(requests[i]) && ompi_request_is_complete(object_of(requests[i]))) {

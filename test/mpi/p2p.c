@@ -301,6 +301,35 @@ static void persistent(void)
     MPI_Finalize();
 }
 
+/* Those that are complete stay where they are; who looks until all are sees the others come. */
+static void looking(void)
+{
+    enum { MESSAGES = 3 };
+    int words[MESSAGES] = {0}, count = 0, indices[MESSAGES];
+    MPI_Request requests[MESSAGES];
+    MPI_Status statuses[MESSAGES];
+    start();
+    for (int i = 0; rank == 0 && i < MESSAGES; i++) {
+        MPI_Irecv(&words[i], 1, MPI_INT, 1, i, MPI_COMM_WORLD, &requests[i]);
+    }
+    for (int i = 0; i < MESSAGES; i++) {
+        if (rank == 1) {
+            MPI_Recv(NULL, 0, MPI_INT, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(&i, 1, MPI_INT, 0, i, MPI_COMM_WORLD);
+            continue;
+        }
+        MPI_Send(NULL, 0, MPI_INT, 1, i, MPI_COMM_WORLD);
+        do {
+            MPI_Request_get_status_some(MESSAGES, requests, &count, indices, statuses);
+        } while (count <= i);
+        MPI_CHECK(count == i + 1 && indices[i] == i && statuses[i].MPI_TAG == i && words[i] == i);
+    }
+    if (rank == 0) {
+        MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE);
+    }
+    MPI_Finalize();
+}
+
 /* Too long a message fills the buffer, says so, and disturbs nothing behind it. */
 static void truncation(void)
 {
@@ -692,6 +721,7 @@ static const mpi_test_t tests[] = {
     {.name = "modes", .np = 2, .fn = modes},
     {.name = "probes", .np = 2, .fn = probes},
     {.name = "persistent", .np = 2, .fn = persistent},
+    {.name = "looking", .np = 2, .fn = looking},
     {.name = "truncation", .np = 2, .fn = truncation},
     {.name = "integers", .np = 2, .fn = integers},
     {.name = "cancelling", .np = 2, .fn = cancelling},
