@@ -20,14 +20,6 @@ static int grequest_cancel(ompi_request_t *request)
     return g->cancel(g->extra, ompi_request_is_complete(request));
 }
 
-static void grequest_free(ompi_request_t *request)
-{
-    grequest_t *g = (grequest_t *) request;
-    g->free(g->extra); /* MPI_Request_free has returned: nobody to tell of an error */
-    ompi_handle_fini(&request->base);
-    free(g);
-}
-
 int ompi_grequest_release(ompi_request_t *request)
 {
     grequest_t *g = (grequest_t *) request;
@@ -37,7 +29,7 @@ int ompi_grequest_release(ompi_request_t *request)
     return error;
 }
 
-static const ompi_request_ops_t grequest_ops = {.cancel = grequest_cancel, .free = grequest_free};
+static const ompi_request_ops_t grequest_ops = {.cancel = grequest_cancel};
 
 int ompi_grequest_query(ompi_request_t *request)
 {
@@ -69,7 +61,9 @@ int ompi_mpi_grequest_complete(ompi_request_t *request)
     if (request->type != OMPI_REQUEST_GENERALIZED) {
         return MPI_ERR_REQUEST;
     }
-    ompi_request_complete(request);
+    if (ompi_request_mark(request, OMPI_REQUEST_COMPLETE) & OMPI_REQUEST_FREED) {
+        return ompi_grequest_release(request);
+    }
     opal_progress_wake(); /* another thread may sleep for it */
     return MPI_SUCCESS;
 }

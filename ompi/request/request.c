@@ -63,7 +63,7 @@ int ompi_request_retire(ompi_request_t **handle, MPI_Status *status)
         *handle = NULL;
         if (request->type == OMPI_REQUEST_GENERALIZED) {
             int freed = ompi_grequest_release(request);
-            if (error == MPI_SUCCESS && freed != MPI_SUCCESS) {
+            if (freed != MPI_SUCCESS) { /* of both functions' errors the call returns that of the last */
                 ompi_error_origin(NULL);
                 error = freed;
             }

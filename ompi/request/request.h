@@ -38,7 +38,7 @@ enum {
 typedef struct ompi_request_ops {
     int (*start)(ompi_request_t *request);  /* persistent only; else NULL */
     int (*cancel)(ompi_request_t *request);
-    void (*free)(ompi_request_t *request);  /* give the memory back; the request is complete or inactive */
+    void (*free)(ompi_request_t *request);  /* give the memory back; the request is complete or inactive. Not for generalized ones */
     /* Somebody asks for its end: bring it about, if this process can by itself. `waits`: progress may be driven for a while. NULL: it
      * can't. */
     void (*settle)(ompi_request_t *request, bool waits);

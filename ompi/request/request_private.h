@@ -33,7 +33,7 @@ int ompi_request_retire(ompi_request_t **handle, MPI_Status *status);
 
 /* Ask a generalized request's owner for its status. */
 int ompi_grequest_query(ompi_request_t *request);
-/* It has been waited for: its end, and what its owner's free function says (MPI-5.0 section 13.2). */
+/* It is complete and has been waited for or freed: its end, and what its owner's free function says (MPI-5.0 section 13.2). */
 int ompi_grequest_release(ompi_request_t *request);
 
 #endif

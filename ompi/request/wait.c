@@ -414,6 +414,9 @@ int ompi_mpi_request_free(ompi_request_t **handle)
         settle(request, false); /* the user's memory is the user's again */
     }
     if (request->type != OMPI_REQUEST_DONE && ompi_request_mark(request, OMPI_REQUEST_FREED)) {
+        if (request->type == OMPI_REQUEST_GENERALIZED) {
+            return ompi_grequest_release(request);
+        }
         request->ops->free(request);
     }
     return MPI_SUCCESS;

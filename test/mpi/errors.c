@@ -242,6 +242,12 @@ static int free_badly(void *extra)
     return MPI_ERR_FILE;
 }
 
+static int free_well(void *extra)
+{
+    (void) extra;
+    return MPI_SUCCESS;
+}
+
 static int cancel(void *extra, int complete)
 {
     (void) extra;
@@ -265,12 +271,22 @@ static void test_generalized(void)
         if (turn < 2) {
             MPI_CHECK((turn == 0 ? MPI_Waitall(2, requests, statuses)
                                  : MPI_Testall(2, requests, &flag, statuses)) == MPI_ERR_IN_STATUS);
-            check_errors(statuses, MPI_ERR_FILE, MPI_ERR_IO);
+            check_errors(statuses, MPI_ERR_FILE, MPI_ERR_FILE);
             continue;
         }
         MPI_CHECK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE) == MPI_ERR_FILE);
-        MPI_CHECK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE) == MPI_ERR_IO);
+        MPI_CHECK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE) == MPI_ERR_FILE);
     }
+    MPI_Grequest_start(query, free_well, cancel, &bad, &requests[0]);
+    MPI_Grequest_complete(requests[0]);
+    MPI_CHECK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE) == MPI_ERR_IO);
+    MPI_Grequest_start(query, free_badly, cancel, &good, &requests[0]);
+    MPI_Grequest_complete(requests[0]);
+    MPI_CHECK(MPI_Request_free(&requests[0]) == MPI_ERR_FILE && requests[0] == MPI_REQUEST_NULL);
+    MPI_Grequest_start(query, free_badly, cancel, &good, &requests[0]);
+    requests[1] = requests[0];
+    MPI_CHECK(MPI_Request_free(&requests[0]) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Grequest_complete(requests[1]) == MPI_ERR_FILE);
     MPI_Finalize();
 }
 
