@@ -47,6 +47,8 @@ enum {
     BTL_TCP_GUESTS_MAX = 128,   /* connections accepted, not yet authenticated */
     BTL_TCP_PEER_BUCKETS = 256,
     BTL_TCP_WHY_MAX = 160,
+    BTL_TCP_LOOKS = 8,          /* at a connection, before it is called silent or given up: no more than one of them counts for the time
+                                 * in which this process was outside MPI */
 };
 
 /* Something whose descriptor is in the component's epoll set. */
@@ -189,11 +191,15 @@ struct mca_btl_endpoint {
     /* The polling thread's. */
     uint64_t session;                /* 0: none */
     uint64_t confirmed;              /* entries popped in this session */
-    uint64_t give_up_ns;             /* a lost connection is to be made again until then; 0: none is lost */
+    bool is_lost;                    /* a connection is to be made again, which has taken this long: */
+    uint64_t lost_ns;
+    uint64_t looked_ns;              /* when the watchdog looked at it last */
+    bool was_away;                   /* ... and judged nothing, as that was long after the look before */
     uint64_t up_ns, up_mark;         /* when it came up, and how much had been exchanged by then */
     uint64_t serial, peer_serial;    /* of our last attempt; the peer's up to here are given up */
     bool was_silent;                 /* the watchdog had its doubts already */
-    uint64_t still_since_ns, still_at; /* nothing acknowledged since, but so many bytes */
+    bool is_still;                   /* for so long nothing has been acknowledged, but so many bytes: */
+    uint64_t still_ns, still_at;
     btl_tcp_rbuf_t *rbuf;
     size_t rpos, rend;               /* unparsed bytes in it */
     size_t rskip;                    /* padding behind a placed payload, to pass over */
@@ -336,6 +342,8 @@ void btl_tcp_connect(mca_btl_endpoint_t *ep);
 void btl_tcp_connect_abort(mca_btl_endpoint_t *ep);
 /* Has it come so far that the peer may have accepted it, or soon will? */
 bool btl_tcp_connect_is_greeting(const mca_btl_endpoint_t *ep);
+/* The time is over. Is there an attempt whose next step has come, or whose answer is worth waiting for? It goes on. */
+bool btl_tcp_connect_goes_on(mca_btl_endpoint_t *ep);
 /* Bytes of a greeting that are to be read from fd. 1: complete; 0: more to come; negative: failed
  * (errno, or 0 for the end). */
 int btl_tcp_greeting_receive(int fd, uint8_t *buf, size_t *have, size_t need);
@@ -354,8 +362,6 @@ mca_btl_endpoint_t *btl_tcp_endpoint_incoming(btl_tcp_module_t *module, mca_btl_
 void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd, uint64_t session, uint64_t handed);
 /* Try again later, unless that was done often enough. */
 void btl_tcp_endpoint_retry(mca_btl_endpoint_t *ep, uint64_t pause_ms);
-/* Is it too late for continuing the session? */
-bool btl_tcp_endpoint_is_late(const mca_btl_endpoint_t *ep);
 /* The connection is lost: make it again in time, or else fail. */
 void btl_tcp_endpoint_lost(mca_btl_endpoint_t *ep, const char *why);
 /* No connection could be made. */
@@ -391,8 +397,8 @@ int btl_tcp_recall(mca_btl_endpoint_t *ep, mca_btl_descriptor_t *desc);
 void btl_tcp_fail(mca_btl_endpoint_t *ep, const char *why);
 /* The events that recall and fail owe. */
 void btl_tcp_let_go(mca_btl_endpoint_t *ep);
-/* Does anything reach the peer? To be called often, also while the connection is lost. */
-void btl_tcp_watch_silence(mca_btl_endpoint_t *ep);
+/* Does anything reach the peer? To be called often, also while the connection is lost. `ns`: since the last time. */
+void btl_tcp_watch_silence(mca_btl_endpoint_t *ep, uint64_t ns);
 
 /* btl_tcp_recv.c */
 /* Read and hand up; number of things done. May end the endpoint's connection. */

@@ -58,9 +58,9 @@ void btl_tcp_connect_abort(mca_btl_endpoint_t *ep)
     if (ep->attempt) {
         attempt_end(ep);
         btl_tcp_lock(&ep->lock);
-        ep->state = ep->told_down    ? BTL_TCP_DOWN
-                    : ep->give_up_ns ? BTL_TCP_LOST
-                                     : BTL_TCP_IDLE;
+        ep->state = ep->told_down ? BTL_TCP_DOWN
+                    : ep->is_lost ? BTL_TCP_LOST
+                                  : BTL_TCP_IDLE;
         btl_tcp_unlock(&ep->lock);
     }
 }
@@ -95,17 +95,11 @@ static void attempt_ready(btl_tcp_watch_t *watch, uint32_t events);
 static void timer_restart(mca_btl_endpoint_t *ep, int64_t limit_ms)
 {
     btl_tcp_attempt_t *a = ep->attempt;
-    uint64_t us = (uint64_t) limit_ms * 1000;
-    if (ep->give_up_ns) {
-        uint64_t now = mca_btl_tcp.services->now_ns();
-        uint64_t left = now < ep->give_up_ns ? (ep->give_up_ns - now) / 1000 : 0;
-        us = us < left ? us : left;
-    }
     if (a->timer) {
         mca_btl_tcp.services->timer_del(a->timer);
         a->timer = NULL;
     }
-    if (mca_btl_tcp.services->timer_add(us, timed_out, ep, &a->timer) != MCA_SUCCESS) {
+    if (mca_btl_tcp.services->timer_add((uint64_t) limit_ms * 1000, timed_out, ep, &a->timer) != MCA_SUCCESS) {
         a->timer = NULL; /* the kernel's own, longer limit holds */
     }
 }
@@ -121,9 +115,7 @@ static void not_answered(mca_btl_endpoint_t *ep)
     btl_tcp_unlock(&ep->lock);
     a->taken = a->patient = true;
     BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: rank %u has not answered the greeting yet", ep->module->super.name, (uint32_t) ep->name);
-    if (ep->give_up_ns) {
-        ep->give_up_ns = mca_btl_tcp.services->now_ns() + (uint64_t) mca_btl_tcp.params.resume_timeout_ms * 1000000;
-    }
+    ep->lost_ns = 0;
     if (tell) {
         ep->module->super.upcalls->state(ep->cookie, ep, MCA_BTL_STATE_SILENT, "the peer has not answered yet");
     }
@@ -135,7 +127,7 @@ static void not_answered(mca_btl_endpoint_t *ep)
 }
 
 /* What is to be done next may have been there for long, if this process was not. */
-static bool goes_on(mca_btl_endpoint_t *ep)
+static bool next_step(mca_btl_endpoint_t *ep)
 {
     btl_tcp_attempt_t *a = ep->attempt;
     struct pollfd p = {.fd = a->fd, .events = a->phase == REACHING ? POLLOUT : POLLIN};
@@ -147,15 +139,25 @@ static bool goes_on(mca_btl_endpoint_t *ep)
     return true;
 }
 
-static void timed_out(void *context)
+bool btl_tcp_connect_goes_on(mca_btl_endpoint_t *ep)
 {
-    mca_btl_endpoint_t *ep = context;
-    if (goes_on(ep)) {
-        return;
+    if (!ep->attempt) {
+        return false;
+    }
+    if (next_step(ep)) {
+        return true;
     }
     if (ep->attempt->phase != REACHING && btl_tcp_all_taken(ep->attempt->fd)) {
         not_answered(ep);
-    } else {
+        return true;
+    }
+    return false;
+}
+
+static void timed_out(void *context)
+{
+    mca_btl_endpoint_t *ep = context;
+    if (!btl_tcp_connect_goes_on(ep)) {
         route_failed(ep, ep->attempt->phase == REACHING ? "no answer in time" : "the greeting took too long");
     }
 }
@@ -231,6 +233,7 @@ static void take_verdict(mca_btl_endpoint_t *ep)
     } else if (verdict == BTL_TCP_REFUSED_CROSSED) {
         /* The peer's own attempt is under way. Should it fail, a later one of ours will be taken.
          */
+        ep->lost_ns = 0;
         attempt_end(ep); /* the state stays: we are being connected */
         btl_tcp_endpoint_retry(ep, CROSSED_PAUSE_MS);
     } else {
@@ -350,7 +353,7 @@ static bool has_route(mca_btl_endpoint_t *ep)
         a->route = 0;
         a->taken = false;
     }
-    return a->route < ep->route_count && !btl_tcp_endpoint_is_late(ep);
+    return a->route < ep->route_count;
 }
 
 /* From the current route on, the first that can be tried. */
@@ -391,7 +394,6 @@ void btl_tcp_connect(mca_btl_endpoint_t *ep)
         return;
     }
     mca_btl_tcp.attempts++;
-    snprintf(ep->attempt->why, sizeof(ep->attempt->why), "no time was left");
     ep->attempt->fd = -1;
     btl_tcp_lock(&ep->lock);
     ep->state = BTL_TCP_CONNECTING;

@@ -14,7 +14,6 @@
 enum {
     FIRST_PAUSE_MS = 50,
     WATCHDOG_US = 500 * 1000,
-    SILENCE_LOOKS = 8, /* in the time after which a connection is called silent */
     FAREWELL_READS = 64,
 };
 
@@ -174,38 +173,27 @@ static void retry_stop(mca_btl_endpoint_t *ep)
     }
 }
 
-/* The next attempt's time; also when there will be none, the end of the time for resuming. */
 static void retry_fired(void *context)
 {
     mca_btl_endpoint_t *ep = context;
     retry_stop(ep);
-    if (btl_tcp_endpoint_is_late(ep)) {
-        btl_tcp_endpoint_fail(ep, "the connection was lost, and could not be made again in time");
-    } else {
-        btl_tcp_connect(ep);
-    }
+    btl_tcp_connect(ep);
 }
 
 void btl_tcp_endpoint_retry(mca_btl_endpoint_t *ep, uint64_t pause_ms)
 {
     const mca_btl_services_t *services = mca_btl_tcp.services;
-    uint64_t us = pause_ms * 1000;
     bool may_try = ep->route_count > 0 &&
                    (int64_t) ep->attempts <= mca_btl_tcp.params.reconnect_attempts;
     retry_stop(ep);
-    if (ep->deleted || ep->module->closed || (!may_try && !ep->give_up_ns)) {
+    if (ep->deleted || ep->module->closed || !may_try) {
         BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: no more attempts to reach rank %u", ep->module->super.name,
                     (uint32_t) ep->name);
         return;
     }
-    if (ep->give_up_ns) {
-        uint64_t now = services->now_ns();
-        uint64_t left = now < ep->give_up_ns ? (ep->give_up_ns - now) / 1000 + 1 : 0;
-        us = may_try && us < left ? us : left;
-    }
-    if (services->timer_add(us, retry_fired, ep, &ep->timer) != MCA_SUCCESS) {
+    if (services->timer_add(pause_ms * 1000, retry_fired, ep, &ep->timer) != MCA_SUCCESS) {
         ep->timer = NULL;
-        if (ep->give_up_ns) {
+        if (ep->is_lost) {
             btl_tcp_endpoint_fail(ep, "out of memory");
         }
     }
@@ -302,17 +290,16 @@ static bool connection_check(mca_btl_endpoint_t *ep, int fd, uint64_t session, u
 void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd, uint64_t session, uint64_t handed)
 {
     const mca_btl_upcalls_t *up = ep->module->super.upcalls;
-    bool resumed = session == ep->session, was_lost = ep->give_up_ns != 0;
+    bool resumed = session == ep->session, was_lost = ep->is_lost;
     retry_stop(ep);
     if (!connection_check(ep, fd, session, handed)) {
         return;
     }
-    ep->give_up_ns = 0;
+    ep->is_lost = false;
     ep->generation++;
-    ep->up_ns = mca_btl_tcp.services->now_ns();
+    ep->up_ns = ep->looked_ns = mca_btl_tcp.services->now_ns();
     ep->up_mark = exchanged(ep);
-    ep->was_silent = false;
-    ep->still_since_ns = 0;
+    ep->was_silent = ep->is_still = false;
     opal_list_remove(&ep->up_item); /* it may be among the lost ones */
     opal_list_append(&mca_btl_tcp.up, &ep->up_item);
     btl_tcp_receive_reset(ep);
@@ -362,7 +349,7 @@ static void connection_close(mca_btl_endpoint_t *ep, btl_tcp_state_t state)
 /* The session ends; what is left of it. */
 static btl_tcp_entry_t *session_end(mca_btl_endpoint_t *ep)
 {
-    ep->give_up_ns = 0;
+    ep->is_lost = false;
     btl_tcp_lock(&ep->lock);
     ep->session = 0;
     btl_tcp_entry_t *list = ep->head;
@@ -401,32 +388,32 @@ void btl_tcp_endpoint_fail(mca_btl_endpoint_t *ep, const char *why)
     btl_tcp_endpoint_retry(ep, pause_ms(ep));
 }
 
-bool btl_tcp_endpoint_is_late(const mca_btl_endpoint_t *ep)
-{
-    return ep->give_up_ns && mca_btl_tcp.services->now_ns() >= ep->give_up_ns;
-}
-
 void btl_tcp_endpoint_lost(mca_btl_endpoint_t *ep, const char *why)
 {
-    uint64_t limit_ms = (uint64_t) mca_btl_tcp.params.resume_timeout_ms;
-    if (limit_ms == 0 || ep->deleted) {
+    if (mca_btl_tcp.params.resume_timeout_ms == 0 || ep->deleted) {
         btl_tcp_endpoint_fail(ep, why);
         return;
     }
     BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: connection to rank %u lost: %s", ep->module->super.name,
                 (uint32_t) ep->name, why);
     connection_close(ep, BTL_TCP_LOST);
-    ep->still_since_ns = 0;
+    ep->is_lost = true;
+    ep->lost_ns = 0;
+    ep->looked_ns = mca_btl_tcp.services->now_ns();
+    ep->was_away = ep->is_still = false;
     opal_list_append(&mca_btl_tcp.lost, &ep->up_item);
     btl_tcp_watchdog_start();
-    ep->give_up_ns = mca_btl_tcp.services->now_ns() + limit_ms * 1000000;
+    if (!mca_btl_tcp.watchdog) {
+        btl_tcp_endpoint_fail(ep, "out of memory");
+        return;
+    }
     bool first = mca_btl_tcp.services->job->self < ep->name;
     btl_tcp_endpoint_retry(ep, ep->attempts > 0 ? pause_ms(ep) : first ? 0 : FIRST_PAUSE_MS);
 }
 
 void btl_tcp_endpoint_unreached(mca_btl_endpoint_t *ep, const char *why)
 {
-    if (!ep->give_up_ns || btl_tcp_endpoint_is_late(ep)) {
+    if (!ep->is_lost) {
         btl_tcp_endpoint_fail(ep, why);
         return;
     }
@@ -538,7 +525,7 @@ static void finalize(mca_btl_module_t *super)
     }
 }
 
-/* ---- The watchdog: a peer whose kernel acknowledges nothing ---- */
+/* ---- The watchdog: a peer whose kernel acknowledges nothing, a connection that is not made again ---- */
 
 /* Milliseconds since anything was acknowledged, while something waits for it. A peer that computes
  * with full buffers still acknowledges the kernel's probes, so it is not taken for dead, unlike
@@ -593,6 +580,37 @@ static void cool_sleepers(btl_tcp_component_t *c)
     }
 }
 
+/* Is the time for making it again over? After a long absence first see what has come meanwhile. */
+static bool is_late(mca_btl_endpoint_t *ep, uint64_t ns)
+{
+    uint64_t limit = (uint64_t) mca_btl_tcp.params.resume_timeout_ms * 1000000, most = limit / BTL_TCP_LOOKS;
+    ep->was_away = ns > most && !ep->was_away;
+    ep->lost_ns += ns < most ? ns : most;
+    return ep->lost_ns >= limit && !ep->was_away;
+}
+
+static void give_up(mca_btl_endpoint_t *ep, const char *why)
+{
+    btl_tcp_connect_abort(ep);
+    btl_tcp_endpoint_fail(ep, why);
+}
+
+/* How long ago was the last look at it? */
+static uint64_t since_look(mca_btl_endpoint_t *ep)
+{
+    uint64_t before = ep->looked_ns;
+    ep->looked_ns = mca_btl_tcp.services->now_ns();
+    return ep->looked_ns - before;
+}
+
+static void watch_over_lost(mca_btl_endpoint_t *ep, uint64_t ns)
+{
+    btl_tcp_watch_silence(ep, ns);
+    if (is_late(ep, ns) && !btl_tcp_connect_goes_on(ep)) {
+        give_up(ep, "the connection was lost, and could not be made again in time");
+    }
+}
+
 /* Silence is looked for often, stalls twice a second. */
 static void watchdog_fired(void *context)
 {
@@ -609,23 +627,30 @@ static void watchdog_fired(void *context)
     c->stall_look_ns = stalls ? now : c->stall_look_ns;
     OPAL_LIST_FOREACH (item, tmp, &c->up) {
         mca_btl_endpoint_t *ep = OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, up_item);
-        btl_tcp_watch_silence(ep);
+        btl_tcp_watch_silence(ep, since_look(ep));
         again |= stalls ? watch_over(ep) : has_queue(ep);
     }
     OPAL_LIST_FOREACH (item, tmp, &c->lost) {
-        btl_tcp_watch_silence(OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, up_item));
-        again = true;
+        mca_btl_endpoint_t *ep = OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, up_item);
+        watch_over_lost(ep, since_look(ep));
     }
-    if (again) {
+    if (again || !opal_list_is_empty(&c->lost)) {
         btl_tcp_watchdog_start();
+    }
+    while (!c->watchdog && (item = opal_list_first(&c->lost))) {
+        give_up(OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, up_item), "out of memory");
     }
 }
 
 void btl_tcp_watchdog_start(void)
 {
     btl_tcp_component_t *c = &mca_btl_tcp;
-    uint64_t us = (uint64_t) c->params.silence_timeout_ms * 1000 / SILENCE_LOOKS;
-    us = us > 0 && us < WATCHDOG_US ? us : WATCHDOG_US;
+    const int64_t limits[] = {c->params.silence_timeout_ms, c->params.resume_timeout_ms};
+    uint64_t us = WATCHDOG_US;
+    for (int i = 0; i < 2; i++) {
+        uint64_t look = (uint64_t) limits[i] * 1000 / BTL_TCP_LOOKS;
+        us = look > 0 && look < us ? look : us;
+    }
     if (!c->watchdog && c->services->timer_add(us, watchdog_fired, c, &c->watchdog) != MCA_SUCCESS) {
         c->watchdog = NULL;
     }

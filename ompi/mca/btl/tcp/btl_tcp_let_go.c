@@ -140,11 +140,11 @@ void btl_tcp_let_go(mca_btl_endpoint_t *ep)
 
 /* ---- Silence ---- */
 
-/* How long the connection has been standing still, in ns: it is lost, or something sent is not
- * acknowledged, and nothing else has been meanwhile. Two looks at least: what is under way just now is not late. The
+/* Has the connection been standing still since the last look: it is lost, or something sent is not
+ * acknowledged, and nothing else has been meanwhile? Two looks at least: what is under way just now is not late. The
  * peer's kernel acknowledges, and answers the probes of a full window, not the peer: one that
  * computes is not silent. Probes are also sent when nothing can leave this host. */
-static uint64_t silence(mca_btl_endpoint_t *ep, uint64_t now, uint64_t *round_trip_ns)
+static bool stands_still(mca_btl_endpoint_t *ep, uint64_t *round_trip_ns)
 {
     struct tcp_info info;
     socklen_t len = sizeof(info);
@@ -155,25 +155,29 @@ static uint64_t silence(mca_btl_endpoint_t *ep, uint64_t now, uint64_t *round_tr
     bool lost = ep->state != BTL_TCP_UP;
     if (!waits || (!lost && (getsockopt(ep->fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
                              (info.tcpi_unacked == 0 && info.tcpi_probes == 0)))) {
-        ep->still_since_ns = 0;
-        return 0;
+        ep->is_still = false;
+        return false;
     }
     *round_trip_ns = (uint64_t) info.tcpi_rtt * 1000;
-    if (ep->still_since_ns == 0 || info.tcpi_bytes_acked != ep->still_at) {
-        ep->still_since_ns = now;
-        ep->still_at = info.tcpi_bytes_acked;
-    }
-    return now - ep->still_since_ns;
+    bool was_still = ep->is_still && info.tcpi_bytes_acked == ep->still_at;
+    ep->is_still = true;
+    ep->still_at = info.tcpi_bytes_acked;
+    ep->still_ns = was_still ? ep->still_ns : 0;
+    return was_still;
 }
 
-void btl_tcp_watch_silence(mca_btl_endpoint_t *ep)
+void btl_tcp_watch_silence(mca_btl_endpoint_t *ep, uint64_t ns)
 {
     uint64_t limit = (uint64_t) mca_btl_tcp.params.silence_timeout_ms * 1000000;
-    uint64_t now = mca_btl_tcp.services->now_ns(), round_trip = 0;
-    if (limit == 0 || silence(ep, now, &round_trip) < limit + 2 * round_trip) {
+    uint64_t most = limit / BTL_TCP_LOOKS, round_trip = 0;
+    if (limit == 0 || !stands_still(ep, &round_trip)) {
         return;
     }
-    ep->still_since_ns = now; /* told again if it lasts */
+    ep->still_ns += ns < most ? ns : most;
+    if (ep->still_ns < limit + 2 * round_trip) {
+        return;
+    }
+    ep->still_ns = 0; /* told again if it lasts */
     if (!ep->deleted) {
         BTL_TCP_LOG(MCA_LOG_DEBUG, "%s: nothing reaches rank %u", ep->module->super.name,
                     (uint32_t) ep->name);

@@ -83,7 +83,7 @@ static const mca_btl_base_param_t table[] = {
     {{TUNER, .name = "resume_timeout", .type = MCA_VAR_INT, .unit = "ms", .def.i = 2000, .min = 0,
       .max = 1 << 30,
       .help = "A lost connection is made again, and goes on where it was, within this time; else the "
-              "link is down and others take over (0: at once)"},
+              "link is down and others take over; each absence of this process from MPI counts for an eighth of it at most (0: at once)"},
      AT(resume_timeout_ms)},
     {{TUNER, .name = "reconnect_attempts", .type = MCA_VAR_INT, .def.i = 1000, .min = 0,
       .max = 1 << 30, .help = "Attempts in succession to bring a failed link up again"},

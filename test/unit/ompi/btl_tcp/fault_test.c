@@ -324,6 +324,94 @@ static int peer_away(uint32_t rank)
     return !all || !is_seamless(p);
 }
 
+/* ---- A process that computes after it has seen that its connection is lost ---- */
+
+static struct {
+    uint32_t rank;         /* whose */
+    unsigned ms, count;    /* it comes so many times, each after so long; then it stays */
+} visits;
+
+static bool is_lost(void)
+{
+    return world.peer[1 - visits.rank].ep[0]->state == BTL_TCP_LOST;
+}
+
+static void visit_until(bool (*check)(void))
+{
+    for (unsigned i = 0; i < visits.count && !check(); i++) {
+        usleep(visits.ms * 1000);
+        world_visit();
+    }
+}
+
+static void lose_connection(uint32_t other)
+{
+    shutdown(world.peer[other].ep[0]->fd, SHUT_RDWR);
+    world_wait(is_lost, 10000);
+}
+
+static int visitor(uint32_t rank)
+{
+    world_peer_t *p = &world.peer[1 - rank];
+    expected = 1;
+    bool all = world_send(1 - rank, 0, 50, WORLD_ANY) && world_wait(some_received, 10000) && world_wait(world_idle, 10000);
+    world_barrier();
+    if (rank == visits.rank) {
+        expected += SOME;
+        lose_connection(1 - rank);
+        visit_until(some_received);
+    }
+    for (uint64_t s = 1; rank != visits.rank && s <= SOME; s++) {
+        all &= world_send(1 - rank, s, 50, WORLD_ANY);
+    }
+    all &= world_wait(some_received, 10000) && world_wait(world_idle, 10000);
+    world_barrier();
+    if (!all || !is_seamless(p)) {
+        fprintf(stderr, "# rank %u: received %lu downs %lu returned %lu (%s)\n", rank, p->received, p->downs, p->returned, p->last_why);
+    }
+    return !all || !is_seamless(p);
+}
+
+/* Nobody is there any more: that comes to light, too. */
+static int visitor_in_vain(uint32_t rank)
+{
+    expected = 1;
+    bool met = world_send(1 - rank, 0, 50, WORLD_ANY) && world_wait(some_received, 10000) && world_wait(world_idle, 10000);
+    world_barrier();
+    if (rank == 1) {
+        kill(getpid(), SIGKILL);
+    }
+    world_wait(is_lost, 10000);
+    visit_until(down);
+    bool bad = !met || !down();
+    world_stop();
+    exit(bad); /* nobody is left for the barrier */
+}
+
+static void test_visitor(uint32_t rank, unsigned ms, unsigned count, const char *settings)
+{
+    visits.rank = rank;
+    visits.ms = ms;
+    visits.count = count;
+    TAP_OK(world_run(2, settings, visitor) == 2, "rank %u, which comes %u times, each after %u ms, loses no link, \"%s\"", rank, count, ms,
+           settings);
+}
+
+static void test_visitors(void)
+{
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        test_visitor(rank, 1500, 1, "if_include=lo family=4 resume_timeout=300");
+        test_visitor(rank, 200, 100, "if_include=lo family=4 resume_timeout=300");
+        test_visitor(rank, 200, 100, "if_include=lo resume_timeout=300 handshake_timeout=200");
+        test_visitor(rank, 700, 100, "if_include=lo resume_timeout=300");
+        test_visitor(rank, 700, 100, "if_include=lo");
+    }
+    visits.rank = 0;
+    visits.ms = 200;
+    visits.count = 20;
+    TAP_OK(world_run(2, "if_include=lo resume_timeout=300", visitor_in_vain) == 1, "but one to whom nobody answers does");
+}
+
 /* ---- A peer that says goodbye while another thread sends ---- */
 
 static mca_btl_descriptor_t late;
@@ -381,6 +469,7 @@ int main(void)
            "a peer that computes for longer than greetings take is waited for");
     TAP_OK(world_run(2, "if_include=lo handshake_timeout=200 resume_timeout=300", peer_away) == 2,
            "all its addresses are");
+    test_visitors();
     TAP_OK(world_run(2, "if_include=lo family=4 threads=1", peer_leaves) == 2,
            "what is sent just when the peer says goodbye comes back");
     test_cuts(false, "if_include=lo family=4 reconnect_max=50 resume_timeout=0");

@@ -268,6 +268,14 @@ int world_progress(void)
     return done;
 }
 
+void world_visit(void)
+{
+    poller.ops->poll(poller.context);
+    events_run(0);
+    timers_run();
+    resend();
+}
+
 void world_sleep(int ms)
 {
     poller.ops->arm(poller.context);

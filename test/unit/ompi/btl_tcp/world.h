@@ -58,6 +58,8 @@ int world_add(uint32_t rank, const void *card, size_t len);
 
 /* One round of progress. */
 int world_progress(void);
+/* A call of MPI_Test by a program that comes seldom. */
+void world_visit(void);
 /* As the progress engine sleeps: arm, poll, wait at most `ms`, disarm. */
 void world_sleep(int ms);
 uint64_t world_now_ns(void);
