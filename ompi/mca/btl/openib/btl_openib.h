@@ -232,8 +232,8 @@ typedef enum { BTL_OPENIB_QUEUE_SHARED, BTL_OPENIB_QUEUE_PEER } btl_openib_recei
 typedef enum { BTL_OPENIB_BY_DATAGRAMS, BTL_OPENIB_BY_RDMACM } btl_openib_way_t;
 
 typedef struct btl_openib_params {
-    char *if_include, *if_exclude;
-    int64_t gid_index, recv_num, recv_max, send_max, window, latency_ns, exclusivity, inline_max;
+    common_verbs_params_t ports;
+    int64_t recv_num, recv_max, send_max, window, latency_ns, exclusivity, inline_max;
     int64_t timeout, retry_count, silence_ms, peer_timeout_ms, retry_first_ms, retry_max_ms;
     int64_t cache_count, receive_queue, connect, trust_reads, eager_rdma, eager_rdma_peers, eager_rdma_slots, eager_rdma_after;
     uint64_t max_frag, get_min, cache_bytes;

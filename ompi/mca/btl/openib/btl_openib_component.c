@@ -154,9 +154,7 @@ int btl_openib_modules_open(btl_openib_component_t *c)
 static int component_start(btl_openib_component_t *c)
 {
     static const mca_btl_poller_t poller = {btl_openib_poll, poller_arm, poller_disarm};
-    const common_verbs_wanted_t wanted = {.include = c->params.if_include, .exclude = c->params.if_exclude,
-                                          .gid_index = (int) c->params.gid_index, .changed = btl_openib_port_changed,
-                                          .event = btl_openib_event};
+    const common_verbs_wanted_t wanted = {.params = c->params.ports, .changed = btl_openib_port_changed, .event = btl_openib_event};
     int rc = common_verbs_open(&c->verbs, c->services, "openib", &wanted);
     if (rc != MCA_SUCCESS || c->verbs.count == 0) {
         return rc != MCA_SUCCESS ? rc : MCA_ERR_NOT_AVAILABLE;

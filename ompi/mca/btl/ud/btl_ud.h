@@ -120,8 +120,8 @@ struct mca_btl_endpoint {
 };
 
 typedef struct btl_ud_params {
-    char *if_include, *if_exclude;
-    int64_t gid_index, qps, send_depth, recv_num, recv_max, window, latency_ns, exclusivity;
+    common_verbs_params_t ports;
+    int64_t qps, send_depth, recv_num, recv_max, window, latency_ns, exclusivity;
     int64_t probe_us, silence_ms, peer_timeout_ms, retry_max_ms, inline_max;
     uint64_t max_frag;
 } btl_ud_params_t;

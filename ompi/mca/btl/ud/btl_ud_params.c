@@ -1,25 +1,13 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* The component's parameters. */
 #include "ompi/mca/btl/ud/btl_ud.h"
-#include "ompi/mca/btl/base/btl_base_params.h"
 
-#define COMMON .framework = "btl", .component = "ud", .scope = MCA_VAR_SCOPE_STARTUP
-#define USER COMMON, .level = MCA_VAR_LEVEL_USER
-#define TUNER COMMON, .level = MCA_VAR_LEVEL_TUNER
+#define TUNER .framework = "btl", .component = "ud", .scope = MCA_VAR_SCOPE_STARTUP, .level = MCA_VAR_LEVEL_TUNER
 
 #define AT(field) offsetof(btl_ud_params_t, field)
 
 static const mca_btl_base_param_t table[] = {
-    {{USER, .name = "if_include", .type = MCA_VAR_LIST,
-      .help = "Devices or ports to use, e.g. \"mlx5_0,mlx5_1:2\", and blocks that RoCE addresses must be in, e.g. "
-              "\"10.1.0.0/16\" (empty: net_include, or else all)"},
-     AT(if_include)},
-    {{USER, .name = "if_exclude", .type = MCA_VAR_LIST,
-      .help = "Devices, ports and blocks of RoCE addresses not to use (empty: net_exclude)"},
-     AT(if_exclude)},
-    {{TUNER, .name = "gid_index", .type = MCA_VAR_INT, .def.i = -1, .min = -1, .max = 255,
-      .help = "Index of the address (GID) to use of a port (-1: RoCE v2 over IPv4 if there is one, else over IPv6)"},
-     AT(gid_index)},
+    COMMON_VERBS_PARAMS("ud", AT(ports)),
     {{TUNER, .name = "qps", .type = MCA_VAR_INT, .def.i = 4, .min = 1, .max = BTL_UD_QPS_MAX,
       .help = "Queue pairs of a port that are used in turn for sending"},
      AT(qps)},

@@ -14,6 +14,7 @@
 
 #include "hawser/btl.h"
 #include "ompi/mca/common/verbs/common_verbs_lib.h"
+#include "ompi/mca/common/verbs/common_verbs_params.h"
 #include "opal/util/net_if.h"
 
 enum {
@@ -71,8 +72,7 @@ typedef void (*common_verbs_changed_fn_t)(common_verbs_port_t *port, bool up, co
 typedef void (*common_verbs_event_fn_t)(common_verbs_device_t *device, const struct ibv_async_event *event);
 
 typedef struct common_verbs_wanted {
-    const char *include, *exclude; /* devices or ports, "mlx5_0,mlx5_1:2", and blocks of RoCE addresses; may be NULL */
-    int gid_index;                 /* -1: choose */
+    common_verbs_params_t params;
     common_verbs_changed_fn_t changed; /* called from progress */
     common_verbs_event_fn_t event;     /* the same; may be NULL */
 } common_verbs_wanted_t;

@@ -44,15 +44,15 @@ static int parse_shared(const mca_btl_services_t *services, const char *text, co
 }
 
 int common_verbs_gids_begin(common_verbs_gids_t *g, const mca_btl_services_t *services, const char *component,
-                            const common_verbs_wanted_t *w)
+                            const common_verbs_params_t *w)
 {
     const opal_net_params_t *shared;
     *g = (common_verbs_gids_t){.ifs = NULL};
-    bool own = (w->include && *w->include) || (w->exclude && *w->exclude);
+    bool own = (w->if_include && *w->if_include) || (w->if_exclude && *w->if_exclude);
     int rc = MCA_SUCCESS;
     if (own) {
-        rc = parse_blocks(services, component, w->include, &g->include);
-        rc = rc == MCA_SUCCESS ? parse_blocks(services, component, w->exclude, &g->exclude) : rc;
+        rc = parse_blocks(services, component, w->if_include, &g->include);
+        rc = rc == MCA_SUCCESS ? parse_blocks(services, component, w->if_exclude, &g->exclude) : rc;
     } else if (opal_net_params(services->base, &shared) == OPAL_SUCCESS) {
         rc = parse_shared(services, shared->include, "net_include", &g->include);
         rc = rc == MCA_SUCCESS ? parse_shared(services, shared->exclude, "net_exclude", &g->exclude) : rc;

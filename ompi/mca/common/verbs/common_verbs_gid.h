@@ -8,7 +8,7 @@
 /* What the user wants of addresses: the blocks in the component's own lists, or else net_include and net_exclude.
  * MCA_ERR_BAD_PARAM: it can't be read, which has been reported. */
 int common_verbs_gids_begin(common_verbs_gids_t *gids, const mca_btl_services_t *services, const char *component,
-                            const common_verbs_wanted_t *wanted);
+                            const common_verbs_params_t *wanted);
 void common_verbs_gids_end(common_verbs_gids_t *gids);
 /* `index` -1: choose. NULL, with the port's address filled in, or why it has none (a static clause). */
 const char *common_verbs_gid_choose(const common_verbs_gids_t *gids, common_verbs_port_t *port, int index);

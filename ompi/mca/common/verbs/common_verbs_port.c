@@ -41,12 +41,12 @@ static bool has_names(const char *list)
     return false;
 }
 
-static const char *unwanted(const common_verbs_wanted_t *w, const char *device, unsigned port)
+static const char *unwanted(const common_verbs_params_t *w, const char *device, unsigned port)
 {
-    if (has_names(w->include) && !is_listed(w->include, device, port)) {
+    if (has_names(w->if_include) && !is_listed(w->if_include, device, port)) {
         return "not in if_include";
     }
-    return is_listed(w->exclude, device, port) ? "in if_exclude" : NULL;
+    return is_listed(w->if_exclude, device, port) ? "in if_exclude" : NULL;
 }
 
 /* ---- What a port is like ---- */
@@ -208,14 +208,14 @@ static bool port_use(common_verbs_t *v, common_verbs_device_t *d, uint8_t number
     name_port(d, number, p->name);
     if (query_port(p, &attr) != 0) {
         why = "its state can't be read";
-    } else if ((why = unwanted(&v->wanted, d->name, number)) == NULL && attr.state != IBV_PORT_ACTIVE) {
+    } else if ((why = unwanted(&v->wanted.params, d->name, number)) == NULL && attr.state != IBV_PORT_ACTIVE) {
         why = attr.state == IBV_PORT_DOWN ? "its port is down" : "its port is not active yet";
     }
     if (!why) {
         p->ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
         note_attr(p, &attr);
         p->bandwidth = port_bandwidth(&attr);
-        why = common_verbs_gid_choose(&v->gids, p, v->wanted.gid_index);
+        why = common_verbs_gid_choose(&v->gids, p, (int) v->wanted.params.gid_index);
     }
     if (why) {
         reject(v, p->name, why);
@@ -277,7 +277,7 @@ int common_verbs_open(common_verbs_t *v, const mca_btl_services_t *services, con
     if (common_verbs_lib.fork_init() != 0) {
         services->base->log("btl", component, MCA_LOG_INFO, "libibverbs can't see to it that fork() does no harm");
     }
-    rc = common_verbs_gids_begin(&v->gids, services, component, wanted);
+    rc = common_verbs_gids_begin(&v->gids, services, component, &wanted->params);
     struct ibv_device **list = rc == MCA_SUCCESS ? common_verbs_lib.get_device_list(&count) : NULL;
     for (int i = 0; list && i < count && v->device_count < COMMON_VERBS_PORTS_MAX && rc == MCA_SUCCESS; i++) {
         rc = device_use(v, list[i]);

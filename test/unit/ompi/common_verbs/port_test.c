@@ -209,15 +209,21 @@ static void changed(common_verbs_port_t *port, bool up, const char *why)
 
 static common_verbs_t verbs;
 
-static int open_ports(const char *include, const char *exclude, int gid_index)
+static int open_with(const common_verbs_params_t *params)
 {
     static const mca_base_services_t base = {.log = logs, .report = report, .var_register = var_register};
     static const mca_btl_job_t job = {.host = "here"};
     static const mca_btl_services_t services = {.struct_size = sizeof(services), .base = &base, .job = &job, .rejected = rejected, .event_add = event_add,
                                                 .event_del = event_del};
-    const common_verbs_wanted_t wanted = {.include = include, .exclude = exclude, .gid_index = gid_index, .changed = changed};
+    const common_verbs_wanted_t wanted = {.params = *params, .changed = changed};
     said[0] = 0;
     return common_verbs_open(&verbs, &services, "openib", &wanted);
+}
+
+static int open_ports(const char *include, const char *exclude, int gid_index)
+{
+    return open_with(&(common_verbs_params_t){.if_include = (char *) (uintptr_t) include,
+                                              .if_exclude = (char *) (uintptr_t) exclude, .gid_index = gid_index});
 }
 
 static void close_ports(void)
