@@ -28,7 +28,7 @@ static struct {
     struct ibv_qp *qp[ADAPTER_QPS];
     unsigned cqs, qps, ahs, registrations, attached;
     uint32_t last_qpn;
-    struct ibv_ah_attr last_ah; /* what the last handle leads to */
+    struct ibv_ah_attr last_ah, last_path; /* what the last handle leads to, and the last connection */
     void (*on_poll)(void); /* what happens just before completions are looked for, once */
 } adapter;
 
@@ -93,8 +93,10 @@ static struct ibv_qp *adapter_create_qp(struct ibv_pd *pd, struct ibv_qp_init_at
 
 static int adapter_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-    (void) mask;
     qp->state = attr->qp_state;
+    if (mask & IBV_QP_AV) {
+        adapter.last_path = attr->ah_attr;
+    }
     return 0;
 }
 

@@ -53,6 +53,7 @@ typedef struct common_verbs_port {
     bool ethernet;         /* RoCE: every address is global */
     uint8_t gid_index;     /* changes; not while the port is up for the component */
     uint32_t gid_type;
+    uint8_t service_level, traffic_class;
     bool gone;             /* its address has */
     char name[COMMON_VERBS_NAME_MAX];
     common_verbs_addr_t addr;

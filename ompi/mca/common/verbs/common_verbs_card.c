@@ -126,7 +126,7 @@ int common_verbs_pair(const common_verbs_t *v, mca_btl_name_t our_name, const co
 void common_verbs_route(const common_verbs_port_t *port, const common_verbs_addr_t *to, unsigned spread,
                         struct ibv_ah_attr *attr)
 {
-    *attr = (struct ibv_ah_attr){.port_num = port->number, .dlid = to->lid};
+    *attr = (struct ibv_ah_attr){.port_num = port->number, .dlid = to->lid, .sl = port->service_level};
     if (!port->ethernet) {
         attr->dlid = (uint16_t) (to->lid + spread % (1u << to->lmc));
         attr->src_path_bits = (uint8_t) (spread % (1u << port->addr.lmc));
@@ -137,5 +137,6 @@ void common_verbs_route(const common_verbs_port_t *port, const common_verbs_addr
         memcpy(attr->grh.dgid.raw, to->gid, 16);
         attr->grh.sgid_index = port->gid_index;
         attr->grh.hop_limit = HOPS;
+        attr->grh.traffic_class = port->traffic_class;
     }
 }

@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include "ompi/mca/common/verbs/common_verbs_gid.h"
 
+enum { ROCE_PRIORITY_MAX = 7 };
+
 /* ---- What the user wants ---- */
 
 /* Does a comma-separated list name the device, or its port? */
@@ -85,6 +87,15 @@ static int query_port(const common_verbs_port_t *p, struct ibv_port_attr *attr)
 {
     memset(attr, 0, sizeof(*attr));
     return common_verbs_lib.query_port(p->device->context, p->number, (struct _compat_ibv_port_attr *) attr);
+}
+
+/* NULL, with what its frames are to have in them for the switches filled in, or why they can't. */
+static const char *choose_quality(common_verbs_port_t *p, const common_verbs_params_t *w)
+{
+    p->service_level = (uint8_t) w->service_level;
+    p->traffic_class = (uint8_t) w->traffic_class;
+    return p->ethernet && p->service_level > ROCE_PRIORITY_MAX
+               ? "RoCE has the service levels (priorities) 0 to 7 alone (service_level)" : NULL;
 }
 
 /* ---- Events ---- */
@@ -217,6 +228,7 @@ static bool port_use(common_verbs_t *v, common_verbs_device_t *d, uint8_t number
         p->bandwidth = port_bandwidth(&attr);
         why = common_verbs_gid_choose(&v->gids, p, (int) v->wanted.params.gid_index);
     }
+    why = why ? why : choose_quality(p, &v->wanted.params);
     if (why) {
         reject(v, p->name, why);
         return false;

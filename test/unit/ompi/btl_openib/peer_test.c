@@ -466,6 +466,19 @@ static void test_connect(void)
     finish();
 }
 
+/* Greetings and connections are of the port's service level. */
+static void test_quality(void)
+{
+    start();
+    module.port->service_level = 3;
+    module.port->traffic_class = 0x20;
+    mca_btl_endpoint_t *ep = connected();
+    TAP_OK(adapter.last_ah.sl == 3 && adapter.last_ah.grh.traffic_class == 0x20, "a greeting is of the port's service level");
+    TAP_OK(adapter.last_path.sl == 3 && adapter.last_path.grh.traffic_class == 0x20, "and so is a connection");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
 static void test_sender_credits(void)
 {
     start();
@@ -1487,6 +1500,7 @@ int main(void)
     test_connect();
     test_greeter();
     test_moved();
+    test_quality();
     test_sender_credits();
     test_receiver_credits(WINDOW, 256);
     test_receiver_credits(512, 64);

@@ -429,6 +429,15 @@ static void report(mca_btl_endpoint_t *ep, uint32_t seen, unsigned room, uint32_
     peer_says(&h);
 }
 
+static void test_quality(void)
+{
+    start();
+    module->port->service_level = 3;
+    meet(grh4);
+    TAP_OK(adapter.last_ah.sl == 3, "what goes to a peer is of the port's service level");
+    finish();
+}
+
 static void test_credits(void)
 {
     start();
@@ -761,6 +770,7 @@ int main(void)
     test_unknown();
     test_lengths();
     test_known();
+    test_quality();
     test_credits();
     test_answers();
     test_failed();

@@ -395,6 +395,28 @@ static void test_moves(void)
     close_ports();
 }
 
+/* What frames have in them for the switches. */
+static void test_quality(void)
+{
+    static const common_verbs_addr_t other_subnet = {.gid = {0xfe, 0xc0, [15] = 7}, .lid = 7};
+    common_verbs_params_t params = {.gid_index = -1, .service_level = 9, .traffic_class = 0x68};
+    struct ibv_ah_attr attr;
+    one_roce();
+    device[1] = (device_t){.name = "ib0", .ports = 1, .port = {ib_port}, .gid = {{.raw = {0xfe, 0x80, [15] = 9}}}};
+    open_with(&params);
+    TAP_OK(verbs.count == 1 && strcmp(verbs.port[0].name, "ib0") == 0 &&
+               strcmp(said, "openib:roce0: RoCE has the service levels (priorities) 0 to 7 alone (service_level); ") == 0,
+           "a service level that a network does not have is none: %s", said);
+    common_verbs_route(&verbs.port[0], &other_subnet, 0, &attr);
+    TAP_OK(attr.sl == 9 && attr.is_global && attr.grh.traffic_class == 0x68, "what goes out of a port has its service level");
+    close_ports();
+    params.service_level = 5;
+    open_with(&params);
+    common_verbs_route(&verbs.port[0], &other_subnet, 0, &attr);
+    TAP_OK(verbs.count == 2 && attr.sl == 5 && attr.grh.traffic_class == 0x68, "and so on RoCE, and its traffic class");
+    close_ports();
+}
+
 static common_verbs_addr_t at(unsigned a, unsigned b, unsigned lid)
 {
     common_verbs_addr_t addr = {.gid = {[10] = 0xff, [11] = 0xff, [12] = 10, [13] = (uint8_t) a, [15] = (uint8_t) b},
@@ -441,6 +463,7 @@ int main(void)
     test_gids();
     test_ports();
     test_moves();
+    test_quality();
     test_pairs();
     return tap_end();
 }
