@@ -29,6 +29,8 @@ static struct {
     unsigned cqs, qps, ahs, registrations, attached;
     uint32_t last_qpn;
     struct ibv_ah_attr last_ah, last_path; /* what the last handle leads to, and the last connection */
+    unsigned pkeys; /* queue pairs made ready for another partition than the port's */
+    uint16_t pkey_index; /* the port's */
     void (*on_poll)(void); /* what happens just before completions are looked for, once */
 } adapter;
 
@@ -94,6 +96,7 @@ static struct ibv_qp *adapter_create_qp(struct ibv_pd *pd, struct ibv_qp_init_at
 static int adapter_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
     qp->state = attr->qp_state;
+    adapter.pkeys += mask & IBV_QP_PKEY_INDEX && attr->pkey_index != adapter.pkey_index;
     if (mask & IBV_QP_AV) {
         adapter.last_path = attr->ah_attr;
     }

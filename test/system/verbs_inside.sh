@@ -131,6 +131,17 @@ if [ -f "$top_builddir/ompi/mca/btl/ud/.libs/mca_btl_ud.so" ]; then
     before=$(frames)
     tap_ok "dr over ud on two hosts" ring dr ud,self
     tap_ok "it crossed the switch" test $(($(frames) - before)) -gt 100
+    in_partition() { # PML LINK KEY: with a service level and a traffic class, too
+        ring "$1" "$2,self" --mca "btl_$2_pkey" "$3" --mca "btl_$2_service_level" 3 --mca "btl_$2_traffic_class" 0x68
+    }
+    tap_ok "over ud in a named partition, with a class of traffic" in_partition dr ud 0x7fff
+    tap_ok "over openib, too" in_partition teg openib 0xffff
+    no_partition() {
+        in_partition dr ud 0x8003
+        code=$?
+        [ $code != 0 ] && says 'ud:rxe[01]: it is in no partition with the key in pkey'
+    }
+    tap_ok "where no port is in it, MPI says so and does not start" no_partition
     loss 2
     tap_ok "dr over ud, 2 % of the frames lost" ring dr ud,self
     loss 0

@@ -28,7 +28,7 @@ static bool qp_make(mca_btl_endpoint_t *ep)
         .send_cq = m->cq, .recv_cq = m->cq, .srq = m->srq, .qp_type = IBV_QPT_RC,
         .cap = {.max_send_wr = m->depth, .max_recv_wr = m->srq ? 0 : btl_openib_queue_receives(),
                 .max_send_sge = m->sge_max, .max_recv_sge = 1, .max_inline_data = m->inline_max}};
-    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = m->port->number,
+    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = m->port->number, .pkey_index = m->port->pkey_index,
                                .qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE};
     ep->qp = common_verbs_lib.create_qp(m->port->device->pd, &attr);
     if (!ep->qp) {

@@ -35,7 +35,7 @@ static uint32_t derive_qkey(void)
 
 static bool greeter_ready(btl_openib_module_t *m)
 {
-    struct ibv_qp_attr to = {.qp_state = IBV_QPS_INIT, .port_num = m->port->number, .qkey = m->qkey};
+    struct ibv_qp_attr to = {.qp_state = IBV_QPS_INIT, .port_num = m->port->number, .pkey_index = m->port->pkey_index, .qkey = m->qkey};
     if (common_verbs_lib.modify_qp(m->greeter, &to, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) != 0) {
         return false;
     }

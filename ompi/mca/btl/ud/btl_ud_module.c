@@ -14,7 +14,7 @@ enum { PAGE = 4096, ALIGN = 64 };
 
 static int qp_ready(btl_ud_module_t *m, struct ibv_qp *qp)
 {
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = m->port->number, .qkey = mca_btl_ud.qkey};
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = m->port->number, .pkey_index = m->port->pkey_index, .qkey = mca_btl_ud.qkey};
     if (common_verbs_lib.modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) != 0) {
         return MCA_ERR_NOT_AVAILABLE;
     }

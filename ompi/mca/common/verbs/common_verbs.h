@@ -21,8 +21,13 @@ enum {
     COMMON_VERBS_PORTS_MAX = 16,
     COMMON_VERBS_NAME_MAX = 64,  /* "mlx5_0:1" */
     COMMON_VERBS_CARD_HEAD = 8,
-    COMMON_VERBS_CARD_PORT = 32,
+    COMMON_VERBS_CARD_PORT = 36,
     COMMON_VERBS_CARD_MAX = COMMON_VERBS_CARD_HEAD + COMMON_VERBS_PORTS_MAX * COMMON_VERBS_CARD_PORT,
+};
+
+enum {
+    COMMON_VERBS_PARTITION = 0x7fff,  /* the bits of a P_Key that say which; 0: none */
+    COMMON_VERBS_FULL_MEMBER = 0x8000, /* the other one */
 };
 
 /* The address of a port, as the peers need it. */
@@ -35,6 +40,7 @@ typedef struct common_verbs_addr {
     uint16_t service;      /* the port number of a listener of rdma_cm, instead of the next; 0: none */
     uint32_t qpn;          /* the queue pair that others write to first; the component's */
     uint32_t frag;         /* bytes of the longest fragment that it takes, if that must be alike on both sides; else 0 */
+    uint16_t pkey;         /* that of its partition; 0: not known */
 } common_verbs_addr_t;
 
 typedef struct common_verbs_device {
@@ -47,14 +53,18 @@ typedef struct common_verbs_device {
     unsigned users;        /* ports of it that are used */
 } common_verbs_device_t;
 
+/* What a port had and has lost, so that it is down. */
+typedef enum { COMMON_VERBS_NO_LACK, COMMON_VERBS_NO_ADDRESS, COMMON_VERBS_NO_PARTITION } common_verbs_lack_t;
+
 typedef struct common_verbs_port {
     common_verbs_device_t *device;
     uint8_t number;
     bool ethernet;         /* RoCE: every address is global */
     uint8_t gid_index;     /* changes; not while the port is up for the component */
     uint32_t gid_type;
+    uint16_t pkey_index;   /* of its partition; all queue pairs are in that */
     uint8_t service_level, traffic_class;
-    bool gone;             /* its address has */
+    common_verbs_lack_t lack;
     char name[COMMON_VERBS_NAME_MAX];
     common_verbs_addr_t addr;
     uint64_t bandwidth;    /* bytes/s */

@@ -3,8 +3,9 @@
  * What the peers are told of the ports, which port talks to which, and how. Pure functions but for the
  * card's own; no input is trusted. All numbers are little-endian:
  *
- *   "HVB1" | ports u16 | 0 u16
- *   per port: GID 16 | LID u16 | prefix u8 | MTU u8 | QPN u32 | LMC u8 | 0 | service u16 | longest fragment u32
+ *   "HVB2" | ports u16 | 0 u16
+ *   per port: GID 16 | LID u16 | prefix u8 | MTU u8 | QPN u32 | LMC u8 | 0 | service u16 | longest fragment u32 |
+ *             P_Key u16 | 0 u16
  */
 #include "ompi/mca/common/verbs/common_verbs.h"
 
@@ -13,7 +14,7 @@
 
 enum { HOPS = 64, LMC_MAX = 7 };
 
-static const uint8_t magic[4] = {'H', 'V', 'B', '1'};
+static const uint8_t magic[4] = {'H', 'V', 'B', '2'};
 
 size_t common_verbs_card_write(const common_verbs_t *v, uint8_t *out)
 {
@@ -31,6 +32,8 @@ size_t common_verbs_card_write(const common_verbs_t *v, uint8_t *out)
         opal_le_put16(at + 24, a->lmc);
         opal_le_put16(at + 26, a->service);
         opal_le_put32(at + 28, a->frag);
+        opal_le_put16(at + 32, a->pkey);
+        opal_le_put16(at + 34, 0);
     }
     return COMMON_VERBS_CARD_HEAD + (size_t) v->count * COMMON_VERBS_CARD_PORT;
 }
@@ -57,7 +60,9 @@ int common_verbs_card_read(const void *data, size_t len, common_verbs_card_t *ca
         a->lmc = at[24];
         a->service = opal_le_get16(at + 26);
         a->frag = opal_le_get32(at + 28);
-        if (a->prefix > 128 || common_verbs_mtu_bytes(a->mtu) == 0 || a->qpn > 0xffffff || a->lmc > LMC_MAX) {
+        a->pkey = opal_le_get16(at + 32);
+        if (a->prefix > 128 || common_verbs_mtu_bytes(a->mtu) == 0 || a->qpn > 0xffffff || a->lmc > LMC_MAX ||
+            a->pkey == COMMON_VERBS_FULL_MEMBER) {
             return MCA_ERR_BAD_PARAM;
         }
     }
@@ -74,7 +79,7 @@ static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned bits)
     return memcmp(a, b, bytes) == 0 && (rest == 0 || (a[bytes] ^ b[bytes]) >> (8 - rest) == 0);
 }
 
-static way_t way(const common_verbs_addr_t *a, const common_verbs_addr_t *b)
+static way_t network(const common_verbs_addr_t *a, const common_verbs_addr_t *b)
 {
     if ((a->lid == 0) != (b->lid == 0)) {
         return WAY_NONE; /* InfiniBand and Ethernet */
@@ -84,6 +89,30 @@ static way_t way(const common_verbs_addr_t *a, const common_verbs_addr_t *b)
         return WAY_SUBNET;
     }
     return a->lid == 0 ? WAY_ROUTED : WAY_NONE;
+}
+
+/* Those who are limited members of a partition hear full ones alone. */
+static bool is_heard(const common_verbs_addr_t *a, const common_verbs_addr_t *b)
+{
+    return a->pkey == 0 || b->pkey == 0 ||
+           (((a->pkey ^ b->pkey) & COMMON_VERBS_PARTITION) == 0 && ((a->pkey | b->pkey) & COMMON_VERBS_FULL_MEMBER));
+}
+
+static way_t way(const common_verbs_addr_t *a, const common_verbs_addr_t *b)
+{
+    return is_heard(a, b) ? network(a, b) : WAY_NONE;
+}
+
+/* Why our port talks to none of the peer's. */
+static const char *why_none(const common_verbs_addr_t *ours, const common_verbs_card_t *card)
+{
+    for (unsigned i = 0; i < card->count; i++) {
+        if (network(ours, &card->port[i]) != WAY_NONE && !is_heard(ours, &card->port[i])) {
+            return "the peer's port is in another partition (P_Key) than this one, or both are limited members of theirs";
+        }
+    }
+    return card->count == 0 ? "the peer has no usable port"
+                            : "no free port of the peer is in a network that this one reaches";
 }
 
 /* The lower side's ports choose one after the other. */
@@ -117,8 +146,7 @@ int common_verbs_pair(const common_verbs_t *v, mca_btl_name_t our_name, const co
     int found = our_name < peer_name ? partner_of(own, v->count, card->port, card->count, ours, true)
                                      : partner_of(card->port, card->count, own, v->count, ours, false);
     if (found < 0) {
-        *why = card->count == 0 ? "the peer has no usable port"
-                                : "no free port of the peer is in a network that this one reaches";
+        *why = why_none(&own[ours], card);
     }
     return found;
 }

@@ -13,7 +13,7 @@
     F(ack_async_event) F(ack_cq_events) F(alloc_pd) F(attach_mcast) F(close_device) F(create_ah) F(create_comp_channel) F(create_cq) \
     F(create_qp) F(create_srq) F(dealloc_pd) F(dereg_mr) F(destroy_ah) F(destroy_comp_channel) F(destroy_cq) \
     F(destroy_qp) F(destroy_srq) F(detach_mcast) F(fork_init) F(free_device_list) F(get_async_event) F(get_cq_event) F(get_device_list) \
-    F(get_device_name) F(modify_qp) F(modify_srq) F(open_device) F(query_device) F(query_port) F(reg_mr) F(resize_cq) \
+    F(get_device_name) F(modify_qp) F(modify_srq) F(open_device) F(query_device) F(query_pkey) F(query_port) F(reg_mr) F(resize_cq) \
     F(wc_status_str)
 
 typedef struct common_verbs_lib {

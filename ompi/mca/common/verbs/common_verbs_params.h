@@ -9,10 +9,11 @@
 typedef struct common_verbs_params {
     char *if_include, *if_exclude; /* devices or ports, "mlx5_0,mlx5_1:2", and blocks of RoCE addresses; may be NULL */
     int64_t gid_index;             /* -1: choose */
+    int64_t pkey;                  /* 0: the first one of a port */
     int64_t service_level, traffic_class;
 } common_verbs_params_t;
 
-/* What Open MPI calls one of them. */
+/* What Open MPI calls one of them, or did. */
 #define COMMON_VERBS_ALSO(owner, name) ((const char *const[]){"btl_" owner "_" name, NULL})
 
 #define COMMON_VERBS_PARAM(owner, params, called, ...) \
@@ -29,6 +30,10 @@ typedef struct common_verbs_params {
     COMMON_VERBS_PARAM(owner, params, gid_index, .level = MCA_VAR_LEVEL_TUNER, .type = MCA_VAR_INT, .def.i = -1, .min = -1, \
         .max = 255, \
         .help = "Index of the address (GID) to use of a port (-1: RoCE v2 over IPv4 if there is one, else over IPv6)"), \
+    COMMON_VERBS_PARAM(owner, params, pkey, .level = MCA_VAR_LEVEL_USER, .type = MCA_VAR_INT, .min = 0, .max = 0xffff, \
+        .synonyms = COMMON_VERBS_ALSO(owner, "ib_pkey_val"), \
+        .help = "Key of the InfiniBand partition to use, e.g. 0x8003 or, without the bit of full membership, 0x3; ports that are not " \
+                "in it are not used (0: the first partition of each port)"), \
     COMMON_VERBS_PARAM(owner, params, service_level, .level = MCA_VAR_LEVEL_USER, .type = MCA_VAR_INT, .min = 0, .max = 15, \
         .synonyms = COMMON_VERBS_ALSO(owner, "ib_service_level"), \
         .help = "Service level (SL) of all that is sent, on RoCE its priority, 0 to 7; all processes alike"), \

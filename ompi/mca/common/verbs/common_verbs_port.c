@@ -2,6 +2,7 @@
 /* Devices and ports: which are there, which are used, and what happens to them. */
 #include "ompi/mca/common/verbs/common_verbs.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -89,6 +90,39 @@ static int query_port(const common_verbs_port_t *p, struct ibv_port_attr *attr)
     return common_verbs_lib.query_port(p->device->context, p->number, (struct _compat_ibv_port_attr *) attr);
 }
 
+/* The key at a place of the port's table; 0: there is none. */
+static uint16_t pkey_at(const common_verbs_port_t *p, unsigned index)
+{
+    __be16 key;
+    int rc = common_verbs_lib.query_pkey(p->device->context, p->number, (int) index, &key);
+    return rc == 0 && (be16toh(key) & COMMON_VERBS_PARTITION) ? be16toh(key) : 0;
+}
+
+static bool same_partition(uint16_t a, uint16_t b)
+{
+    return ((a ^ b) & COMMON_VERBS_PARTITION) == 0;
+}
+
+static bool is_in_partition(const common_verbs_port_t *p)
+{
+    return p->addr.pkey == 0 || same_partition(pkey_at(p, p->pkey_index), p->addr.pkey);
+}
+
+/* Of `count` partitions. NULL, with the port's filled in, or why it has none. */
+static const char *choose_partition(common_verbs_port_t *p, uint16_t wanted, unsigned count)
+{
+    p->pkey_index = 0;
+    p->addr.pkey = wanted == 0 ? pkey_at(p, 0) : 0;
+    for (unsigned i = 0; wanted != 0 && i < count; i++) {
+        uint16_t key = pkey_at(p, i);
+        if (same_partition(key, wanted) && key > p->addr.pkey) { /* the key of a full member is the larger one */
+            p->pkey_index = (uint16_t) i;
+            p->addr.pkey = key;
+        }
+    }
+    return wanted != 0 && p->addr.pkey == 0 ? "it is in no partition with the key in pkey" : NULL;
+}
+
 /* NULL, with what its frames are to have in them for the switches filled in, or why they can't. */
 static const char *choose_quality(common_verbs_port_t *p, const common_verbs_params_t *w)
 {
@@ -101,9 +135,11 @@ static const char *choose_quality(common_verbs_port_t *p, const common_verbs_par
 /* ---- Events ---- */
 
 /* The port is active: its number may be another one, where peers will not find it before they are told, and so, on Ethernet, may the
- * index of its address, which comes and goes with the interface's. */
+ * index of its address, which comes and goes with the interface's. Its queue pairs stay with their place in the table of partitions. */
 static void port_active(common_verbs_t *v, common_verbs_port_t *p, bool came_up)
 {
+    static const char *const lost[] = {"its address has gone", "its address has gone", "its partition has gone"},
+                      *const back[] = {"its address is back", "its address is back", "its partition is back"};
     struct ibv_port_attr attr;
     if (query_port(p, &attr) != 0 || attr.state != IBV_PORT_ACTIVE) {
         return;
@@ -111,22 +147,26 @@ static void port_active(common_verbs_t *v, common_verbs_port_t *p, bool came_up)
     uint16_t lid = p->addr.lid;
     note_attr(p, &attr);
     int index = p->ethernet ? common_verbs_gid_find(p) : p->gid_index;
-    bool moved = p->addr.lid != lid, same = index == p->gid_index && !p->gone && !moved;
-    if (!same && !p->gone) {
-        v->wanted.changed(p, false, moved ? "it has another LID" : "its address has gone");
+    common_verbs_lack_t lack = index < 0             ? COMMON_VERBS_NO_ADDRESS
+                               : is_in_partition(p) ? COMMON_VERBS_NO_LACK
+                                                    : COMMON_VERBS_NO_PARTITION;
+    bool moved = p->addr.lid != lid, same = index == p->gid_index && !lack && !p->lack && !moved;
+    if (!same && !p->lack) {
+        v->wanted.changed(p, false, moved ? "it has another LID" : lost[lack]);
     }
-    p->gone = index < 0;
-    if (!p->gone && (!same || came_up)) {
+    if (!lack && (!same || came_up)) {
         p->gid_index = (uint8_t) index;
-        v->wanted.changed(p, true, came_up ? "the port is up" : moved ? "it has another LID" : "its address is back");
+        v->wanted.changed(p, true, came_up ? "the port is up" : moved ? "it has another LID" : back[p->lack]);
     }
+    p->lack = lack;
 }
 
 static bool is_of_port(const struct ibv_async_event *e)
 {
     return e->event_type == IBV_EVENT_PORT_ERR || e->event_type == IBV_EVENT_PORT_ACTIVE ||
            e->event_type == IBV_EVENT_DEVICE_FATAL || e->event_type == IBV_EVENT_LID_CHANGE ||
-           e->event_type == IBV_EVENT_CLIENT_REREGISTER || e->event_type == IBV_EVENT_GID_CHANGE;
+           e->event_type == IBV_EVENT_CLIENT_REREGISTER || e->event_type == IBV_EVENT_GID_CHANGE ||
+           e->event_type == IBV_EVENT_PKEY_CHANGE;
 }
 
 static void port_event(common_verbs_t *v, const common_verbs_device_t *d, const struct ibv_async_event *e)
@@ -228,6 +268,7 @@ static bool port_use(common_verbs_t *v, common_verbs_device_t *d, uint8_t number
         p->bandwidth = port_bandwidth(&attr);
         why = common_verbs_gid_choose(&v->gids, p, (int) v->wanted.params.gid_index);
     }
+    why = why ? why : choose_partition(p, (uint16_t) v->wanted.params.pkey, attr.pkey_tbl_len);
     why = why ? why : choose_quality(p, &v->wanted.params);
     if (why) {
         reject(v, p->name, why);

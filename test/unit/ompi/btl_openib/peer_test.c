@@ -300,6 +300,7 @@ static void start(void)
     c->verbs.port[0] = (common_verbs_port_t){.device = &c->verbs.device[0], .number = 1, .ethernet = true,
                                              .addr = {.mtu = IBV_MTU_4096, .gid = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1}}};
     c->verbs.device[0] = adapter_device();
+    c->verbs.port[0].pkey_index = adapter.pkey_index = 2;
     arrived = returned = downs = ups = silents = writables = 0;
     memset(&module, 0, sizeof(module));
     timer_fn = NULL;
@@ -475,6 +476,7 @@ static void test_quality(void)
     mca_btl_endpoint_t *ep = connected();
     TAP_OK(adapter.last_ah.sl == 3 && adapter.last_ah.grh.traffic_class == 0x20, "a greeting is of the port's service level");
     TAP_OK(adapter.last_path.sl == 3 && adapter.last_path.grh.traffic_class == 0x20, "and so is a connection");
+    TAP_OK(adapter.pkeys == 0, "both are of its partition");
     btl_openib_ops.del_peer(&module.super, ep);
     finish();
 }

@@ -165,6 +165,7 @@ static void start(void)
         c->verbs.port[0].ethernet = false;
         c->verbs.port[0].addr = (common_verbs_addr_t){.mtu = IBV_MTU_1024, .lid = 8, .gid = {0xfe, 0x80, [15] = 1}};
     }
+    c->verbs.port[0].pkey_index = adapter.pkey_index = 2;
     opal_list_init(&c->care);
     opal_list_init(&c->owing);
     mca_btl_base_attention_init(&c->attention, &services);
@@ -435,6 +436,7 @@ static void test_quality(void)
     module->port->service_level = 3;
     meet(grh4);
     TAP_OK(adapter.last_ah.sl == 3, "what goes to a peer is of the port's service level");
+    TAP_OK(adapter.pkeys == 0, "and of its partition");
     finish();
 }
 

@@ -5,13 +5,14 @@
  */
 #include "ompi/mca/common/verbs/common_verbs.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include "test/support/tap.h"
 
-enum { DEVICES = 3, PORTS = 2, GIDS = 4 };
+enum { DEVICES = 3, PORTS = 2, GIDS = 4, PKEYS = 4 };
 
 /* ---- The devices ---- */
 
@@ -29,6 +30,7 @@ typedef struct device {
     uint8_t ports;
     struct ibv_port_attr port[PORTS];
     entry_t gid[GIDS];
+    uint16_t pkey[PKEYS]; /* of each port */
     struct ibv_pd pd;
     struct ibv_async_event event;
     bool has_event, open;
@@ -124,6 +126,13 @@ static int query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t ind
         memcpy(entry->gid.raw, (uint8_t[16]){[10] = 0xff, [11] = 0xff, [12] = (uint8_t) a, [13] = (uint8_t) b,
                                              [14] = (uint8_t) c, [15] = (uint8_t) d}, 16);
     }
+    return 0;
+}
+
+static int query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
+{
+    (void) port;
+    *pkey = htobe16(of(context)->pkey[index]);
     return 0;
 }
 
@@ -243,20 +252,20 @@ static void lib_start(void)
     common_verbs_lib = (common_verbs_lib_t){
         .get_device_list = get_device_list, .free_device_list = free_device_list, .get_device_name = get_device_name,
         .fork_init = fork_init, .open_device = open_device, .close_device = close_device, .query_device = query_device, .query_port = query_port,
-        .query_gid_ex = query_gid_ex, .alloc_pd = alloc_pd, .dealloc_pd = dealloc_pd, .get_async_event = get_async_event,
+        .query_gid_ex = query_gid_ex, .query_pkey = query_pkey, .alloc_pd = alloc_pd, .dealloc_pd = dealloc_pd, .get_async_event = get_async_event,
         .ack_async_event = ack_async_event};
 }
 
 static const struct ibv_port_attr roce_port = {.state = IBV_PORT_ACTIVE, .active_mtu = IBV_MTU_4096, .active_width = 2,
-                                               .active_speed = 32, .link_layer = IBV_LINK_LAYER_ETHERNET};
+                                               .active_speed = 32, .pkey_tbl_len = 1, .link_layer = IBV_LINK_LAYER_ETHERNET};
 static const struct ibv_port_attr ib_port = {.state = IBV_PORT_ACTIVE, .active_mtu = IBV_MTU_4096, .active_width = 2,
-                                             .active_speed = 32, .lid = 64, .lmc = 2, .link_layer = IBV_LINK_LAYER_INFINIBAND};
+                                             .active_speed = 32, .lid = 64, .lmc = 2, .pkey_tbl_len = PKEYS, .link_layer = IBV_LINK_LAYER_INFINIBAND};
 
 /* One RoCE port in two subnets, one of them on `lo`. */
 static void one_roce(void)
 {
     memset(device, 0, sizeof(device));
-    device[0] = (device_t){.name = "roce0", .ports = 1, .port = {roce_port},
+    device[0] = (device_t){.name = "roce0", .ports = 1, .port = {roce_port}, .pkey = {0xffff},
                            .gid = {{.raw = {0xfe, 0x80, [15] = 1}, .type = IBV_GID_TYPE_ROCE_V2},
                                    {.text = "10.1.0.1", .type = IBV_GID_TYPE_ROCE_V1},
                                    {.text = "10.1.0.1", .type = IBV_GID_TYPE_ROCE_V2},
@@ -417,6 +426,64 @@ static void test_quality(void)
     close_ports();
 }
 
+/* One RoCE port, and one of InfiniBand that is in these partitions. */
+static void partitions(const uint16_t pkey[PKEYS])
+{
+    one_roce();
+    device[1] = (device_t){.name = "ib0", .ports = 1, .port = {ib_port}, .gid = {{.raw = {0xfe, 0x80, [15] = 9}}}};
+    memcpy(device[1].pkey, pkey, sizeof(device[1].pkey));
+}
+
+/* The index of the key with which ib0 is used; -1: it is not. */
+static int partition(int64_t pkey)
+{
+    open_with(&(common_verbs_params_t){.gid_index = -1, .pkey = pkey});
+    int index = -1;
+    for (unsigned i = 0; i < verbs.count; i++) {
+        index = strcmp(verbs.port[i].name, "ib0") == 0 ? verbs.port[i].pkey_index : index;
+    }
+    close_ports();
+    return index;
+}
+
+static void test_partitions(void)
+{
+    partitions((uint16_t[PKEYS]){0x7fff, 0, 0x0003, 0x8003});
+    TAP_OK(partition(0) == 0, "a port is used with the first of its partitions");
+    TAP_OK(partition(0x8003) == 3 && partition(3) == 3, "unless the user names another, with or without the bit of membership; a full one counts");
+    TAP_OK(strcmp(said, "openib:roce0: it is in no partition with the key in pkey; ") == 0, "a port that is not in it is told of: %s", said);
+    TAP_OK(partition(0x8004) == -1 && strstr(said, "ib0: it is in no partition"), "so is one of InfiniBand");
+    TAP_OK(partition(0x7fff) == 0 && said[0] == 0, "all are in the default one, RoCE knows no other");
+    TAP_OK(partition(0x8000) == -1, "a key that is none is nowhere");
+}
+
+static void pkey_event(void)
+{
+    device[1].event = (struct ibv_async_event){.event_type = IBV_EVENT_PKEY_CHANGE, .element.port_num = 1};
+    device[1].has_event = true;
+    changes[0] = 0;
+    event_fn(device[1].context.async_fd, MCA_BTL_EVENT_READ, event_context);
+}
+
+/* The subnet's manager takes a port out of its partition, and puts it in again. */
+static void test_partition_gone(void)
+{
+    partitions((uint16_t[PKEYS]){0xffff, 0x8003});
+    open_with(&(common_verbs_params_t){.gid_index = -1, .pkey = 3});
+    device[1].pkey[0] = 0x8009;
+    pkey_event();
+    TAP_OK(changes[0] == 0, "other partitions come and go");
+    device[1].pkey[1] = 0x8004;
+    pkey_event();
+    TAP_OK(strcmp(changes, "ib0 down: its partition has gone; ") == 0, "a port that has lost its own is down: %s", changes);
+    pkey_event();
+    TAP_OK(changes[0] == 0, "once");
+    device[1].pkey[1] = 0x0003;
+    pkey_event();
+    TAP_OK(strcmp(changes, "ib0 up: its partition is back; ") == 0, "until it has it again: %s", changes);
+    close_ports();
+}
+
 static common_verbs_addr_t at(unsigned a, unsigned b, unsigned lid)
 {
     common_verbs_addr_t addr = {.gid = {[10] = 0xff, [11] = 0xff, [12] = 10, [13] = (uint8_t) a, [15] = (uint8_t) b},
@@ -453,6 +520,46 @@ static void test_pairs(void)
     TAP_OK(pairs(two, 2, far, 2, (int[]){0, 1}), "RoCE ports of different subnets are taken to have a route");
     TAP_OK(pairs(two, 2, ib, 2, (int[]){-1, -1}), "InfiniBand and RoCE have none");
     TAP_OK(pairs(ib, 2, ib, 2, (int[]){0, 1}), "two ports in one subnet are two pairs");
+    common_verbs_addr_t many[] = {at(1, 3, 7), at(1, 4, 8)};
+    ib[0].pkey = 0x8003, ib[1].pkey = 0x8004, many[0].pkey = 0x0004, many[1].pkey = 0x0003;
+    TAP_OK(pairs(ib, 2, many, 2, (int[]){1, 0}), "ports talk to those in their partition");
+    ib[0].pkey = 0x0003;
+    TAP_OK(pairs(ib, 2, many, 2, (int[]){-1, 0}), "but limited members of one do not hear each other");
+    many[1].pkey = 0;
+    TAP_OK(pairs(ib, 2, many, 2, (int[]){1, 0}), "one whose partition is not known may be in any");
+}
+
+static void test_apart(void)
+{
+    common_verbs_t us = {.count = 1, .port[0].addr = at(1, 1, 5)};
+    common_verbs_card_t card = {.count = 1, .port[0] = at(1, 2, 6)};
+    const char *why = "";
+    us.port[0].addr.pkey = 0x8003;
+    card.port[0].pkey = 0x8004;
+    TAP_OK(common_verbs_pair(&us, 1, &card, 2, 0, &why) == -1 && strstr(why, "partition"), "who is in another partition is told of: %s", why);
+    card.port[0].pkey = 0x8003;
+    card.port[0].gid[13] = 2;
+    TAP_OK(common_verbs_pair(&us, 1, &card, 2, 0, &why) == -1 && !strstr(why, "partition"), "not who is in another network: %s", why);
+}
+
+static void test_card(void)
+{
+    common_verbs_t us = {.count = 2, .port = {{.addr = at(1, 1, 5)}, {.addr = at(2, 1, 6)}}};
+    common_verbs_card_t card;
+    uint8_t bytes[COMMON_VERBS_CARD_MAX];
+    bool cut = false;
+    us.port[1].addr.pkey = 0x8003;
+    us.port[1].addr.frag = 4096;
+    size_t len = common_verbs_card_write(&us, bytes);
+    TAP_OK(common_verbs_card_read(bytes, len, &card) == MCA_SUCCESS && card.count == 2 && card.port[0].pkey == 0 &&
+               card.port[1].pkey == 0x8003 && card.port[1].frag == 4096 && card.port[1].lid == 6, "a card tells of all ports");
+    for (size_t i = 0; i < len; i++) {
+        cut |= common_verbs_card_read(bytes, i, &card) == MCA_SUCCESS;
+    }
+    TAP_OK(!cut, "and is whole or none");
+    us.port[1].addr.pkey = 0x8000;
+    common_verbs_card_write(&us, bytes);
+    TAP_OK(common_verbs_card_read(bytes, len, &card) == MCA_ERR_BAD_PARAM, "a key that is none is refused");
 }
 
 int main(void)
@@ -464,6 +571,10 @@ int main(void)
     test_ports();
     test_moves();
     test_quality();
+    test_partitions();
+    test_partition_gone();
     test_pairs();
+    test_apart();
+    test_card();
     return tap_end();
 }
