@@ -156,7 +156,9 @@ void common_verbs_route(const common_verbs_port_t *port, const common_verbs_addr
 {
     *attr = (struct ibv_ah_attr){.port_num = port->number, .dlid = to->lid, .sl = port->service_level};
     if (!port->ethernet) {
-        attr->dlid = (uint16_t) (to->lid + spread % (1u << to->lmc));
+        /* Who is at this very port has its new number when we have it, and before it can tell. */
+        const common_verbs_addr_t *there = memcmp(to->gid, port->addr.gid, sizeof(to->gid)) == 0 ? &port->addr : to;
+        attr->dlid = (uint16_t) (there->lid + spread % (1u << there->lmc));
         attr->src_path_bits = (uint8_t) (spread % (1u << port->addr.lmc));
     }
     /* RoCE knows global addresses only; InfiniBand needs them between subnets. */

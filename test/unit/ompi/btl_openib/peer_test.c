@@ -355,7 +355,7 @@ static void finish(void)
 
 static btl_openib_hello_t last_hello; /* that came to it */
 static uint32_t last_to;              /* at this address */
-static uint32_t peer_at = 0x99;       /* where it is */
+static common_verbs_addr_t peer_at = {.mtu = IBV_MTU_4096, .qpn = 0x99}; /* where it is */
 
 /* The next frame for the peer's queue pair, or false; HELLOs are noted. */
 static bool next_frame(sent_t *frame)
@@ -385,7 +385,7 @@ static void peer_greets(uint32_t id, uint32_t your_id, unsigned flags)
 {
     btl_openib_hello_t h = {.from = PEER, .to = SELF, .id = id, .your_id = your_id, .qpn = PEER_QPN, .psn = PEER_PSN,
                             .room = BTL_OPENIB_FIRST_ROOM, .flags = (uint8_t) flags, .rd = 8,
-                            .addr = {.mtu = IBV_MTU_4096, .qpn = peer_at}};
+                            .addr = peer_at};
     unsigned at = hw.hello_out++ % POSTED_MAX;
     uint8_t *to = (uint8_t *) (uintptr_t) hw.hello_sge[at].addr;
     btl_openib_hello_write(&h, mca_btl_openib.services->job->secret, to + BTL_OPENIB_GRH);
@@ -411,7 +411,7 @@ static bool peer_sends(unsigned type, uint32_t handed, unsigned room, size_t len
 
 static mca_btl_endpoint_t *add(void)
 {
-    common_verbs_t theirs = {.count = 1, .port[0].addr = {.mtu = IBV_MTU_4096, .qpn = 0x99}};
+    common_verbs_t theirs = {.count = 1, .port[0].addr = peer_at};
     uint8_t card[COMMON_VERBS_CARD_MAX];
     mca_btl_peer_t peer = {.name = PEER, .card = card, .card_len = common_verbs_card_write(&theirs, card)};
     mca_btl_endpoint_t *ep = NULL;
@@ -1448,13 +1448,38 @@ static void test_moved(void)
     progress();
     data_frames();
     TAP_OK(last_to == 0x99, "a peer is greeted where its card says");
-    peer_at = 0x55;
+    peer_at.qpn = 0x55;
     peer_greets(500, 0, BTL_OPENIB_HELLO_ANSWER);
     data_frames();
     TAP_OK(last_to == 0x55 && last_hello.your_id == 500, "and answered where it is");
     peer_greets(500, last_hello.id, 0);
     TAP_OK(ep->state == BTL_OPENIB_UP, "so that both get to know");
-    peer_at = 0x99;
+    peer_at.qpn = 0x99;
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
+/* The port of InfiniBand that two processes use is given another LID: neither can tell the other, who is not where it was. */
+static void test_moved_together(void)
+{
+    const common_verbs_addr_t before = peer_at;
+    start();
+    module.port->ethernet = false;
+    module.port->addr.lid = peer_at.lid = 64;
+    memcpy(peer_at.gid, module.port->addr.gid, sizeof(peer_at.gid));
+    mca_btl_endpoint_t *ep = connected();
+    TAP_OK(ep->state == BTL_OPENIB_UP && adapter.last_path.dlid == 64, "a peer at our own port is connected");
+    module.port->addr.lid = 80;
+    btl_openib_port_changed(module.port, false, "it has another LID");
+    progress();
+    btl_openib_port_changed(module.port, true, "it has another LID");
+    pass_ms(50);
+    data_frames();
+    TAP_OK(last_hello.your_id == 0 && adapter.last_ah.dlid == 80, "when that has another LID it is greeted there");
+    peer_at.lid = 80;
+    peer_greets(700, last_hello.id, 0);
+    TAP_OK(ups == 1 && adapter.last_path.dlid == 80, "and connected again");
+    peer_at = before;
     btl_openib_ops.del_peer(&module.super, ep);
     finish();
 }
@@ -1502,6 +1527,7 @@ int main(void)
     test_connect();
     test_greeter();
     test_moved();
+    test_moved_together();
     test_quality();
     test_sender_credits();
     test_receiver_credits(WINDOW, 256);

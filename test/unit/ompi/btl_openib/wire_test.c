@@ -106,8 +106,8 @@ static void test_prefix(void)
 /* InfiniBand ports with several addresses. */
 static void test_paths(void)
 {
-    common_verbs_port_t port = {.number = 1, .addr = {.lid = 64, .lmc = 2}};
-    const common_verbs_addr_t to = {.lid = 32, .lmc = 3};
+    common_verbs_port_t port = {.number = 1, .addr = {.lid = 64, .lmc = 2, .gid = {0xfe, 0x80, [15] = 1}}};
+    const common_verbs_addr_t to = {.lid = 32, .lmc = 3, .gid = {0xfe, 0x80, [15] = 2}};
     struct ibv_ah_attr attr;
     bool in_range = true;
     uint64_t used = 0;

@@ -627,6 +627,25 @@ static void test_moved(void)
     peer_lid = 0;
 }
 
+/* The port that we and the peer use is given another LID: neither can tell the other, who is not where it was. */
+static void test_moved_together(void)
+{
+    static const uint8_t own[BTL_UD_GRH] = {[0] = 0x60, [8] = 0xfe, [9] = 0x80, [23] = 1};
+    infiniband = true;
+    start();
+    peer_lid = module->port->addr.lid;
+    meet(own);
+    TAP_OK(adapter.last_ah.dlid >= 8 && adapter.last_ah.dlid < 12, "a peer at our own port is reached there");
+    module->port->addr.lid = 16;
+    btl_ud_port_changed(module->port, false, "it has another LID");
+    btl_ud_port_changed(module->port, true, "it has another LID");
+    btl_ud_care_round();
+    TAP_OK(adapter.last_ah.dlid == 16, "and when that has another LID, too");
+    finish();
+    infiniband = false;
+    peer_lid = 0;
+}
+
 /* ---- Groups ---- */
 
 enum { GROUP = 42 };
@@ -780,6 +799,7 @@ int main(void)
     test_broken();
     test_port_many();
     test_moved();
+    test_moved_together();
     test_group();
     test_anything();
     return tap_end();
