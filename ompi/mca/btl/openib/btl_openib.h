@@ -51,6 +51,7 @@ enum {
     BTL_OPENIB_SMALL = 208,     /* fragments up to this are kept in small buffers */
     BTL_OPENIB_WHY_MAX = 160,
     BTL_OPENIB_FIRST_ROOM = 4,  /* fragments that a new peer may send */
+    BTL_OPENIB_OWN_ITEMS = 4,   /* that each endpoint may hold, whatever others do */
     BTL_OPENIB_CONTROL_ROOM = 2, /* receives that each connection has beyond that, for counts */
     BTL_OPENIB_ID_MAX = 0x7fffffff,
     BTL_OPENIB_PROBE_NS = 500 * 1000 * 1000, /* between two looks whether an awaited peer is alive */
@@ -125,6 +126,7 @@ typedef struct btl_openib_module {
     uint32_t inline_max, sge_max, depth; /* depth: work requests of a connection */
     uint32_t read_sge_max, rd_max, rd_begin; /* RDMA reads: pieces of one; that a queue pair serves at once; that it begins */
     common_verbs_pool_t received, small, large;
+    uint32_t own_items;         /* of all endpoints: so many of `small`, and of `large`, are for those who hold few */
     common_verbs_cache_t cache; /* of registrations of the user's memory */
 
     struct ibv_qp *greeter;

@@ -12,6 +12,15 @@ enum {
 
 /* ---- Objects ---- */
 
+/* An endpoint comes, or goes. */
+static void own_items(btl_openib_module_t *m, bool more)
+{
+    uint32_t change = more ? BTL_OPENIB_OWN_ITEMS : -(uint32_t) BTL_OPENIB_OWN_ITEMS;
+    m->own_items += change;
+    m->small.max += change;
+    m->large.max += change;
+}
+
 mca_btl_endpoint_t *btl_openib_endpoint_make(btl_openib_module_t *m, mca_btl_name_t name, unsigned peer_port,
                                              const common_verbs_addr_t *addr, void *cookie)
 {
@@ -20,6 +29,7 @@ mca_btl_endpoint_t *btl_openib_endpoint_make(btl_openib_module_t *m, mca_btl_nam
         free(ep);
         return NULL;
     }
+    own_items(m, true);
     ep->module = m;
     ep->name = name;
     ep->cookie = cookie;
@@ -251,6 +261,7 @@ static void work_deleted(mca_btl_endpoint_t *ep)
         opal_list_remove(&ep->work_item);
         opal_list_remove(&ep->starved_item);
         opal_list_remove(&ep->dying_item);
+        own_items(m, false);
         btl_openib_unlock(m);
         endpoint_free(ep);
         btl_openib_lock(m);

@@ -30,7 +30,7 @@ static const mca_btl_base_param_t table[] = {
       .help = "Receive buffers of a port at most, where many send at once"},
      AT(recv_max)},
     {{TUNER, .name = "send_max", .type = MCA_VAR_INT, .def.i = 4096, .min = COMMON_VERBS_CHUNK, .max = 1 << 20,
-      .help = "Fragments of a port, short ones and others, that may wait for their peers' confirmation"},
+      .help = "Fragments of a port, short ones, and as many others, that may wait for their peers' confirmation, beside 4 for each peer"},
      AT(send_max)},
     {{TUNER, .name = "window", .type = MCA_VAR_INT, .def.i = 32, .min = 4, .max = 1024,
       .help = "Fragments that may wait for one peer's confirmation, and that a peer may have under way to us"},

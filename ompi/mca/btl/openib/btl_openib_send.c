@@ -140,9 +140,10 @@ static btl_openib_item_t *item_new(mca_btl_endpoint_t *ep, size_t len, int *rc)
         *rc = MCA_ERR_UNREACHABLE;
         return NULL;
     }
+    common_verbs_pool_t *pool = len <= BTL_OPENIB_SMALL ? &m->small : &m->large;
     bool full = ep->held >= (uint32_t) mca_btl_openib.params.window;
-    common_verbs_buffer_t *buffer =
-        OPAL_UNLIKELY(full) ? NULL : common_verbs_pool_take(len <= BTL_OPENIB_SMALL ? &m->small : &m->large);
+    bool some = ep->held < BTL_OPENIB_OWN_ITEMS || common_verbs_pool_left(pool) > m->own_items;
+    common_verbs_buffer_t *buffer = OPAL_UNLIKELY(full || !some) ? NULL : common_verbs_pool_take(pool);
     if (OPAL_UNLIKELY(!buffer)) {
         ep->want_writable = true;
         btl_openib_wait(ep);

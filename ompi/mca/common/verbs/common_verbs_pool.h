@@ -62,6 +62,12 @@ void common_verbs_pool_fini(common_verbs_pool_t *pool);
 bool common_verbs_pool_grow(common_verbs_pool_t *pool, uint32_t wanted);
 /* A buffer, with one reference; NULL: there are `max`, or no more memory. */
 common_verbs_buffer_t *common_verbs_pool_take(common_verbs_pool_t *pool);
+/* How many more can be taken, as far as `max` goes, which may change. */
+static inline uint32_t common_verbs_pool_left(const common_verbs_pool_t *pool)
+{
+    uint32_t taken = pool->buffers - pool->idle_count;
+    return pool->max > taken ? pool->max - taken : 0;
+}
 void common_verbs_buffer_unref(common_verbs_buffer_t *buffer);
 
 /* The adapter has filled one: it has a reference now. */

@@ -342,6 +342,16 @@ static void pass_ms(unsigned ms)
     }
 }
 
+/* Rounds of progress that do something. */
+static int progress_at_most(int most)
+{
+    int rounds = 0;
+    while (rounds < most && btl_openib_poll(&mca_btl_openib) > 0) {
+        rounds++;
+    }
+    return rounds;
+}
+
 static void finish(void)
 {
     while (!opal_list_is_empty(&module.dying)) {
@@ -409,15 +419,20 @@ static bool peer_sends(unsigned type, uint32_t handed, unsigned room, size_t len
 
 /* ---- Tests ---- */
 
-static mca_btl_endpoint_t *add(void)
+static mca_btl_endpoint_t *add_named(mca_btl_name_t name)
 {
     common_verbs_t theirs = {.count = 1, .port[0].addr = peer_at};
     uint8_t card[COMMON_VERBS_CARD_MAX];
-    mca_btl_peer_t peer = {.name = PEER, .card = card, .card_len = common_verbs_card_write(&theirs, card)};
+    mca_btl_peer_t peer = {.name = name, .card = card, .card_len = common_verbs_card_write(&theirs, card)};
     mca_btl_endpoint_t *ep = NULL;
     const char *why = NULL;
     int rc = btl_openib_ops.add_peer(&module.super, &peer, &hw, &ep, &why);
     return rc == MCA_SUCCESS ? ep : NULL;
+}
+
+static mca_btl_endpoint_t *add(void)
+{
+    return add_named(PEER);
 }
 
 static int send_one(mca_btl_endpoint_t *ep)
@@ -504,6 +519,47 @@ static void test_sender_credits(void)
     progress();
     TAP_OK(downs == 1 && strstr(down_why, "never sent"), "a peer that confirms what was never sent is dropped: %s", down_why);
     TAP_OK(returned == WINDOW - 8, "and what it had not confirmed comes back: %u", returned);
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
+static unsigned send_all(mca_btl_endpoint_t *ep)
+{
+    unsigned n = 0;
+    while (n <= WINDOW && send_one(ep) == MCA_SUCCESS) {
+        n++;
+    }
+    return n;
+}
+
+/* As much waits for peers that do not look as may wait at all: what is for one that does goes all the same. */
+static void test_slow_peers(void)
+{
+    enum { SLOW = 8 };
+    mca_btl_endpoint_t *slow[SLOW];
+    start();
+    mca_btl_endpoint_t *ep = connected();
+    peer_sends(BTL_OPENIB_COUNT, 1, WINDOW, 0);
+    progress();
+    for (unsigned i = 0; i < SLOW; i++) {
+        slow[i] = add_named(100 + i);
+        unsigned n = send_all(slow[i]);
+        TAP_OK(n == (i < 4 ? WINDOW : BTL_OPENIB_OWN_ITEMS), "%u fragments wait for slow peer %u", n, i);
+    }
+    uint32_t handed = 1;
+    unsigned sent = 0;
+    for (int i = 0; i < 20; i++) {
+        unsigned n = send_all(ep);
+        sent += n;
+        peer_sends(BTL_OPENIB_COUNT, handed += n, WINDOW, 0);
+        progress_at_most(100);
+    }
+    TAP_OK(sent == 20 * BTL_OPENIB_OWN_ITEMS, "in 20 rounds %u fragments go to a peer that confirms them", sent);
+    for (unsigned i = 0; i < SLOW; i++) {
+        btl_openib_ops.del_peer(&module.super, slow[i]);
+    }
+    pass_ms(100);
+    TAP_OK(send_all(ep) == WINDOW, "and a whole window when the slow ones have gone");
     btl_openib_ops.del_peer(&module.super, ep);
     finish();
 }
@@ -736,16 +792,6 @@ static void test_recall(void)
     TAP_OK(frag_ends[1] == 2 && btl_openib_ops.idle(&module.super, frag_ep), "and ends no second time when it is confirmed");
     btl_openib_ops.del_peer(&module.super, frag_ep);
     finish();
-}
-
-/* Rounds of progress that do something. */
-static int progress_at_most(int most)
-{
-    int rounds = 0;
-    while (rounds < most && btl_openib_poll(&mca_btl_openib) > 0) {
-        rounds++;
-    }
-    return rounds;
 }
 
 /* A queue pair may fail while nothing is being sent: then receives alone come back. */
@@ -1530,6 +1576,7 @@ int main(void)
     test_moved_together();
     test_quality();
     test_sender_credits();
+    test_slow_peers();
     test_receiver_credits(WINDOW, 256);
     test_receiver_credits(512, 64);
     test_strangers();
