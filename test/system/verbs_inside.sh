@@ -139,7 +139,7 @@ if [ -f "$top_builddir/ompi/mca/btl/ud/.libs/mca_btl_ud.so" ]; then
     no_partition() {
         in_partition dr ud 0x8003
         code=$?
-        [ $code != 0 ] && says 'ud:rxe[01]: it is in no partition with the key in pkey'
+        [ $code != 0 ] && says 'The byte transfer layer "ud" was asked for by name'
     }
     tap_ok "where no port is in it, MPI says so and does not start" no_partition
     loss 2
