@@ -33,7 +33,7 @@ RIGHT = {"MPI_Comm": "comm", "MPI_Group": "group", "MPI_Datatype": "MPI_INT", "M
 LEFT_OUT = re.compile(r"MPI_(T_|Init|Init_thread|Finalize|Abort|Pcontrol|Wtime|Wtick|Aint_|Register_datarep)|_(to|from)int$")
 # Arguments that may be null, or are not looked at.
 ALLOWED = re.compile(r"""^(
-    MPI_(Wait|Test|Request_get_status):request              # the null request is complete
+    MPI_(Wait|Test|Request_get_status|Parrived):request     # the null request is complete
   | MPI_\w+_get_name:\w+                                    # the null handle has a name
   | MPI_Status_\w+:.* | MPI_Buffer_\w+:.* | MPI_Session_(at|de)tach_buffer:.* | MPI_Comm_(at|de)tach_buffer:.*
   | MPI_Info_create_env:.*                                  # no arguments at all are fine
