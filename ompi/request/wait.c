@@ -376,7 +376,11 @@ int ompi_mpi_start(ompi_request_t **request)
         ompi_error_origin((*request)->comm);
         return MPI_ERR_REQUEST;
     }
-    return (*request)->ops->start(*request);
+    int rc = (*request)->ops->start(*request);
+    if (rc != MPI_SUCCESS) {
+        ompi_error_origin((*request)->comm);
+    }
+    return rc;
 }
 
 int ompi_mpi_startall(int count, MPI_Request requests[])

@@ -103,6 +103,37 @@ static void test_cancel(void)
     MPI_Finalize();
 }
 
+/* What can't be started is told to its communicator's handler, is not active afterwards, and can be started later. */
+static void test_start(void)
+{
+    enum { BYTES = 1 << 20, ROOM = BYTES + MPI_BSEND_OVERHEAD };
+    static char from[BYTES], to[BYTES], room[ROOM];
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+    MPI_Request request;
+    void *back;
+    int size, flag = 0;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Comm_create_errhandler(note, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Errhandler_free(&handler);
+    memset(from, 7, sizeof from);
+    MPI_Bsend_init(from, BYTES, MPI_BYTE, 0, 0, comm, &request);
+    MPI_CHECK(MPI_Start(&request) == MPI_ERR_BUFFER && called == 1 && last_code == MPI_ERR_BUFFER && last_comm == comm);
+    MPI_CHECK(MPI_Test(&request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag && called == 1);
+    MPI_CHECK(MPI_Startall(1, &request) == MPI_ERR_BUFFER && called == 2 && last_comm == comm);
+    MPI_Buffer_attach(room, ROOM);
+    MPI_CHECK(MPI_Start(&request) == MPI_SUCCESS);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Recv(to, BYTES, MPI_BYTE, 0, 0, comm, MPI_STATUS_IGNORE);
+    MPI_CHECK(memcmp(from, to, BYTES) == 0 && called == 2);
+    MPI_Buffer_detach(&back, &size);
+    MPI_Request_free(&request);
+    MPI_Comm_free(&comm);
+    MPI_Finalize();
+}
+
 /* The first of two messages is good, the second one may be too long. Both are there. */
 static void two_messages(MPI_Comm comm, bool both_good, MPI_Request requests[2])
 {
@@ -608,6 +639,7 @@ static void test_codes(void)
 static const mpi_test_t tests[] = {
     {.name = "user", .np = 0, .fn = test_user},
     {.name = "no-object", .np = 1, .fn = test_no_object},
+    {.name = "start", .np = 1, .fn = test_start},
     {.name = "wrong-kind", .np = 1, .fn = test_wrong_kind},
     {.name = "arguments", .np = 2, .fn = test_arguments},
     {.name = "statuses", .np = 1, .fn = test_statuses},

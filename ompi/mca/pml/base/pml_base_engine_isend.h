@@ -109,18 +109,18 @@ static void engine_send_reset(mca_pml_send_t *send)
 static int engine_send_start(ompi_request_t *request)
 {
     mca_pml_send_t *send = (mca_pml_send_t *) request;
+    const bool buffered = send->mode == MCA_PML_BUFFERED && send->dst != MPI_PROC_NULL;
+    /* Buffered: the data goes through a request of its own, this one is complete at once. Without room it is not started. */
+    int rc = buffered ? mca_pml.send_mode(send->buf, send->count, send->type, send->dst, send->tag, MCA_PML_BUFFERED,
+                                          send->super.comm) : MPI_SUCCESS;
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
     send->super.active = true;
     engine_send_reset(send);
-    if (send->dst == MPI_PROC_NULL) {
+    if (buffered || send->dst == MPI_PROC_NULL) {
         engine_send_done(send, MPI_SUCCESS);
         return MPI_SUCCESS;
-    }
-    /* Buffered: the data goes through a request of its own, this one is complete at once. */
-    if (send->mode == MCA_PML_BUFFERED) {
-        int rc = mca_pml.send_mode(send->buf, send->count, send->type, send->dst, send->tag, MCA_PML_BUFFERED,
-                                   send->super.comm);
-        engine_send_done(send, rc);
-        return rc;
     }
     if (POLICY_STANDING && send->mode == MCA_PML_STANDARD && opal_progress_threads && !opal_alone_is_self() && send->cp->comm->comm->lane > 0 &&
         engine_send_by_lane(send->cp, send->buf, send->count, send->type, send->tag, false)) {
