@@ -76,22 +76,26 @@ int ompi_mpi_init_thread(int *argc, char ***argv, int required, int *provided)
     return rc;
 }
 
-/* MPI-5.0 section 11.2.2: the attributes of MPI_COMM_SELF go first, while everything still works.
- */
+/* MPI-5.0 section 11.2.2: the attributes of MPI_COMM_SELF go first, while everything still works. */
+static int delete_attributes(void)
+{
+    int rc = ompi_attribute_delete_all(&ompi_comm_self, &ompi_comm_self.attrs);
+    return rc == MPI_SUCCESS ? ompi_attribute_delete_all(&ompi_comm_world, &ompi_comm_world.attrs) : rc;
+}
+
+/* Calls the error handler itself: the one that the program has set is gone with the library. */
 int ompi_mpi_finalize(void)
 {
     if (!advance(OMPI_WORLD_ALIVE, OMPI_WORLD_ENDING)) {
         bool unborn = atomic_load(&ompi_world_state) < OMPI_WORLD_ALIVE;
-        return ompi_error(MPI_ERR_OTHER, "%s",
-                          unborn ? "MPI_Init was not called" : "MPI is finalised already");
+        int wrong = ompi_error(MPI_ERR_OTHER, "%s",
+                               unborn ? "MPI_Init was not called" : "MPI is finalised already");
+        return ompi_errhandler_invoke(NULL, wrong, "MPI_Finalize");
     }
-    int rc = ompi_attribute_delete_all(&ompi_comm_self, &ompi_comm_self.attrs);
-    if (rc == MPI_SUCCESS) {
-        rc = ompi_attribute_delete_all(&ompi_comm_world, &ompi_comm_world.attrs);
-    }
-    int released = ompi_instance_release();
+    int rc = ompi_errhandler_invoke(NULL, delete_attributes(), "MPI_Finalize");
+    ompi_instance_release();
     advance(OMPI_WORLD_ENDING, OMPI_WORLD_ENDED);
-    return rc == MPI_SUCCESS ? released : rc;
+    return rc;
 }
 
 int ompi_mpi_initialized(int *flag)

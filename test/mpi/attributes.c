@@ -351,6 +351,61 @@ static void test_finalize(void)
     MPI_CHECK(happened((int[]) {2, 1}, 2));
 }
 
+static int deleted, heard, heard_code;
+static MPI_Comm heard_comm;
+
+static int fail_at_the_end(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void) comm, (void) keyval, (void) value, (void) extra;
+    deleted++;
+    return MPI_ERR_INTERN;
+}
+
+static void hear(MPI_Comm *comm, int *code, ...)
+{
+    int rank = -1;
+    heard++;
+    heard_code = *code;
+    heard_comm = *comm;
+    MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS && rank >= 0); /* the library is there */
+}
+
+static int finalize_with_failure(MPI_Comm comm)
+{
+    int key, finalized;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, fail_at_the_end, &key, NULL);
+    MPI_Comm_set_attr(comm, key, NULL);
+    int rc = MPI_Finalize();
+    MPI_Finalized(&finalized);
+    MPI_CHECK(finalized && deleted == 1);
+    return rc;
+}
+
+/* A failure while attributes are deleted goes to the handler that the program has set, not to the one that it began with. */
+static void test_finalize_fails(void)
+{
+    MPI_Errhandler handler;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_create_errhandler(hear, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    MPI_Errhandler_free(&handler);
+    MPI_CHECK(finalize_with_failure(MPI_COMM_SELF) == MPI_ERR_INTERN);
+    MPI_CHECK(heard == 1 && heard_code == MPI_ERR_INTERN && heard_comm == MPI_COMM_SELF);
+}
+
+static void test_finalize_fails_world(void)
+{
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_CHECK(finalize_with_failure(MPI_COMM_WORLD) == MPI_ERR_INTERN);
+}
+
+static void test_finalize_fatal(void)
+{
+    MPI_Init(NULL, NULL);
+    finalize_with_failure(MPI_COMM_SELF);
+}
+
 static const mpi_test_t tests[] = {
     {.name = "order", .np = 2, .fn = test_order},
     {.name = "errors", .np = 1, .fn = test_errors},
@@ -361,6 +416,10 @@ static const mpi_test_t tests[] = {
     {.name = "predefined", .np = 2, .fn = test_predefined},
     {.name = "types", .np = 0, .fn = test_types},
     {.name = "finalize", .np = 2, .fn = test_finalize},
+    {.name = "finalize-fails", .np = 2, .fn = test_finalize_fails},
+    {.name = "finalize-fails-world", .np = 2, .fn = test_finalize_fails_world},
+    {.name = "finalize-fatal", .np = 2, .fn = test_finalize_fatal, .exit_code = MPI_ERR_INTERN,
+     .says = "MPI_Finalize failed on communicator MPI_COMM_SELF"},
 };
 
 int main(int argc, char **argv)

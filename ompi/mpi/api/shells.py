@@ -22,8 +22,8 @@ UNDEFINED_IF_LARGE = re.compile(r"MPI_(Get_count|Get_elements|Type_size|Type_get
 # The object whose error handler is called, in order of preference.
 ERROR_OBJECTS = ("WINDOW", "FILE", "SESSION", "COMMUNICATOR")
 
-# Bodies that call the error handler themselves, so that nothing is kept for after their call.
-RAISING = re.compile(r"MPI_Send$")
+# Bodies that call the error handler themselves, so that nothing is kept for after their call, or as it is gone then.
+RAISING = re.compile(r"MPI_(Send|Finalize)$")
 
 # A count for each partition: not looked at by the shell.
 PARTITIONED = re.compile(r"MPI_P(send|recv)_init")
