@@ -180,12 +180,12 @@ static void tell_of_losses(void)
     }
 }
 
-static void tell_of(const ompi_event_instance_t *event)
+static void tell_of(const ompi_event_instance_t *event, uint64_t number)
 {
     ompi_event_listener_t *l = listeners;
     while (l) {
         l->busy = true;
-        if (l->type == event->type && !l->leaves) {
+        if (l->type == event->type && number >= l->from && !l->leaves) {
             pthread_mutex_unlock(&lock);
             l->happened(l, event);
             pthread_mutex_lock(&lock);
@@ -201,8 +201,9 @@ static void hand_over(void *context)
     pthread_mutex_lock(&lock);
     tell_of_losses();
     while (queue.head != queue.tail) {
-        ompi_event_instance_t event = queue.slots[queue.head++ % QUEUE_ROOM];
-        tell_of(&event);
+        uint64_t number = queue.head++;
+        ompi_event_instance_t event = queue.slots[number % QUEUE_ROOM];
+        tell_of(&event, number);
         tell_of_losses();
     }
     queue.called = false;
@@ -259,6 +260,7 @@ int ompi_event_listen(ompi_event_listener_t *listener)
             at = &(*at)->next;
         }
         listener->next = NULL;
+        listener->from = queue.tail;
         listener->lost = 0;
         listener->leaves = listener->busy = false;
         *at = listener;

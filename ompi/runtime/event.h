@@ -76,6 +76,7 @@ typedef struct ompi_event_listener {
     void (*gone)(struct ompi_event_listener *listener, bool inside);
     /* the queue's */
     struct ompi_event_listener *next;
+    uint64_t from; /* the first event in the queue that is for it: those before it happened earlier */
     uint64_t lost;
     bool leaves, busy;
 } ompi_event_listener_t;

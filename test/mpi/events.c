@@ -318,6 +318,34 @@ static void handles(void)
     MPI_CHECK(MPI_T_event_handle_free(stays, NULL, NULL) == MPI_T_ERR_NOT_INITIALIZED);
 }
 
+/* What happened before a handle was there is nothing to it, though it is handed over later. */
+static void late(void)
+{
+    MPI_T_event_registration early, behind;
+    MPI_Request requests[2];
+    int calls = 0, late_calls = 0;
+    begin();
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    queue_up(1, 1, 50);
+    MPI_Barrier(MPI_COMM_WORLD);
+    make_rounds();
+    listen_to("pml_base_unexpected_received", tagged, &early);
+    MPI_T_event_register_callback(early, MPI_T_CB_REQUIRE_MPI_RESTRICTED, MPI_INFO_NULL, &calls, tagged);
+    if (rank == 1) {
+        char data;
+        MPI_Irecv(&data, 1, MPI_BYTE, 0, 50, MPI_COMM_WORLD, &requests[0]); /* no progress is made here */
+        listen_to("pml_base_unexpected_received", tagged, &behind);
+        MPI_T_event_register_callback(behind, MPI_T_CB_REQUIRE_MPI_RESTRICTED, MPI_INFO_NULL, &late_calls, tagged);
+        MPI_Irecv(NULL, 0, MPI_BYTE, 0, 51, MPI_COMM_WORLD, &requests[1]);
+        settle(&calls, &nothing, 2);
+        settle(&late_calls, &nothing, 1);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+    MPI_CHECK(seen.misread == 0);
+    end();
+}
+
 /* Links that die and come back: in-tree ones, wrapped. */
 static void links(void)
 {
@@ -469,6 +497,7 @@ static const mpi_test_t tests[] = {
     {.name = "levels", .np = 2, .fn = levels},
     {.name = "dropped", .np = 2, .fn = dropped},
     {.name = "handles", .np = 2, .fn = handles},
+    {.name = "late", .np = 2, .fn = late},
     {.name = "links", .np = 2, .fn = links},
     {.name = "damage", .np = 2, .fn = damage},
 };
