@@ -34,6 +34,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool up;
 static pid_t up_in;
 static int instances;
+static bool with_world; /* the world is one of those that have used the library since it came up */
 
 /* The runtime starts behind the progress engine and ends before it: libpmix's thread may ring its
  * doorbell until then. How many processes share the processors is known only afterwards. */
@@ -180,12 +181,12 @@ ompi_enter_t ompi_enter_other(void)
 /* With the lock held. */
 static void take_down(void)
 {
-    up = false;
+    up = with_world = false;
     opal_alone_end();
     stop_below(STAGES);
 }
 
-/* Sessions alone do not take the library down, as that waits for the whole job and a process may
+/* Sessions alone, before the world or after it, do not take the library down, as that waits for the whole job and a process may
  * open a session again that others do not: the end of the process does. */
 static void at_exit(void)
 {
@@ -224,7 +225,9 @@ int ompi_instance_acquire(int thread_level)
     }
     int rc = up ? MPI_SUCCESS : bring_up(thread_level);
     if (rc == MPI_SUCCESS) {
+        const int32_t world = atomic_load(&ompi_world_state);
         instances++;
+        with_world = with_world || (world >= OMPI_WORLD_STARTING && world < OMPI_WORLD_ENDED);
         atomic_store(&ompi_door, (opal_alone_is_self() ? OMPI_DOOR_ALONE : OMPI_DOOR_OPEN) | door_unchecked());
     }
     pthread_mutex_unlock(&lock);
@@ -238,8 +241,7 @@ int ompi_instance_release(void)
     if (last) {
         atomic_store(&ompi_door, OMPI_DOOR_CLOSED);
     }
-    bool world_was = atomic_load(&ompi_world_state) >= OMPI_WORLD_ENDING;
-    if (last && world_was) {
+    if (last && with_world) {
         take_down();
     }
     pthread_mutex_unlock(&lock);

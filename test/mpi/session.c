@@ -28,6 +28,8 @@ static MPI_Comm world_of(MPI_Session session, const char *tag)
     return comm;
 }
 
+static MPI_Comm self_of(MPI_Session session);
+
 static void use(MPI_Session session, const char *tag)
 {
     MPI_Comm comm = world_of(session, tag);
@@ -94,6 +96,27 @@ static void test_beside_world(void)
     MPI_Finalize();
     use(before, "after the world");
     MPI_Session_finalize(&before);
+}
+
+/* The same when the world has come and gone: nobody waits for the others before the end of the process. */
+static void test_uneven_after_world(void)
+{
+    MPI_Session session;
+    int rank, token = 0;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Finalize();
+    for (int i = 0; i < (rank == 0 ? 4 : 1); i++) {
+        MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+        if (i == 0) {
+            use(session, "after the world");
+        }
+        MPI_Comm self = self_of(session);
+        MPI_Sendrecv(&i, 1, MPI_INT, 0, 0, &token, 1, MPI_INT, 0, 0, self, MPI_STATUS_IGNORE);
+        MPI_CHECK(token == i);
+        MPI_Comm_free(&self);
+        MPI_Session_finalize(&session);
+    }
 }
 
 static void test_questions(void)
@@ -416,6 +439,7 @@ static const mpi_test_t tests[] = {
     {.name = "uneven", .np = 3, .fn = test_uneven},
     {.name = "two", .np = 2, .fn = test_two},
     {.name = "beside-world", .np = 3, .fn = test_beside_world},
+    {.name = "uneven-after-world", .np = 3, .fn = test_uneven_after_world},
     {.name = "questions", .np = 2, .fn = test_questions},
     {.name = "intercomm", .np = 4, .fn = test_intercomm},
     {.name = "handler-given", .np = 2, .fn = test_handler_given},
