@@ -2,7 +2,8 @@
 /*
  * MPI_Comm_join: two processes meet over a socket that the user has connected (MPI-5.0, 11.10.6).
  * A text travels as its length in four bytes, most significant first, and its bytes. The socket is
- * quiescent before and after, and stays the user's.
+ * quiescent before and after, and stays the user's. Where that holds and the processes still can't have a communicator, they
+ * get MPI_COMM_NULL, which is no error.
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,8 +16,14 @@
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/mpi/c/bodies.h"
 #include "opal/runtime/progress.h"
+#include "opal/util/output.h"
 
 enum { TEXT_MAX = 4096 };
+
+typedef struct line {
+    int fd;
+    bool quiet; /* all that was written on either side has been read */
+} line_t;
 
 static int socket_error(const char *what)
 {
@@ -77,9 +84,8 @@ static int read_all(int fd, char *bytes, size_t len)
 }
 
 /* Texts are far shorter than any socket's buffer: both sides can write first. */
-static int swap(void *context, const char *mine, char **theirs)
+static int swap_texts(int fd, const char *mine, char **theirs)
 {
-    int fd = *(int *) context;
     size_t len = strlen(mine);
     unsigned char head[4] = {(unsigned char) (len >> 24), (unsigned char) (len >> 16),
                              (unsigned char) (len >> 8), (unsigned char) len};
@@ -97,8 +103,26 @@ static int swap(void *context, const char *mine, char **theirs)
     return *theirs ? read_all(fd, *theirs, len) : MPI_ERR_NO_MEM;
 }
 
+static int swap(void *context, const char *mine, char **theirs)
+{
+    line_t *line = context;
+    int rc = swap_texts(line->fd, mine, theirs);
+    line->quiet = rc == MPI_SUCCESS;
+    return rc;
+}
+
 int ompi_mpi_comm_join(int fd, ompi_communicator_t **intercomm)
 {
-    const ompi_meeting_t meeting = {.swap = swap, .context = &fd};
-    return ompi_comm_connect_meeting(&ompi_comm_self, 0, &meeting, intercomm);
+    line_t line = {.fd = fd};
+    const ompi_meeting_t meeting = {.swap = swap, .context = &line};
+    int rc = ompi_comm_connect_meeting(&ompi_comm_self, 0, &meeting, intercomm);
+    if (rc == MPI_SUCCESS || rc == MPI_ERR_NO_MEM || !line.quiet) {
+        return rc;
+    }
+    char text[MPI_MAX_ERROR_STRING];
+    const char *why = ompi_error_reason(rc);
+    ompi_error_text(rc, text);
+    opal_show_help("mpi:join", "MPI_Comm_join gives MPI_COMM_NULL, as the two processes can't have a communicator: %s",
+                   *why ? why : text);
+    return MPI_SUCCESS;
 }

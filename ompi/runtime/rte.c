@@ -816,7 +816,8 @@ static void start_lookup(lookup_t *lookup)
     opal_list_append(&asked_lookups, &lookup->item);
     pthread_mutex_unlock(&lookups_lock);
     PMIX_LOAD_PROCID(&proc, lookup->nspace ? lookup->nspace : my_proc.nspace, lookup->rank);
-    pmix_status_t rc = PMIx_Get_nb(&proc, lookup->key, NULL, 0, lookup_done, lookup);
+    pmix_status_t rc = ompi_rte.singleton ? PMIX_ERR_NOT_FOUND /* nobody is there to ask */
+                                          : PMIx_Get_nb(&proc, lookup->key, NULL, 0, lookup_done, lookup);
     if (rc != PMIX_SUCCESS) {
         lookup_done(rc, NULL, lookup);
     }
@@ -869,7 +870,7 @@ int ompi_rte_get(const char *nspace, uint32_t rank, const char *key, ompi_rte_ge
     lookup->fn = fn;
     lookup->context = context;
     pthread_mutex_lock(&lookups_lock);
-    bool early = !fence_is_over(&start);
+    bool early = !ompi_rte.singleton && !fence_is_over(&start);
     if (early) {
         opal_list_append(&early_lookups, &lookup->item);
     }

@@ -290,6 +290,47 @@ static void test_join(void)
     MPI_Finalize();
 }
 
+static int pair[2];
+
+/* One side of what can't be joined: no error, and the socket is as it was. */
+static void *join_in_vain(void *side)
+{
+    int fd = *(int *) side;
+    char byte = 'x', other = 0;
+    MPI_Comm inter = MPI_COMM_WORLD;
+    MPI_CHECK(MPI_Comm_join(fd, &inter) == MPI_SUCCESS && inter == MPI_COMM_NULL);
+    MPI_CHECK(write(fd, &byte, 1) == 1 && read(fd, &other, 1) == 1 && other == byte);
+    return NULL;
+}
+
+/* A process can't be on both sides of an intercommunicator. */
+static void test_join_self(void)
+{
+    pthread_t thread;
+    int provided;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    MPI_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    pthread_create(&thread, NULL, join_in_vain, &pair[0]);
+    join_in_vain(&pair[1]);
+    pthread_join(thread, NULL);
+    MPI_Finalize();
+}
+
+/* Two processes that no launcher has in common do not find each other's addresses. */
+static void test_join_strangers(void)
+{
+    int status = -1;
+    MPI_CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+    pid_t child = fork();
+    alarm(60); /* the child inherits none */
+    MPI_Init(NULL, NULL);
+    join_in_vain(&pair[child == 0]);
+    MPI_Finalize();
+    if (child != 0) {
+        MPI_CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+}
+
 static void *disconnect_one(void *comm)
 {
     MPI_CHECK(MPI_Comm_disconnect(comm) == MPI_SUCCESS);
@@ -332,6 +373,8 @@ static const mpi_test_t tests[] = {
     {.name = "errors", .np = 3, .fn = test_errors},
     {.name = "alone", .np = 0, .fn = test_alone},
     {.name = "join", .np = 2, .fn = test_join},
+    {.name = "join-self", .np = 1, .fn = test_join_self, .says = "both sides are the same process"},
+    {.name = "join-strangers", .np = 0, .fn = test_join_strangers, .says = "MPI_Comm_join gives MPI_COMM_NULL"},
     {.name = "circle", .np = 3, .fn = test_circle},
 };
 
