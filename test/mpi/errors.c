@@ -252,6 +252,26 @@ static void test_freed_meanwhile(void)
     MPI_Finalize();
 }
 
+/* It ends with the message, which is the last that refers to it: its handler is not looked for any more. */
+static void test_freed_before_mrecv(void)
+{
+    int x[3] = {1, 2, 0}, provided;
+    MPI_Errhandler handler;
+    MPI_Comm comm;
+    MPI_Message message;
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided); /* it is given back at once */
+    MPI_Comm_create_errhandler(note, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_dup(MPI_COMM_SELF, &comm);
+    MPI_Send(x, 2, MPI_INT, 0, 0, comm);
+    MPI_Mprobe(0, 0, comm, &message, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&comm);
+    MPI_CHECK(MPI_Mrecv(x + 2, 1, MPI_INT, &message, MPI_STATUS_IGNORE) == MPI_ERR_TRUNCATE);
+    MPI_CHECK(called == 1 && last_comm == MPI_COMM_SELF);
+    MPI_Finalize();
+}
+
 static void test_fatal_in_status(void)
 {
     MPI_Request requests[2];
@@ -659,6 +679,7 @@ static const mpi_test_t tests[] = {
      .fn = test_fatal,
      .exit_code = MPI_ERR_RANK,
      .says = "MPI_Send failed on communicator MPI_COMM_WORLD, rank 1 of 3: MPI_ERR_RANK"},
+    {.name = "freed-before-mrecv", .np = 1, .fn = test_freed_before_mrecv},
     {.name = "fatal-in-status", .np = 1, .exit_code = MPI_ERR_TRUNCATE, .fn = test_fatal_in_status, .says = "MPI_ERR_TRUNCATE"},
     {.name = "fatal-alone",
      .np = 0,

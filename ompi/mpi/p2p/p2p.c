@@ -2,6 +2,7 @@
 /* Bodies of the point-to-point routines (MPI-5.0 chapter 3): each hands its arguments to the PML. */
 #include <stdlib.h>
 
+#include "ompi/communicator/communicator.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/mpi/c/bodies.h"
 #include "ompi/mpi/c/state.h"
@@ -129,14 +130,20 @@ int ompi_mpi_improbe(int source, int tag, ompi_communicator_t *comm, int *flag, 
     return rc;
 }
 
+/* Whose error handler is to hear of it: a communicator that the user has freed may go with the message. */
+static ompi_communicator_t *origin_of(const ompi_message_t *message)
+{
+    return message->comm && message->comm->flags & OMPI_COMM_FREED ? NULL : message->comm;
+}
+
 int ompi_mpi_mrecv(void *buf, MPI_Count count, ompi_datatype_t *datatype, ompi_message_t **message,
                    MPI_Status *status)
 {
-    ompi_communicator_t *comm = (*message)->comm;
+    ompi_communicator_t *origin = origin_of(*message);
     int rc = mca_pml.mrecv(buf, (size_t) count, datatype, *message, status);
     *message = NULL;
     if (rc != MPI_SUCCESS) {
-        ompi_error_origin(comm);
+        ompi_error_origin(origin);
     }
     return rc;
 }
@@ -144,11 +151,11 @@ int ompi_mpi_mrecv(void *buf, MPI_Count count, ompi_datatype_t *datatype, ompi_m
 int ompi_mpi_imrecv(void *buf, MPI_Count count, ompi_datatype_t *datatype, ompi_message_t **message,
                     ompi_request_t **request)
 {
-    ompi_communicator_t *comm = (*message)->comm;
+    ompi_communicator_t *origin = origin_of(*message);
     int rc = mca_pml.imrecv(buf, (size_t) count, datatype, *message, request);
     *message = NULL;
     if (rc != MPI_SUCCESS) {
-        ompi_error_origin(comm);
+        ompi_error_origin(origin);
     }
     return rc;
 }
