@@ -67,7 +67,7 @@ struct orte_runtime {
     int nnodes;
     char *allocation;     /* whose nodes these are ("Slurm job 5"); NULL: no resource manager's */
     orte_job_t *job;      /* the job of the command line; lives as long as the runtime */
-    orte_job_t *jobs;     /* that and all others that are not over yet, in order of their numbers */
+    orte_job_t *jobs;     /* that and all others that are not over yet, in order of their numbers (in a daemon: of their start) */
     int last_job;         /* number of the latest */
     bool mixed;           /* in mpirun: numbers look otherwise on some host than on this one */
     int unexamined;       /* hosts whose processes are being looked at, after a time limit */

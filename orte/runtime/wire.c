@@ -261,13 +261,14 @@ static void fail_if(orte_unpack_t *unpack, bool wrong)
     }
 }
 
-/* The first job's object is there from the start, without a namespace. */
+/* The first job's object is there from the start, without a namespace. Further ones come in any order: one that takes
+ * long to be made known to PMIx is overtaken by a small one that was asked for later. */
 static orte_job_t *find_place(orte_unpack_t *unpack, orte_runtime_t *rt)
 {
     int number = orte_unpack_i32(unpack);
     bool first = rt->job->nspace == NULL;
 
-    fail_if(unpack, first ? number != rt->job->number : number <= rt->last_job);
+    fail_if(unpack, first ? number != rt->job->number : number < 1 || orte_job_find(rt, number) != NULL);
     if (unpack->rc != OPAL_SUCCESS) {
         return NULL;
     }

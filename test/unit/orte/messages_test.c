@@ -299,15 +299,17 @@ static void check_job(const orte_runtime_t *rt)
     free(cpus);
 }
 
-/* One that a process of the first has asked for: on the nodes that are known. */
-static void check_further_job(orte_runtime_t *world, orte_runtime_t *rt)
+/* One that a process of the first has asked for. */
+static orte_oob_message_t further_job(orte_runtime_t *world, int number)
 {
-    orte_job_t *job = orte_job_create(world, 2), *back;
+    orte_job_t *job = orte_job_create(world, number);
     orte_app_t *app = orte_job_add_app(job);
     orte_pack_t pack;
 
     orte_job_enter(job);
-    job->nspace = strdup("mpirun-1-2.2");
+    if (asprintf(&job->nspace, "mpirun-1-2.%d", number) < 0) {
+        job->nspace = NULL;
+    }
     job->parent = 1;
     job->parent_rank = 3;
     memset(job->secret, 'b', sizeof(job->secret) - 1);
@@ -320,14 +322,26 @@ static void check_further_job(orte_runtime_t *world, orte_runtime_t *rt)
     orte_job_add_proc(job, app, world->nodes[2]);
     orte_pack_init(&pack);
     orte_wire_pack_job(&pack, job);
-    orte_oob_message_t message = as_message(&pack);
-    TAP_REQUIRE(orte_wire_unpack_job(&message, rt, &back) == OPAL_SUCCESS, "a further job");
+    return as_message(&pack);
+}
+
+/* On the nodes that are known; the third job is ready to start before the second. */
+static void check_further_jobs(orte_runtime_t *world, orte_runtime_t *rt)
+{
+    orte_oob_message_t second = further_job(world, 2), third = further_job(world, 3);
+    orte_job_t *back;
+
+    TAP_OK(orte_wire_unpack_job(&third, rt, &back) == OPAL_SUCCESS && back == orte_job_find(rt, 3),
+           "a further job");
+    TAP_REQUIRE(orte_wire_unpack_job(&second, rt, &back) == OPAL_SUCCESS, "and one that was asked for earlier");
     TAP_OK(back == orte_job_find(rt, 2) && back == orte_job_find_nspace(rt, "mpirun-1-2.2") &&
                back->parent == 1 && back->parent_rank == 3 && rt->nnodes == 3 &&
                back->procs[0]->node == rt->self && back->apps[0]->wdir_optional,
            "has its parent and its hosts");
-    TAP_OK(orte_wire_unpack_job(&message, rt, &back) != OPAL_SUCCESS, "but not a second time");
-    free(message.data);
+    TAP_OK(orte_wire_unpack_job(&second, rt, &back) != OPAL_SUCCESS &&
+               orte_wire_unpack_job(&third, rt, &back) != OPAL_SUCCESS, "but neither a second time");
+    free(second.data);
+    free(third.data);
 }
 
 static void test_job(void)
@@ -344,7 +358,7 @@ static void test_job(void)
     check_job(rt);
     TAP_OK(orte_wire_unpack_job(&message, rt, &job) != OPAL_SUCCESS, "but not a second time");
     free(message.data);
-    check_further_job(world, rt);
+    check_further_jobs(world, rt);
     orte_runtime_destroy(rt);
     orte_wire_pack_job(&pack, world->job);
     hurt("a job", read_job, &pack, SIZE_MAX);
