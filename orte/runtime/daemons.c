@@ -372,7 +372,7 @@ static void take_output(void *arg, orte_oob_message_t *message)
     orte_proc_t *proc = find_proc(daemons, message, stream.job, stream.rank);
     if (proc != NULL) {
         orte_iof_remote_output(daemons->rt->iof, proc, stream.is_stderr, data, size);
-        orte_iof_remote_owes(daemons->rt->iof, message->from, message->size);
+        orte_iof_remote_owes(daemons->rt->iof, message->from, stream.is_stderr, message->size);
     }
 }
 

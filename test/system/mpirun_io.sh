@@ -87,6 +87,17 @@ fi
 is "a limit on the size of files is told, too" "$? $(grep -c 'standard output, output is lost.*File too large' err) $(wc -l <err) $(wc -c <beyond)" "1 1 1 8192"
 ( ulimit -f 16; timeout 20 "$mpirun" -n 1 sh -c 'exec yes >beyond' 2>err )
 is "and ends processes as it does anywhere" "$? $(grep -c 'rank 0 .* killed by signal 25' err)" "153 1"
+# Standard error that nobody reads: no room is made of it by who reads standard output.
+mkfifo unread read
+exec 9<>unread
+"$mpirun" -x HAWSER_JOB_MARK="$mark" -n 4 sh -c 'yes >&2 & exec yes' >read 2>unread 9>&- &
+pid=$!
+for _ in $(seq 400); do dd of=/dev/null bs=1M count=1 iflag=fullblock 2>/dev/null; done <read
+peak=$(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status")
+ok "what is not read takes no memory without bound ($peak kB)" test "${peak:-999999}" -lt 65536
+exec 9>&-
+kill -TERM "$pid"
+finish
 if command -v script >/dev/null 2>&1; then
     on_terminal() { timeout 20 script -qec "$mpirun $*" /dev/null </dev/null | tr -d '\r'; }
     is "on a terminal, standard output is one" "$(on_terminal "-n 2 sh -c 'test -t 1 && echo tty'")" "tty

@@ -51,7 +51,7 @@ ORTE_DECLSPEC int orte_iof_prepare_remote(orte_iof_t *iof, orte_job_t *job);
  * once they are written. */
 ORTE_DECLSPEC void orte_iof_remote_output(orte_iof_t *iof, orte_proc_t *proc, bool is_stderr,
                                           const void *data, size_t size);
-ORTE_DECLSPEC void orte_iof_remote_owes(orte_iof_t *iof, uint32_t daemon, size_t size);
+ORTE_DECLSPEC void orte_iof_remote_owes(orte_iof_t *iof, uint32_t daemon, bool is_stderr, size_t size);
 /* In mpirun: nobody there wants our stdin any more. */
 ORTE_DECLSPEC void orte_iof_daemon_lost(orte_iof_t *iof, uint32_t daemon);
 /* In a daemon: a piece of mpirun's stdin; none: its end. Copied. */

@@ -58,7 +58,7 @@ struct orte_iof {
     orte_iof_said_t *said;
     bool output_lost; /* some process's output has no reader any more */
     bool file_failed; /* a file of --output-filename, closed by now, is not complete */
-    size_t *owed;     /* by daemon: bytes taken while our sinks were full; NULL: none ever */
+    size_t (*owed)[2]; /* by daemon: bytes taken while stdout or stderr was full; NULL: none ever */
     void (*flushed)(void *);
     void *flushed_arg;
 };

@@ -56,13 +56,20 @@ static void resume_all(orte_iof_t *iof)
     }
 }
 
-/* Daemons whose output filled our sinks may go on. */
+static bool is_full(const orte_iof_t *iof, bool is_stderr)
+{
+    return orte_sink_pending(is_stderr ? iof->err : iof->out) > ORTE_SINK_HIGH;
+}
+
+/* Daemons whose output filled a sink may go on once that one has room: what the other has is no use. */
 static void pay_back(orte_iof_t *iof)
 {
     for (uint32_t i = 1; iof->owed != NULL && i < iof->rt->ndaemons; i++) {
-        if (iof->owed[i] > 0) {
-            orte_daemons_consumed(iof->rt, i, iof->owed[i]);
-            iof->owed[i] = 0;
+        for (int which = 0; which < 2; which++) {
+            if (iof->owed[i][which] > 0 && !is_full(iof, which == 1)) {
+                orte_daemons_consumed(iof->rt, i, iof->owed[i][which]);
+                iof->owed[i][which] = 0;
+            }
         }
     }
 }
@@ -411,10 +418,9 @@ void orte_iof_remote_output(orte_iof_t *iof, orte_proc_t *proc, bool is_stderr, 
     }
 }
 
-void orte_iof_remote_owes(orte_iof_t *iof, uint32_t daemon, size_t size)
+void orte_iof_remote_owes(orte_iof_t *iof, uint32_t daemon, bool is_stderr, size_t size)
 {
-    if (orte_sink_pending(iof->out) <= ORTE_SINK_HIGH &&
-        orte_sink_pending(iof->err) <= ORTE_SINK_HIGH) {
+    if (!is_full(iof, is_stderr)) {
         orte_daemons_consumed(iof->rt, daemon, size);
         return;
     }
@@ -424,7 +430,7 @@ void orte_iof_remote_owes(orte_iof_t *iof, uint32_t daemon, size_t size)
     if (iof->owed == NULL) {
         orte_daemons_consumed(iof->rt, daemon, size); /* better too much than none for ever */
     } else {
-        iof->owed[daemon] += size;
+        iof->owed[daemon][is_stderr] += size;
     }
 }
 

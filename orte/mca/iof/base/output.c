@@ -232,7 +232,7 @@ void orte_iof_channel_start(orte_iof_channel_t *channel)
 
 void orte_iof_channel_resume(orte_iof_channel_t *channel)
 {
-    if (channel->fd >= 0 && channel->paused) {
+    if (channel->fd >= 0 && channel->paused && has_room(channel)) { /* another sink's room is no use */
         channel->paused = false;
         event_add(channel->event, NULL);
     }
