@@ -2,6 +2,7 @@
 /* Messages of the launcher's tools. */
 #include "orte/util/report.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,9 @@ static struct {
     struct timespec start;
     bool hold;
     char held[2048];
+    void (*write)(void *arg, const char *text, size_t size);
+    void *write_arg;
+    pthread_t writer;
 } report = {.name = "mpirun"};
 
 void orte_report_setup(const char *name, bool quiet, bool trace)
@@ -24,6 +28,13 @@ void orte_report_setup(const char *name, bool quiet, bool trace)
     if (report.start.tv_sec == 0) {
         clock_gettime(CLOCK_MONOTONIC, &report.start);
     }
+}
+
+void orte_report_through(void (*write)(void *arg, const char *text, size_t size), void *arg)
+{
+    report.write = write;
+    report.write_arg = arg;
+    report.writer = pthread_self();
 }
 
 /* One write per message, so that lines of several writers to one terminal or file do not mix. */
@@ -38,6 +49,10 @@ static void emit(const char *prefix, const char *format, va_list args)
     }
     size_t length = strlen(line);
     line[length++] = '\n';
+    if (report.write != NULL && pthread_equal(pthread_self(), report.writer)) {
+        report.write(report.write_arg, line, length);
+        return;
+    }
     for (size_t done = 0; done < length;) {
         ssize_t rc = write(STDERR_FILENO, line + done, length - done);
         if (rc < 0) {

@@ -6,10 +6,14 @@
 #include "opal/declspec.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Name put in front of every message; trace turns on orte_trace(). Before the first call:
  * "mpirun". */
 ORTE_DECLSPEC void orte_report_setup(const char *name, bool quiet, bool trace);
+/* From now on messages of this thread go to write(), which does not wait for whoever reads them; NULL: to standard error, at
+ * once. */
+ORTE_DECLSPEC void orte_report_through(void (*write)(void *arg, const char *text, size_t size), void *arg);
 /* An error: shown even when quiet, because nothing else tells what went wrong. */
 ORTE_DECLSPEC void orte_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* From here on errors are not shown but kept, for whoever asked for what is being tried; as one

@@ -98,6 +98,21 @@ ok "what is not read takes no memory without bound ($peak kB)" test "${peak:-999
 exec 9>&-
 kill -TERM "$pid"
 finish
+rm -f up.0
+exec 9<>unread
+"$mpirun" -x HAWSER_JOB_MARK="$mark" -n 1 sh -c 'echo $$ >up.0; exec yes >&2' 2>unread 9>&- &
+pid=$!
+is_stuck() { [ -s up.0 ] && grep -q pipe "/proc/$(cat up.0)/wchan"; }
+rank_gone() { [ ! -d "/proc/$(cat up.0)" ]; }
+wait_for is_stuck
+kill -TERM "$pid"
+ok "nor keeps it a signal from ending the job" wait_for rank_gone
+kill -TERM "$pid"
+ended() { ! kill -0 "$pid" 2>/dev/null; }
+wait_for ended || kill -9 "$pid"
+finish
+is "and mpirun" "$code" 143
+exec 9>&-
 if command -v script >/dev/null 2>&1; then
     on_terminal() { timeout 20 script -qec "$mpirun $*" /dev/null </dev/null | tr -d '\r'; }
     is "on a terminal, standard output is one" "$(on_terminal "-n 2 sh -c 'test -t 1 && echo tty'")" "tty

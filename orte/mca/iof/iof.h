@@ -64,6 +64,10 @@ ORTE_DECLSPEC void orte_iof_remote_drained(orte_iof_t *iof);
 ORTE_DECLSPEC size_t orte_iof_pending(const orte_iof_t *iof);
 /* Has anybody stopped reading our stdout or stderr? */
 ORTE_DECLSPEC bool orte_iof_output_lost(const orte_iof_t *iof);
+/* mpirun's own messages (orte/util/report.h) go the way of the processes' standard error, so that nobody who does not read
+ * that holds us up; and no more, when the loop has ended. */
+ORTE_DECLSPEC void orte_iof_take_reports(orte_iof_t *iof);
+ORTE_DECLSPEC void orte_iof_leave_reports(orte_iof_t *iof);
 /* Could some output not be written (the disk is full)? It was reported. */
 ORTE_DECLSPEC bool orte_iof_failed(const orte_iof_t *iof);
 /* All processes are finished: call task(arg) from the loop once nothing is pending. */

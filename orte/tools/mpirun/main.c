@@ -185,8 +185,10 @@ static int run_job(orte_runtime_t *rt)
     int code = ORTE_EXIT_USAGE;
 
     if (start_parts(rt) == OPAL_SUCCESS && watch_start(rt) == OPAL_SUCCESS) {
+        orte_iof_take_reports(rt->iof);
         orte_state_job(rt->job, ORTE_JOB_ALLOCATE);
         event_base_dispatch(rt->base);
+        orte_iof_leave_reports(rt->iof);
         orte_pmix_output_pass_on();
         code = rt->exit_code == 0 && orte_iof_failed(rt->iof) ? ORTE_EXIT_USAGE : rt->exit_code;
     }

@@ -498,6 +498,24 @@ void orte_iof_when_flushed(orte_iof_t *iof, void (*task)(void *), void *arg)
     iof->flushed_arg = arg;
 }
 
+static void take_report(void *arg, const char *text, size_t size)
+{
+    orte_iof_t *iof = arg;
+
+    orte_sink_write(iof->err, text, size); /* lost if nobody is left who could read it */
+}
+
+void orte_iof_take_reports(orte_iof_t *iof)
+{
+    orte_report_through(take_report, iof);
+}
+
+void orte_iof_leave_reports(orte_iof_t *iof)
+{
+    orte_report_through(NULL, NULL);
+    orte_sink_flush(iof->err);
+}
+
 bool orte_iof_output_lost(const orte_iof_t *iof)
 {
     return iof->output_lost;

@@ -10,6 +10,7 @@
 #include <event2/event.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,6 +222,15 @@ int orte_sink_write(orte_sink_t *sink, const void *data, size_t size)
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
     return OPAL_SUCCESS;
+}
+
+void orte_sink_flush(orte_sink_t *sink)
+{
+    struct pollfd ready = {.fd = sink->fd, .events = POLLOUT};
+
+    while (evbuffer_get_length(sink->queue) > 0 && poll(&ready, 1, 0) == 1 && ready.revents == POLLOUT) {
+        writable(sink->fd, EV_WRITE, sink);
+    }
 }
 
 size_t orte_sink_pending(const orte_sink_t *sink)

@@ -26,6 +26,8 @@ void orte_sink_destroy(orte_sink_t *sink);
  * is full; bytes are lost from then on. OPAL_ERR_OUT_OF_RESOURCE: no memory, these bytes are
  * lost. */
 int orte_sink_write(orte_sink_t *sink, const void *data, size_t size);
+/* Write what can be written without waiting for anybody. */
+void orte_sink_flush(orte_sink_t *sink);
 size_t orte_sink_pending(const orte_sink_t *sink);
 /* Bytes were lost, and not because nobody wanted them: the disk is full. It was reported. */
 bool orte_sink_failed(const orte_sink_t *sink);
