@@ -115,6 +115,34 @@ finish
 is "a stopped rank ends as well" "$code" 143
 ok "nothing is left of it" nothing_left
 
+# A rank has ended, and its number is somebody else's now.
+cat >number <<'EOF'
+#!/bin/sh
+"$1" -n 1 sh -c 'echo $$ >first.new; mv first.new first' : -n 1 sh -c 'echo $$ >other; exec sleep 1000' 2>err &
+pid=$!
+until [ -s first ] && [ -s other ] && [ ! -d "/proc/$(cat first)" ]; do kill -0 $pid || exit; done
+for _ in 1 2 3 4 5; do
+    echo $(($(cat first) - 1)) >/proc/sys/kernel/ns_last_pid || exit
+    setsid sh -c 'echo $$ >second.new; mv second.new second; exec sleep 1000' &
+    until [ -s second ]; do :; done
+    cmp -s first second && break
+    rm second
+done
+cmp -s first second || exit
+kill -USR1 $pid
+wait $pid
+echo "code $?"
+kill -0 "$(cat second)" && echo alive
+kill "$(cat second)"
+EOF
+rm -f first second other
+if unshare --pid --fork --mount-proc sh -c 'echo $$ >/proc/sys/kernel/ns_last_pid' 2>/dev/null; then
+    is "who has the number of a rank that has ended is left alone" \
+        "$(timeout 30 unshare --pid --fork --mount-proc sh ./number "$mpirun" 2>&1 | tr '\n' ,)" "code 138,alive,"
+else
+    ok "who has the number of a rank that has ended # SKIP numbers can't be chosen here" true
+fi
+
 cat >stubborn <<'EOF'
 #!/bin/sh
 trap '' TERM

@@ -250,11 +250,18 @@ static void grace_over(evutil_socket_t fd, short what, void *arg)
     orte_odls_check(job->rt->odls, job);
 }
 
+/* After its leader was waited for, a group's number stays its own while it has members, and no longer. */
+static bool has_group(orte_proc_t *proc)
+{
+    proc->group_gone = proc->group_gone || kill(-proc->pid, 0) != 0;
+    return !proc->group_gone;
+}
+
 static void proc_over(orte_odls_t *odls, orte_proc_t *proc)
 {
     proc->waited = false;
     proc->job->nrunning--;
-    if (kill(-proc->pid, 0) != 0) {
+    if (!has_group(proc)) {
         orte_reaper_group(odls->rt->reaper, proc->pid, false);
     }
     orte_errmgr_proc_exited(proc);
@@ -600,12 +607,8 @@ void orte_odls_signal(orte_odls_t *odls, orte_job_t *job, int signal_number)
 {
     (void)odls;
     for (int i = 0; i < job->nprocs && !job->end.over; i++) {
-        const orte_proc_t *proc = job->procs[i];
-        if (!proc->node->local) {
-            continue;
-        }
-        /* After its leader was waited for, a group's number stays its own while it has members. */
-        if (proc->pid > 0 && (proc->state != ORTE_PROC_EXITED || kill(-proc->pid, 0) == 0)) {
+        orte_proc_t *proc = job->procs[i];
+        if (proc->node->local && proc->pid > 0 && (proc->state != ORTE_PROC_EXITED || has_group(proc))) {
             signal_group(proc->pid, signal_number);
         }
     }
