@@ -79,6 +79,24 @@ kill -TERM "$pid"
 finish
 is "the job can then be ended" "$code" 143
 
+# While a daemon is still to come: mpirun waits until that has been told, but does nothing else.
+printf '#!/bin/sh\nexec sleep 1000\n' >slow
+chmod +x slow
+ticks() { sed 's/.*) //' "/proc/$pid/stat" | awk '{ print $12 + $13 }'; }
+coming() { grep -q 'starting a daemon on far' err && grep -q 'signal 20' err; }
+start --verbose --mca plm_rsh_agent "$work/slow" --host far -n 1 true
+wait_for grep -q 'starting a daemon on far' err
+kill -TSTP "$pid"
+wait_for coming
+before=$(ticks)
+sleep 1
+took=$(($(ticks) - before))
+kill -CONT "$pid"
+kill -TERM "$pid"
+finish
+ok "SIGTSTP while a daemon is started keeps no processor busy ($took of 100)" test "$took" -lt 20
+is "and a signal ends that, too" "$code" 143
+
 up
 kill -9 "$pid"
 finish

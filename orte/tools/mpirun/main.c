@@ -14,7 +14,6 @@
 #include "orte/pmix/server.h"
 #include "orte/oob/oob.h"
 #include "orte/runtime/daemons.h"
-#include "orte/runtime/queue.h"
 #include "orte/runtime/reaper.h"
 #include "orte/runtime/runtime.h"
 #include "orte/runtime/session.h"
@@ -46,13 +45,16 @@ static void pass_on(orte_runtime_t *rt, int number)
     orte_daemons_signal(rt, number);
 }
 
-/* Stop ourselves as soon as the daemons' messages are out. */
-static void stop_self(void *arg)
+/* Stop ourselves as soon as the daemons' messages are out, which takes long where a daemon is still to come. */
+static void stop_self(evutil_socket_t fd, short what, void *arg)
 {
+    static const struct timeval pause = {.tv_usec = 10000};
     orte_runtime_t *rt = arg;
 
+    (void)fd;
+    (void)what;
     if (rt->oob != NULL && orte_oob_backlog(rt->oob, ORTE_OOB_EVERYBODY, ORTE_OOB_CONTROL) > 0 &&
-        orte_queue_post(rt->queue, stop_self, rt) == OPAL_SUCCESS) {
+        event_base_once(rt->base, -1, EV_TIMEOUT, stop_self, rt, &pause) == 0) {
         return;
     }
     raise(SIGSTOP);
@@ -62,7 +64,7 @@ static void stop_self(void *arg)
 static void stop_all(orte_runtime_t *rt)
 {
     pass_on(rt, SIGTSTP);
-    stop_self(rt);
+    stop_self(-1, 0, rt);
 }
 
 static void got_signal(evutil_socket_t number, short what, void *arg)
