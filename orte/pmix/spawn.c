@@ -322,7 +322,8 @@ static void start_job(asker_t *asker, const order_t *order)
     orte_job_t *job = NULL;
 
     asker->proc = order->asker;
-    if (proc == NULL || proc->job->state >= ORTE_JOB_ENDING) {
+    /* What is asked for between the failure and the end of the asker's job would be ended by nobody. */
+    if (proc == NULL || proc->job->ending) {
         refuse(asker, PMIX_ERR_JOB_CANCELED, "the job that asks for it is being ended");
         return;
     }

@@ -354,6 +354,7 @@ void orte_state_job(orte_job_t *job, orte_job_state_t state)
         abort(); /* without a few bytes no step of any kind is possible; the reaper cleans up */
     }
     *request = (request_t){.rt = job->rt, .job = job->number, .state = state};
+    job->ending = job->ending || state >= ORTE_JOB_ENDING;
     if (orte_queue_post(job->rt->queue, enter_state, request) != OPAL_SUCCESS) {
         abort();
     }

@@ -226,6 +226,7 @@ struct orte_job {
     bool *has_part;      /* by daemon: it is one of `parts`; in mpirun, NULL: no daemon is */
     orte_job_end_t end;
     bool failed;         /* what was reported is why it ends: the rest is no news */
+    bool ending;         /* it was asked to end, though its state may not say so yet */
 };
 
 /* Slots of all nodes, or the number of processes if that is more. */

@@ -85,6 +85,11 @@ kill -9 "$pid"
 finish
 ok "mpirun killed: nothing left" wait_for nothing_left
 
+# Asked for while the asker's job is being ended, between the failure and the end's first step.
+aborts() { run -n 4 "$client" spawn 5 sleep 1000; echo "$code"; }
+is "jobs that are asked for while a rank aborts end as well" "$(for _ in 1 2 3 4 5 6; do aborts; done | sort -u)" 7
+ok "nothing left" wait_for nothing_left
+
 # At any moment of a job's start, life and end.
 moments=$(for _ in $(seq "${HAWSER_TEST_SOAK:-1}"); do echo child mpirun signal; done)
 for what in $moments; do

@@ -111,6 +111,30 @@ static void publish(void)
     printf("%u published\n", self.rank);
 }
 
+static void spawned(pmix_status_t status, char *nspace, void *arg)
+{
+    (void)status;
+    (void)nspace;
+    (void)arg;
+}
+
+/* Jobs of one process each. */
+static void spawn(int count, char **argv)
+{
+    pmix_app_t app;
+
+    PMIX_APP_CONSTRUCT(&app);
+    app.cmd = argv[0];
+    app.argv = argv;
+    app.maxprocs = 1;
+    for (int i = 0; i < count; i++) {
+        pmix_status_t rc = PMIx_Spawn_nb(NULL, 0, &app, 1, spawned, NULL);
+        if (rc != PMIX_SUCCESS) {
+            fail("spawn", rc);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "exchange";
@@ -131,6 +155,13 @@ int main(int argc, char **argv)
             PMIx_Abort(argc > 2 ? atoi(argv[2]) : 1, "this is the reason", NULL, 0);
         }
         pause(); /* until we are killed */
+    } else if (strcmp(what, "spawn") == 0) { /* COUNT PROGRAM ARGUMENTS...; rank 1 aborts when it has asked */
+        fence();
+        spawn(atoi(argv[2]), argv + 3);
+        if (self.rank == 1) {
+            PMIx_Abort(7, "no more", NULL, 0);
+        }
+        pause();
     } else if (strcmp(what, "no-finalize") == 0) {
         fence();
         if (self.rank == 1) {
