@@ -550,6 +550,16 @@ static bool has_any_part(const orte_runtime_t *rt, uint32_t index)
     return job != NULL;
 }
 
+const char *orte_daemons_unfinished(const orte_runtime_t *rt)
+{
+    for (uint32_t i = 1; rt->daemons != NULL && i < rt->ndaemons; i++) {
+        if (has_any_part(rt, i)) {
+            return rt->daemons->list[i].node->name;
+        }
+    }
+    return NULL;
+}
+
 int orte_daemons_examine(orte_runtime_t *rt, bool states, bool stacks)
 {
     int asked = 0;

@@ -23,6 +23,8 @@ ORTE_DECLSPEC int orte_daemons_launch(orte_job_t *job);
 /* To the processes of all jobs. */
 ORTE_DECLSPEC void orte_daemons_signal(orte_runtime_t *rt, int signal_number);
 ORTE_DECLSPEC void orte_daemons_end(orte_job_t *job, bool hard);
+/* A host on which something of a job may still run; NULL: on none. */
+ORTE_DECLSPEC const char *orte_daemons_unfinished(const orte_runtime_t *rt);
 /* The job is over on all hosts. */
 ORTE_DECLSPEC void orte_daemons_forget(orte_job_t *job);
 /* Ask all what their processes do; returns how many were asked. Each answer leads to
@@ -36,7 +38,8 @@ ORTE_DECLSPEC void orte_daemons_proc_lost(const orte_proc_t *proc);
 ORTE_DECLSPEC void orte_daemons_job_over(const orte_job_t *job);
 /* So many bytes of a daemon's OUTPUT have left us, or will not: more may come. */
 ORTE_DECLSPEC void orte_daemons_consumed(orte_runtime_t *rt, uint32_t index, size_t size);
-/* All jobs are over: send the daemons home; done(arg) from the loop when they have gone. */
+/* Send the daemons home, for all jobs are over; one that has something left of them ends it first. done(arg) from the
+ * loop when they have gone, or after a limit. */
 ORTE_DECLSPEC void orte_daemons_leave(orte_runtime_t *rt, void (*done)(void *arg), void *arg);
 
 #endif

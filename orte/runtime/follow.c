@@ -333,13 +333,18 @@ static void take_examine(void *arg, orte_oob_message_t *message)
     }
 }
 
-/* The children get the same message from mpirun, and go before us. */
+/* The children get the same message from mpirun, and go before us. Where jobs are not over, mpirun has waited for us in
+ * vain. */
 static void take_leave(void *arg, orte_oob_message_t *message)
 {
     orte_runtime_t *rt = arg;
 
     (void)message;
     if (self.given_up || self.leaving) {
+        return;
+    }
+    if (has_job(rt) && !orte_job_all_reached(rt, ORTE_JOB_DONE)) {
+        orte_follow_give_up(rt, ORTE_EXIT_HOST_LOST);
         return;
     }
     self.leaving = true;

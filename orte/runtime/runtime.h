@@ -62,6 +62,8 @@ struct orte_runtime {
     struct orte_iof *iof;
     struct orte_odls *odls;
     struct orte_errmgr *errmgr;
+    bool hurried;         /* mpirun was told twice to end, */
+    bool leaving;         /* or three times: it waits no more */
     orte_node_t *self;    /* this host; also in nodes if the job may use it */
     orte_node_t **nodes;
     int nnodes;

@@ -263,11 +263,14 @@ static void leave_loop(void *arg)
     event_base_loopbreak(rt->base);
 }
 
+void orte_state_leave(orte_runtime_t *rt)
+{
+    orte_daemons_leave(rt, leave_loop, rt);
+}
+
 static void flushed(void *arg)
 {
-    orte_runtime_t *rt = arg;
-
-    orte_daemons_leave(rt, leave_loop, rt);
+    orte_state_leave(arg);
 }
 
 /* Its stacks may still be on their way to the user: then it stays until the end, which is near. */

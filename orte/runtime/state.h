@@ -23,6 +23,8 @@ ORTE_DECLSPEC void orte_job_started(orte_job_t *job);
 /* The job is over on all hosts: its object and all that is known of it go. Not from within a function
  * of the job's. */
 ORTE_DECLSPEC void orte_state_forget(orte_job_t *job);
+/* In mpirun: send the daemons home and end the event loop. */
+ORTE_DECLSPEC void orte_state_leave(orte_runtime_t *rt);
 ORTE_DECLSPEC const char *orte_state_job_name(orte_job_state_t state);
 ORTE_DECLSPEC const char *orte_state_proc_name(orte_proc_state_t state);
 

@@ -132,6 +132,26 @@ else
     job=./rank
 fi
 
+# One that says nothing any more, on a host that lives.
+up --verbose
+kill -STOP "$(daemon_on h2)"
+stopped=$(daemon_on h2)
+signals() { [ "$(grep -c '\] signal 15$' err)" = "$1" ]; }
+over_here() { [ -z "$(lab ps h1 | awk '$3 == "/bin/sh"')" ]; }
+for time in 1 2 3; do
+    kill -TERM "$pid"
+    wait_for signals $time
+    [ $time = 1 ] || wait_for over_here
+done
+mpirun_gone() { ! kill -0 "$pid" 2>/dev/null; }
+wait_for mpirun_gone || kill -9 "$pid"
+finish
+is "a daemon that is stopped is not waited for when asked for the third time" \
+    "$code $(grep -c 'host h2 does not say that the processes there have ended' err)" "143 1"
+since=$(date +%s%N)
+kill -CONT "$stopped" 2>/dev/null
+ok "when it goes on, nothing is left" gone_in_time
+
 up
 kill -USR1 "$pid"
 finish

@@ -20,7 +20,8 @@ ORTE_DECLSPEC int orte_errmgr_register_params(void);
 ORTE_DECLSPEC void orte_errmgr_proc_exited(orte_proc_t *proc);
 /* The process called abort; text may be NULL or empty. */
 ORTE_DECLSPEC void orte_errmgr_proc_aborted(orte_proc_t *proc, int code, const char *text);
-/* mpirun was told to end (SIGINT, SIGTERM, SIGHUP); the second time it ends the hard way. */
+/* mpirun was told to end (SIGINT, SIGTERM, SIGHUP); the second time it ends the hard way, the third time without hosts that
+ * say nothing. */
 ORTE_DECLSPEC void orte_errmgr_interrupted(orte_runtime_t *rt, int signal_number);
 /* The time limit is over. All jobs are ended after what the user asked for has been shown: states of
  * their processes, stacks of those on this host. */

@@ -246,15 +246,42 @@ static void end_all_hard(orte_runtime_t *rt)
     }
 }
 
+static bool is_over_here(const orte_runtime_t *rt)
+{
+    for (const orte_job_t *job = rt->jobs; job != NULL; job = job->next) {
+        if (job->state < ORTE_JOB_DONE && !job->end.over) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The jobs are ending already. A daemon that is stopped, or hangs in the kernel, says nothing for ever, and its host
+ * is not lost: whoever asks for the third time does not want to wait for it. */
+static void interrupted_again(orte_runtime_t *rt)
+{
+    const char *host = orte_daemons_unfinished(rt);
+
+    if (!rt->hurried || host == NULL || !is_over_here(rt)) {
+        rt->hurried = true;
+        end_all_hard(rt);
+        return;
+    }
+    orte_report("host %s does not say that the processes there have ended: leaving without waiting for it (its daemon "
+                "ends them when it goes on; is it stopped?)", host);
+    rt->leaving = true;
+    orte_state_leave(rt);
+}
+
 void orte_errmgr_interrupted(orte_runtime_t *rt, int signal_number)
 {
-    if (orte_job_all_reached(rt, ORTE_JOB_DONE)) {
-        /* Only output is left, and whoever should read it does not. */
+    if (orte_job_all_reached(rt, ORTE_JOB_DONE) || rt->leaving) {
+        /* Only output is left, and whoever should read it does not; or the user has waited enough. */
         event_base_loopbreak(rt->base);
         return;
     }
     if (orte_job_all_reached(rt, ORTE_JOB_ENDING)) {
-        end_all_hard(rt);
+        interrupted_again(rt);
         return;
     }
     if (!rt->opt.quiet) {
