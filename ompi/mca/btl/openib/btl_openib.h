@@ -252,6 +252,7 @@ typedef struct btl_openib_component {
     _Atomic uint32_t last_id;
     mca_btl_base_attention_t attention;
     void *timer;
+    uint64_t timer_ns;          /* when it is due */
     _Atomic bool heated;
     uint32_t idle_polls;
     uint64_t pool_ns;           /* of the last look at the pools */

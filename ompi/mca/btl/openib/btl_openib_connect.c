@@ -13,6 +13,7 @@ enum {
     GREET_FIRST_NS = 20 * MS,  /* until a HELLO is repeated; then twice as long, */
     GREET_MAX_NS = 500 * MS,   /* up to this */
     TIMER_US = 10 * 1000,      /* between two looks at who waits */
+    AWAY_NS = 100 * MS,        /* so much of the time in which this process did not look counts as the peer's at most */
     RNR_FOR_EVER = 7,
     RNR_PAUSE = 12,            /* 0.64 ms */
     PSN_MASK = 0xffffff,
@@ -303,6 +304,15 @@ static void probe(mca_btl_endpoint_t *ep, uint64_t now)
     }
 }
 
+/* In `ns` this process has looked at nothing: that is not the peer's silence. */
+static void pass_over(mca_btl_endpoint_t *ep, uint64_t ns, uint64_t now)
+{
+    uint64_t *const times[] = {&ep->since_ns, &ep->silent_ns};
+    for (int i = 0; i < 2; i++) {
+        *times[i] = now - *times[i] > ns ? *times[i] + ns : now;
+    }
+}
+
 /* True: there is more to wait for. */
 static bool look_at(mca_btl_endpoint_t *ep, uint64_t now)
 {
@@ -350,15 +360,18 @@ static bool look_at(mca_btl_endpoint_t *ep, uint64_t now)
 static void timer_fired(void *context)
 {
     btl_openib_component_t *c = context;
-    uint64_t now = c->services->now_ns(), name;
+    uint64_t now = c->services->now_ns(), due = c->timer_ns + AWAY_NS, away = now > due ? now - due : 0, name;
     bool more = false;
     void *ep;
     c->services->timer_del(c->timer);
     c->timer = NULL;
     for (size_t i = 0; i < c->module_count; i++) {
         btl_openib_module_t *m = &c->modules[i];
+        btl_openib_receive(m); /* what has come counts before anybody is called silent */
+        now = c->services->now_ns();
         btl_openib_lock(m);
         for (size_t cursor = 0; opal_hash_next(&m->peers, &cursor, &name, &ep);) {
+            pass_over(ep, away, now);
             more |= look_at(ep, now);
         }
         opal_list_item_t *item, *tmp;
@@ -377,7 +390,11 @@ static void timer_fired(void *context)
 void btl_openib_timer_start(void)
 {
     btl_openib_component_t *c = &mca_btl_openib;
-    if (!c->timer && c->services->timer_add(TIMER_US, timer_fired, c, &c->timer) != MCA_SUCCESS) {
+    if (c->timer) {
+        return;
+    }
+    c->timer_ns = c->services->now_ns() + (uint64_t) TIMER_US * 1000;
+    if (c->services->timer_add(TIMER_US, timer_fired, c, &c->timer) != MCA_SUCCESS) {
         c->timer = NULL; /* the next to need it tries again */
     }
 }

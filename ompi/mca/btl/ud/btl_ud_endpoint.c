@@ -418,6 +418,7 @@ static bool care_of_waiting(mca_btl_endpoint_t *ep, uint64_t now)
 static void care_of(mca_btl_endpoint_t *ep, uint64_t now)
 {
     uint64_t most = (uint64_t) mca_btl_ud.params.retry_max_ms * MS;
+    ep->silent_ns += now - ep->care_ns; /* it was not the peer that kept us waiting since then */
     if (ep->heard) {
         ep->heard = false;
         ep->silent_ns = now;
@@ -441,13 +442,20 @@ static void care_of(mca_btl_endpoint_t *ep, uint64_t now)
     }
 }
 
+/* As much as can have come. */
+static void receive_all(btl_ud_module_t *m)
+{
+    for (uint32_t left = m->pool.buffers; btl_ud_receive(m) == BTL_UD_BATCH && left > BTL_UD_BATCH; left -= BTL_UD_BATCH) {
+    }
+}
+
 void btl_ud_care_round(void)
 {
     btl_ud_component_t *c = &mca_btl_ud;
     opal_list_item_t *item, *tmp;
     uint64_t now = c->services->now_ns(), next = UINT64_MAX;
     for (size_t i = 0; i < c->module_count; i++) {
-        btl_ud_receive(&c->modules[i]); /* what has come counts before anything is called silent */
+        receive_all(&c->modules[i]); /* what has come counts before anything is called silent */
     }
     OPAL_LIST_FOREACH (item, tmp, &c->care) {
         mca_btl_endpoint_t *ep = OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, care_item);

@@ -391,7 +391,8 @@ static unsigned data_frames(void)
     return n;
 }
 
-static void peer_greets(uint32_t id, uint32_t your_id, unsigned flags)
+/* Its HELLO is here, and nobody has looked yet. */
+static void peer_has_greeted(uint32_t id, uint32_t your_id, unsigned flags)
 {
     btl_openib_hello_t h = {.from = PEER, .to = SELF, .id = id, .your_id = your_id, .qpn = PEER_QPN, .psn = PEER_PSN,
                             .room = BTL_OPENIB_FIRST_ROOM, .flags = (uint8_t) flags, .rd = 8,
@@ -400,6 +401,11 @@ static void peer_greets(uint32_t id, uint32_t your_id, unsigned flags)
     uint8_t *to = (uint8_t *) (uintptr_t) hw.hello_sge[at].addr;
     btl_openib_hello_write(&h, mca_btl_openib.services->job->secret, to + BTL_OPENIB_GRH);
     complete(hw.hellos[at].wr_id, module.greeter->qp_num, IBV_WC_SUCCESS, BTL_OPENIB_GRH + BTL_OPENIB_HELLO);
+}
+
+static void peer_greets(uint32_t id, uint32_t your_id, unsigned flags)
+{
+    peer_has_greeted(id, your_id, flags);
     progress();
 }
 
@@ -478,6 +484,46 @@ static void test_connect(void)
     peer_sends(BTL_OPENIB_DATA, 0, 4, 8);
     progress();
     TAP_OK(ups == 1 && arrived == 1, "data from the peer proves that it stands");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+}
+
+/* This process computes while it waits for an answer: for so long nobody was silent but itself. */
+static void test_away(void)
+{
+    const uint64_t long_ns = UINT64_C(60000000000);
+    start();
+    mca_btl_openib.params.peer_timeout_ms = 2000;
+    mca_btl_endpoint_t *ep = add();
+    send_one(ep);
+    progress();
+    pass_ms(500);
+    clock_ns += long_ns;
+    pass_ms(10);
+    TAP_OK(silents == 0 && downs == 0, "a peer that had no time to answer is not called silent, nor given up");
+    pass_ms(600);
+    TAP_OK(silents == 1 && downs == 0, "one that does not answer when we are back is called silent");
+    pass_ms(600);
+    clock_ns += long_ns;
+    data_frames();
+    peer_has_greeted(500, last_hello.id, 0);
+    pass_ms(200);
+    TAP_OK(downs == 0 && ep->state == BTL_OPENIB_UP, "what has come meanwhile is read before that counts");
+    btl_openib_ops.del_peer(&module.super, ep);
+    finish();
+
+    start();
+    mca_btl_openib.params.peer_timeout_ms = 2000;
+    ep = add();
+    send_one(ep);
+    progress();
+    for (int i = 0; i < 10; i++) {
+        clock_ns += 700 * 1000000u;
+        pass_ms(10);
+    }
+    TAP_OK(downs == 0, "who comes now and then waits as long as it looks");
+    pass_ms(2000);
+    TAP_OK(downs == 1 && strstr(down_why, "does not answer"), "but not for ever: %s", down_why);
     btl_openib_ops.del_peer(&module.super, ep);
     finish();
 }
@@ -1571,6 +1617,7 @@ int main(void)
 {
     tap_start(60);
     test_connect();
+    test_away();
     test_greeter();
     test_moved();
     test_moved_together();

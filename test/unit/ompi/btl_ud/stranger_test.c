@@ -93,10 +93,11 @@ static void nothing(void *handle)
     (void) handle;
 }
 
+static uint64_t clock_ns = 1;
+
 static uint64_t now_ns(void)
 {
-    static uint64_t now = 1;
-    return now += 1000;
+    return clock_ns += 1000;
 }
 
 static void user_arrive(void *cookie, mca_btl_arrival_t *arrival)
@@ -468,6 +469,59 @@ static void test_credits(void)
     finish();
 }
 
+/* ---- Who waits, and was away itself ---- */
+
+enum { MS = 1000 * 1000 };
+
+/* Looks every 10 ms, for so long. */
+static void wait_ms(unsigned ms)
+{
+    for (unsigned i = 0; i < ms; i += 10) {
+        clock_ns += 10 * MS;
+        btl_ud_care_round();
+    }
+}
+
+/* It is here, and nobody has looked yet. */
+static void lies_ready(const uint8_t *datagram, size_t len)
+{
+    common_verbs_buffer_t *buffer = (common_verbs_buffer_t *) (uintptr_t) hw.receive[hw.out++ % ADAPTER_RING];
+    memcpy(buffer->data, grh4, BTL_UD_GRH);
+    memcpy(buffer->data + BTL_UD_GRH, datagram, len);
+    adapter_complete(module->recv_cq, &(struct ibv_wc){.wr_id = (uintptr_t) buffer, .status = IBV_WC_SUCCESS,
+                                                       .byte_len = (uint32_t) (BTL_UD_GRH + len), .wc_flags = IBV_WC_GRH});
+}
+
+static void test_away(void)
+{
+    const uint8_t noise[BTL_UD_HEADER] = {0};
+    start();
+    mca_btl_ud.params.peer_timeout_ms = 2000;
+    mca_btl_endpoint_t *ep = meet(grh4);
+    report(ep, 0, WINDOW, ep->epoch);
+    send_all(ep);
+    module->super.ops->idle(&module->super, ep); /* who drains waits on, whatever it hears */
+    kicks();
+    wait_ms(100);
+    clock_ns += UINT64_C(60000) * MS;
+    btl_ud_care_round();
+    TAP_OK(downs == 0 && writables == 0 && !ep->given_up, "who computes for a minute takes none of it for its peer's silence");
+    wait_ms(1500);
+    TAP_OK(downs == 0 && writables > 0, "but what follows, if the peer does not answer then");
+    clock_ns += UINT64_C(60000) * MS;
+    for (int i = 0; i < 2 * BTL_UD_BATCH; i++) {
+        lies_ready(noise, sizeof(noise));
+    }
+    btl_ud_header_t h = header(BTL_UD_REPORT, 0);
+    h.peer_epoch = ep->epoch;
+    lies_ready(made, make(&h, job.secret, 0));
+    wait_ms(600);
+    TAP_OK(downs == 0, "all that has come meanwhile is read before anybody is given up");
+    wait_ms(3000);
+    TAP_OK(downs == 1 && ep->down, "a peer that does not answer is given up after its time");
+    finish();
+}
+
 static void test_answers(void)
 {
     btl_ud_header_t h, answer;
@@ -793,6 +847,7 @@ int main(void)
     test_known();
     test_quality();
     test_credits();
+    test_away();
     test_answers();
     test_failed();
     test_port();
