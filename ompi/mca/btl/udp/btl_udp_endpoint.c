@@ -25,6 +25,7 @@ enum {
     CALM_NS = 2000 * MS,        /* routers tell of one lost datagram in a second */
     GIVE_UP_FACTOR = 10,        /* times the silence after which one fragment may go */
     FIRST_ROOM = 64 * 1024,     /* before the peer has granted any */
+    READS_MAX = 256,            /* of a socket in one look */
 };
 
 /* ---- The module's table ---- */
@@ -285,16 +286,16 @@ void btl_udp_complain(mca_btl_endpoint_t *ep, int error)
     if (ep->down || ep->deleted || atomic_load_explicit(&ep->farewell, memory_order_relaxed)) {
         return;
     }
+    if (now - ep->last_complaint_ns > CALM_NS) {
+        ep->complaints = 0; /* what was before is another matter */
+    }
     if (ep->complaints++ == 0) {
         ep->complaint_ns = now;
         ep->pause_ns = COMPLAINT_PAUSE_NS;
     }
     ep->complaint = error;
     ep->last_complaint_ns = now;
-    if (ep->complaints >= COMPLAINTS && now - ep->complaint_ns >= COMPLAINING_NS) {
-        path_failed(ep);
-    }
-    btl_udp_care(ep, COMPLAINT_PAUSE_NS);
+    btl_udp_care(ep, COMPLAINT_PAUSE_NS); /* judges it, after what has come meanwhile was read */
 }
 
 static OPAL_COLD void revive(mca_btl_endpoint_t *ep)
@@ -411,6 +412,9 @@ static bool care_of_path(mca_btl_endpoint_t *ep, uint64_t now)
     if (ep->complaints == 0 && !ep->down) {
         return false;
     }
+    if (!ep->down && ep->complaints >= COMPLAINTS && ep->last_complaint_ns - ep->complaint_ns >= COMPLAINING_NS) {
+        path_failed(ep);
+    }
     btl_udp_control(ep, BTL_UDP_PROBE);
     ep->pause_ns = ep->pause_ns * 2 < most ? ep->pause_ns * 2 : most;
     if (!ep->down && now - ep->last_complaint_ns > CALM_NS) {
@@ -422,6 +426,7 @@ static bool care_of_path(mca_btl_endpoint_t *ep, uint64_t now)
 static void care_of(mca_btl_endpoint_t *ep, uint64_t now)
 {
     uint64_t part_ns = (uint64_t) mca_btl_udp.params.part_ms * MS;
+    ep->silent_ns += now - ep->care_ns; /* it was not the peer that kept us waiting since then */
     if (ep->heard) {
         ep->heard = false;
         ep->silent_ns = now;
@@ -440,9 +445,21 @@ static void care_of(mca_btl_endpoint_t *ep, uint64_t now)
     }
 }
 
+/* What has come counts before anything is given up. */
+static void receive_all(btl_udp_component_t *c)
+{
+    for (size_t i = 0; i < c->module_count; i++) {
+        for (int reads = 0; reads < READS_MAX && btl_udp_receive_short(&c->modules[i]) > 0; reads++) {
+        }
+        for (int reads = 0; reads < READS_MAX && btl_udp_receive_long(&c->modules[i]) > 0; reads++) {
+        }
+    }
+}
+
 int btl_udp_care_round(void)
 {
     btl_udp_component_t *c = &mca_btl_udp;
+    receive_all(c);
     uint64_t now = c->services->now_ns(), next = UINT64_MAX;
     opal_list_item_t *item, *tmp;
     int done = 0;

@@ -1,11 +1,13 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The sockets of btl/udp, and who sends to them: noise, wrong codes, replays, datagrams of another
- * job, and a peer that this test plays, whose fragments come cut, shuffled, repeated and in part. And errors that networks tell of.
+ * job, and a peer that this test plays, whose fragments come cut, shuffled, repeated and in part. And errors that networks tell of,
+ * and a process that is away when things come.
  */
 #include "ompi/mca/btl/udp/btl_udp.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -25,7 +27,8 @@ static const mca_btl_poller_t *poller;
 static void *poller_context;
 static uint8_t card_bytes[BTL_UDP_CARD_MAX];
 static size_t card_len;
-static unsigned arrived, incoming, placed, cancelled, wrong;
+static unsigned arrived, incoming, placed, cancelled, wrong, writables, downs, ups;
+static uint64_t skipped_ns; /* of the clock */
 static size_t arrived_len;
 static uint8_t place_to[BTL_UDP_FRAG_MAX];
 static bool offer_place;
@@ -110,7 +113,7 @@ static uint64_t now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
+    return skipped_ns + (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
 }
 
 static void wake(void)
@@ -176,6 +179,7 @@ static void place_cancel(void *peer, void *token)
 static void writable(void *peer, mca_btl_endpoint_t *ep)
 {
     (void) peer, (void) ep;
+    writables++;
 }
 
 static void returned(void *peer, mca_btl_endpoint_t *ep, const void *data, size_t len, int status)
@@ -185,7 +189,9 @@ static void returned(void *peer, mca_btl_endpoint_t *ep, const void *data, size_
 
 static void state(void *peer, mca_btl_endpoint_t *ep, mca_btl_state_t now, const char *why)
 {
-    (void) peer, (void) ep, (void) now, (void) why;
+    (void) peer, (void) ep, (void) why;
+    downs += now == MCA_BTL_STATE_DOWN;
+    ups += now == MCA_BTL_STATE_UP;
 }
 
 static void *incoming_fn(mca_btl_module_t *module, mca_btl_name_t name)
@@ -209,13 +215,19 @@ static uint32_t at[BTL_UDP_CHANNELS], epoch = 100;
 static uint8_t last[2048];
 static size_t last_len;
 
-static void throw(btl_udp_channel_id_t channel, const void *bytes, size_t len)
+/* It is in the socket, and nobody has looked yet. */
+static void lay(btl_udp_channel_id_t channel, const void *bytes, size_t len)
 {
     struct sockaddr_storage to;
     socklen_t to_len = opal_net_addr_to_sock(&card.net.nif[0].addr[0], 0, card.port[0][channel], &to);
     if (sendto(out_fd, bytes, len, 0, (struct sockaddr *) &to, to_len) != (ssize_t) len) {
         wrong++;
     }
+}
+
+static void throw(btl_udp_channel_id_t channel, const void *bytes, size_t len)
+{
+    lay(channel, bytes, len);
     for (int i = 0; i < 3000; i++) { /* both sockets have their turn whatever their temperature */
         poller->poll(poller_context);
     }
@@ -232,20 +244,33 @@ static btl_udp_header_t header(uint32_t number, uint32_t len, unsigned index)
                               .at = at[is_long]};
 }
 
-static void throw_data(const btl_udp_header_t *h, const opal_siphash_key_t *with)
+static btl_udp_channel_id_t make_data(const btl_udp_header_t *h, const opal_siphash_key_t *with)
 {
     uint32_t data = btl_udp_segment_len(h->len, h->seg, h->index);
     btl_udp_header_write(last, h);
     memset(last + BTL_UDP_HEADER, (int) h->number, data);
     opal_le_put64(last, btl_udp_code(with, last, data));
     last_len = BTL_UDP_HEADER + data;
-    throw(h->flags & BTL_UDP_FLAG_LONG ? BTL_UDP_LONG : BTL_UDP_SHORT, last, last_len);
+    return h->flags & BTL_UDP_FLAG_LONG ? BTL_UDP_LONG : BTL_UDP_SHORT;
+}
+
+static void throw_data(const btl_udp_header_t *h, const opal_siphash_key_t *with)
+{
+    btl_udp_channel_id_t channel = make_data(h, with);
+    throw(channel, last, last_len);
 }
 
 static void send_number(uint32_t number, uint32_t len, unsigned index)
 {
     btl_udp_header_t h = header(number, len, index);
     throw_data(&h, &key);
+}
+
+static void lay_number(uint32_t number, uint32_t len, unsigned index)
+{
+    btl_udp_header_t h = header(number, len, index);
+    btl_udp_channel_id_t channel = make_data(&h, &key);
+    lay(channel, last, last_len);
 }
 
 /* ---- The tests ---- */
@@ -349,6 +374,88 @@ static void test_epochs(void)
     epoch = 101;
 }
 
+/* ---- A process that looks at nothing for a while ---- */
+
+static const uint64_t ms = 1000 * 1000;
+
+/* Looks every 10 ms, for so long. */
+static void wait_ms(unsigned for_ms)
+{
+    for (unsigned i = 0; i < for_ms; i += 10) {
+        skipped_ns += 10 * ms;
+        btl_udp_care_round();
+    }
+}
+
+static void test_away_parts(void)
+{
+    unsigned before = arrived;
+    offer_place = false;
+    send_number(20000, 5000, 0);
+    send_number(20000, 5000, 1);
+    skipped_ns += 10000 * ms;
+    lay_number(20000, 5000, 2);
+    lay_number(20000, 5000, 3);
+    btl_udp_care_round();
+    TAP_OK(arrived == before + 1 && wrong == 0, "a fragment whose rest came while nobody looked is whole");
+    send_number(20001, 5000, 0);
+    wait_ms(300);
+    lay_number(20001, 5000, 1);
+    lay_number(20001, 5000, 2);
+    lay_number(20001, 5000, 3);
+    btl_udp_care_round();
+    TAP_OK(arrived == before + 1, "but who looks all the time gives it up");
+}
+
+static void test_away_silence(mca_btl_endpoint_t *ep)
+{
+    while (btl_udp_send_short(ep, last, 48, NULL, 0) == MCA_SUCCESS) {
+    }
+    poller->poll(poller_context);
+    wait_ms(100);
+    writables = 0;
+    skipped_ns += 60000 * ms;
+    btl_udp_care_round();
+    TAP_OK(writables == 0 && !ep->given_up, "who computes for a minute takes none of it for its peer's silence");
+    wait_ms(1500);
+    TAP_OK(writables == 1, "but what follows, if the peer says nothing then");
+}
+
+static void test_away_errors(mca_btl_endpoint_t *ep)
+{
+    btl_udp_complain(ep, EHOSTUNREACH);
+    btl_udp_complain(ep, EHOSTUNREACH);
+    skipped_ns += 1000 * ms;
+    lay_number(20010, 100, 0);
+    btl_udp_complain(ep, EHOSTUNREACH);
+    btl_udp_care_round();
+    TAP_OK(downs == 0 && ep->complaints == 0, "a peer that was heard meanwhile is not cut off");
+    btl_udp_complain(ep, EHOSTUNREACH);
+    btl_udp_complain(ep, EHOSTUNREACH);
+    skipped_ns += 60000 * ms;
+    btl_udp_complain(ep, EHOSTUNREACH);
+    btl_udp_complain(ep, EHOSTUNREACH);
+    wait_ms(100);
+    TAP_OK(downs == 0, "errors before and after a minute are none that persist");
+    for (int i = 0; i < 10; i++) {
+        btl_udp_complain(ep, EHOSTUNREACH);
+        wait_ms(50);
+    }
+    TAP_OK(downs == 1 && ups == 0, "a path whose errors go on is down");
+    lay_number(20011, 100, 0);
+    wait_ms(10);
+    TAP_OK(ups == 1, "until something comes");
+}
+
+static void test_away(void)
+{
+    mca_btl_endpoint_t *ep = btl_udp_endpoint_find(module, job.self + PEER);
+    TAP_REQUIRE(ep != NULL, "the peer is known");
+    test_away_parts();
+    test_away_silence(ep);
+    test_away_errors(ep);
+}
+
 /* A send was told of the error of another datagram, so that reads are not; the socket is ready all the same until
  * somebody takes the rest from its queue of errors. */
 static void test_errors(void)
@@ -387,6 +494,7 @@ int main(void)
     test_fragments(false);
     test_fragments(true);
     test_epochs();
+    test_away();
     test_errors();
     TAP_OK(module->strangers >= 300, "%u datagrams were nobody's", (unsigned) module->strangers);
     modules[0]->ops->finalize(modules[0]);
