@@ -197,7 +197,8 @@ struct mca_btl_endpoint {
     bool was_away;                   /* ... and judged nothing, as that was long after the look before */
     uint64_t up_ns, up_mark;         /* when it came up, and how much had been exchanged by then */
     uint64_t serial, peer_serial;    /* of our last attempt; the peer's up to here are given up */
-    bool was_silent;                 /* the watchdog had its doubts already */
+    bool awaits_ack;                 /* when the watchdog looked for stalls last something waited for an acknowledgment, */
+    uint64_t stalled_ns;             /* and for so long none had come */
     bool is_still;                   /* for so long nothing has been acknowledged, but so many bytes: */
     uint64_t still_ns, still_at;
     btl_tcp_rbuf_t *rbuf;

@@ -299,7 +299,7 @@ void btl_tcp_endpoint_up(mca_btl_endpoint_t *ep, int fd, uint64_t session, uint6
     ep->generation++;
     ep->up_ns = ep->looked_ns = mca_btl_tcp.services->now_ns();
     ep->up_mark = exchanged(ep);
-    ep->was_silent = ep->is_still = false;
+    ep->awaits_ack = ep->is_still = false;
     opal_list_remove(&ep->up_item); /* it may be among the lost ones */
     opal_list_append(&mca_btl_tcp.up, &ep->up_item);
     btl_tcp_receive_reset(ep);
@@ -527,36 +527,33 @@ static void finalize(mca_btl_module_t *super)
 
 /* ---- The watchdog: a peer whose kernel acknowledges nothing, a connection that is not made again ---- */
 
-/* Milliseconds since anything was acknowledged, while something waits for it. A peer that computes
- * with full buffers still acknowledges the kernel's probes, so it is not taken for dead, unlike
- * with TCP_USER_TIMEOUT. */
-static uint32_t silent_ms(int fd)
+/* Has nothing been acknowledged for too long, while something waited for it all the time? `ns`: since the last look; of a long
+ * absence of this process little counts. A peer that computes with full buffers still acknowledges the kernel's probes, so it is not
+ * taken for dead, unlike with TCP_USER_TIMEOUT: between probes nothing waits. */
+static bool is_stalled(mca_btl_endpoint_t *ep, uint64_t ns)
 {
+    uint64_t limit = (uint64_t) mca_btl_tcp.params.stall_timeout_ms * 1000000, most = 2 * (uint64_t) WATCHDOG_US * 1000;
     struct tcp_info info = {0};
     socklen_t len = sizeof(info);
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0) {
-        return 0;
-    }
-    bool waiting = (info.tcpi_unacked > 0 && info.tcpi_retransmits > 0) || info.tcpi_probes > 0;
-    return waiting ? info.tcpi_last_ack_recv : 0;
+    bool waits = getsockopt(ep->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 && (info.tcpi_unacked > 0 || info.tcpi_probes > 0);
+    bool in_vain = waits && ep->awaits_ack && (uint64_t) info.tcpi_last_ack_recv * 1000000 >= ns;
+    ep->awaits_ack = waits;
+    ep->stalled_ns = in_vain ? ep->stalled_ns + (ns < most ? ns : most) : 0;
+    return limit > 0 && ep->stalled_ns >= limit && (info.tcpi_retransmits > 0 || info.tcpi_probes > 0);
 }
 
 /* Looks after one endpoint; true: it has something on the way. */
-static bool watch_over(mca_btl_endpoint_t *ep)
+static bool watch_over(mca_btl_endpoint_t *ep, uint64_t ns)
 {
-    int64_t limit = mca_btl_tcp.params.stall_timeout_ms;
     /* What lies here for long is asked for: it frees its memory, and probes the connection. */
     if (btl_tcp_idle(&ep->module->super, ep)) {
+        ep->awaits_ack = false;
         return false;
     }
-    /* Twice in a row: between probes of a full socket may lie more than the limit, and just now the
-     * answer to one may be on the way. */
-    bool silent = limit > 0 && silent_ms(ep->fd) >= limit;
-    if (silent && ep->was_silent) {
+    if (is_stalled(ep, ns)) {
         btl_tcp_endpoint_lost(ep, "the peer's machine acknowledges nothing any more");
         return false;
     }
-    ep->was_silent = silent;
     return true;
 }
 
@@ -619,8 +616,8 @@ static void watchdog_fired(void *context)
     if (c->armed) {
         cool_sleepers(c); /* before the timer goes: cooling would set it again */
     }
-    uint64_t now = c->services->now_ns();
-    bool stalls = now - c->stall_look_ns >= (uint64_t) WATCHDOG_US * 1000;
+    uint64_t now = c->services->now_ns(), since = now - c->stall_look_ns;
+    bool stalls = since >= (uint64_t) WATCHDOG_US * 1000;
     bool again = c->hot_count > 0 && !c->armed; /* who is awake may send at any time */
     c->services->timer_del(c->watchdog);
     c->watchdog = NULL;
@@ -628,7 +625,7 @@ static void watchdog_fired(void *context)
     OPAL_LIST_FOREACH (item, tmp, &c->up) {
         mca_btl_endpoint_t *ep = OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, up_item);
         btl_tcp_watch_silence(ep, since_look(ep));
-        again |= stalls ? watch_over(ep) : has_queue(ep);
+        again |= stalls ? watch_over(ep, since) : has_queue(ep);
     }
     OPAL_LIST_FOREACH (item, tmp, &c->lost) {
         mca_btl_endpoint_t *ep = OPAL_CONTAINER_OF(item, mca_btl_endpoint_t, up_item);

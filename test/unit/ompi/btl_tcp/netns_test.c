@@ -14,7 +14,7 @@
 static char name[2][32];
 static struct {
     _Atomic uint64_t sent;
-    _Atomic bool flowing, cut, mended;
+    _Atomic bool flowing, quiet, cut, mended;
 } *board;
 
 __attribute__((format(printf, 1, 2))) static int command(const char *format, ...)
@@ -176,6 +176,52 @@ static int through_pause(uint32_t rank)
     return bad;
 }
 
+enum { STALL_MS = 4000 };
+
+static bool is_cut(void)
+{
+    return board->cut;
+}
+
+static bool two_received(void)
+{
+    return world.peer[0].received == 2;
+}
+
+static bool never(void)
+{
+    return false;
+}
+
+/* A connection that was idle for longer than a stall may last, and then stands still for less. */
+static int after_quiet(uint32_t rank)
+{
+    world_peer_t *p = &world.peer[1 - rank];
+    if (rank == 1) {
+        return !world_wait(two_received, 40000) || p->ep[0]->generation != 1;
+    }
+    bool good = world_send(1, 0, 100, WORLD_SHORT) && world_wait(world_idle, 10000);
+    world_wait(never, STALL_MS + 500);
+    board->quiet = true;
+    good &= world_wait(is_cut, 10000) && world_send(1, 1, 100, WORLD_SHORT) && world_wait(world_idle, 30000);
+    if (!good || p->ep[0]->generation != 1) {
+        fprintf(stderr, "# connection %lu, downs %lu (%s)\n", p->ep[0]->generation, p->downs, p->last_why);
+    }
+    return !good || p->ep[0]->generation != 1;
+}
+
+static void cut_briefly(pid_t first)
+{
+    (void) first;
+    for (int i = 0; i < 30000 && !board->quiet; i++) {
+        usleep(1000);
+    }
+    command("ip -n %s link set eth1 down", name[1]);
+    board->cut = true;
+    usleep(1600000); /* how long the link is dead */
+    command("ip -n %s link set eth1 up", name[1]);
+}
+
 /* In the parent: cut the second link for three seconds. */
 static void cut_and_mend(pid_t first)
 {
@@ -213,6 +259,10 @@ int main(void)
         "a link is cut, goes down, and is mended");
     run("stall_timeout=1000 connect_timeout=500 reconnect_max=500 resume_timeout=30000",
         through_pause, "a link is cut, and mended before it goes down");
+    char settings[128];
+    snprintf(settings, sizeof(settings), "if_include=eth1 family=4 stall_timeout=%d", STALL_MS);
+    world_bystander = cut_briefly;
+    run(settings, after_quiet, "before something is sent nobody is waited for");
     hosts_down();
     return tap_end();
 }
