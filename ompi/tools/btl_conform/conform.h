@@ -45,6 +45,7 @@ typedef struct conform_options {
     bool lanes;                /* ... and that lanes are wanted */
     bool forbid_cma;           /* process_vm_* fail with EPERM */
     bool short_writes;         /* sockets take parts of what they are given */
+    bool forked;               /* the peer that dies leaves a child behind */
     bool keepalive;            /* the link notices a peer's death though nothing is sent */
     bool asymmetric_fence;
     bool verbose, bench, pin;

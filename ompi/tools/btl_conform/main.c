@@ -533,6 +533,7 @@ static void usage(FILE *to)
             "  --lanes            the same, and that lanes are wanted; --module chooses one\n"
             "  --forbid-cma       process_vm_readv and process_vm_writev fail\n"
             "  --short-writes     TCP sockets often take only a part, then nothing for a while\n"
+            "  --forked           the peer that dies in test death leaves a child behind, with all descriptors\n"
             "  --keepalive        the link notices a peer's death though nothing is sent: test death asks for it\n"
             "  --no-membarrier    the sleeper does not fence for senders\n"
             "  --no-pin           leave benchmark processes where the kernel puts them\n"
@@ -577,7 +578,7 @@ static const char *assignment(const char *option, const char *text)
 
 static void parse_options(int argc, char **argv)
 {
-    enum { OPT_LIST = 256, OPT_COMPONENT, OPT_CMA, OPT_FENCE, OPT_SHORT, OPT_PIN, OPT_KEEPALIVE, OPT_LANES };
+    enum { OPT_LIST = 256, OPT_COMPONENT, OPT_CMA, OPT_FENCE, OPT_SHORT, OPT_PIN, OPT_KEEPALIVE, OPT_LANES, OPT_FORKED };
     static const struct option longs[] = {
         {"bench", no_argument, NULL, 'b'}, {"list", no_argument, NULL, OPT_LIST},
         {"test", required_argument, NULL, 't'}, {"skip", required_argument, NULL, 'k'}, {"module", required_argument, NULL, 'm'},
@@ -585,7 +586,7 @@ static void parse_options(int argc, char **argv)
         {"processes", required_argument, NULL, 'n'},
         {"seed", required_argument, NULL, 's'}, {"threads", no_argument, NULL, 'T'}, {"lanes", no_argument, NULL, OPT_LANES},
         {"forbid-cma", no_argument, NULL, OPT_CMA}, {"no-membarrier", no_argument, NULL, OPT_FENCE},
-        {"keepalive", no_argument, NULL, OPT_KEEPALIVE}, {"short-writes", no_argument, NULL, OPT_SHORT}, {"no-pin", no_argument, NULL, OPT_PIN}, {"timeout", required_argument, NULL, 'o'},
+        {"forked", no_argument, NULL, OPT_FORKED}, {"keepalive", no_argument, NULL, OPT_KEEPALIVE}, {"short-writes", no_argument, NULL, OPT_SHORT}, {"no-pin", no_argument, NULL, OPT_PIN}, {"timeout", required_argument, NULL, 'o'},
         {"verbose", no_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     conform_options_t *o = &conform_options;
     for (int c; (c = getopt_long(argc, argv, "bt:k:m:p:n:s:To:vh", longs, NULL)) != -1;) {
@@ -600,6 +601,7 @@ static void parse_options(int argc, char **argv)
         case OPT_LANES: o->threads = o->lanes = true; break;
         case OPT_CMA: o->forbid_cma = true; break;
         case OPT_SHORT: o->short_writes = true; break;
+        case OPT_FORKED: o->forked = true; break;
         case OPT_KEEPALIVE: o->keepalive = true; break;
         case OPT_FENCE: o->asymmetric_fence = false; break;
         case OPT_PIN: o->pin = false; break;

@@ -64,7 +64,7 @@
 #define SHM_ALIGNED _Alignas(SHM_LINE)
 
 enum {
-    SHM_VERSION = 11,
+    SHM_VERSION = 12,
     SHM_WORD = 8,             /* bytes before a message's data */
     SHM_SHORT_MAX = 2048 + MCA_BTL_HEADER_MAX,     /* send_short takes at most: longer ones are quicker in a chunk */
     SHM_MIN_RING = 2048,
@@ -149,6 +149,7 @@ typedef struct shm_header {
     shm_layout_t layout;
     uint32_t fence;                           /* its sleep does not fence for senders */
     uint64_t token_address;                   /* of `token`, where the owner has it mapped */
+    uint64_t pid_space;                       /* where the owner's pid means something; 0: not known */
     SHM_ALIGNED _Atomic uint32_t sleeping;    /* ring the door after publishing; read by all senders */
     SHM_ALIGNED _Atomic uint32_t announced;   /* rings announced so far; written by senders */
     SHM_ALIGNED _Atomic uint32_t want_chunk;  /* the owner sleeps and waits for a chunk's return */
@@ -496,6 +497,8 @@ void mca_btl_shm_announce(mca_btl_endpoint_t *ep);
 void mca_btl_shm_find_announced(shm_module_t *m);
 /* The peer sends, but was deleted: ask for it anew; false: not wanted. */
 bool mca_btl_shm_revive(mca_btl_endpoint_t *ep);
+/* Where this process's pid means something; 0: not known. */
+uint64_t mca_btl_shm_pid_space(void);
 /* No more to or from this peer. */
 void mca_btl_shm_peer_down(mca_btl_endpoint_t *ep, const char *why);
 /* Start looking whether peers that are waited for still live; from progress only. */

@@ -80,7 +80,7 @@ OPAL_COLD void mca_btl_shm_door_ring(mca_btl_endpoint_t *ep, _Atomic uint32_t *f
     }
 }
 
-/* The name is bound as long as its process lives, and never again. */
+/* The name is bound as long as its process lives, or a child that it has forked, and never again. */
 bool mca_btl_shm_door_there(const mca_btl_endpoint_t *ep)
 {
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

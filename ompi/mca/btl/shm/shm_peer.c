@@ -6,9 +6,14 @@
  * first, and stays until the module ends: after del_peer() it has no cookie, and a later
  * add_peer() finds it again with its ring where it was.
  */
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #include "ompi/mca/btl/shm/shm.h"
 #include "ompi/mca/btl/shm/shm_ring.h"
 
@@ -301,13 +306,38 @@ void mca_btl_shm_peer_down(mca_btl_endpoint_t *ep, const char *why)
     }
 }
 
-/* A peer that has read on since the last time lives; of others the doorbell tells. */
+uint64_t mca_btl_shm_pid_space(void)
+{
+    struct stat space;
+    return stat("/proc/self/ns/pid", &space) == 0 ? (uint64_t)space.st_ino : 0;
+}
+
+/* Its doorbell has gone with it; but not if a child that it had forked goes on, which has it, too. */
+static bool shm_has_ended(const mca_btl_endpoint_t *ep)
+{
+    uint64_t space = ep->header->pid_space;
+    if (!mca_btl_shm_door_there(ep)) {
+        return true;
+    }
+    if (space == 0 || space != mca_btl_shm_pid_space()) {
+        return false;
+    }
+    struct pollfd life = {.fd = (int)syscall(SYS_pidfd_open, ep->segment.id.pid, 0), .events = POLLIN};
+    if (life.fd < 0) {
+        return errno == ESRCH;
+    }
+    bool ended = poll(&life, 1, 0) == 1;
+    close(life.fd);
+    return ended;
+}
+
+/* A peer that has read on since the last time lives; of others the kernel tells. */
 static bool shm_watch_peer(mca_btl_endpoint_t *ep)
 {
     uint32_t consumed = atomic_load_explicit(&ep->slot->consumed, memory_order_relaxed);
     if (atomic_load_explicit(&ep->slot->refused, memory_order_relaxed)) {
         mca_btl_shm_peer_down(ep, "it refuses contact");
-    } else if (consumed == ep->watch_consumed && !mca_btl_shm_door_there(ep)) {
+    } else if (consumed == ep->watch_consumed && shm_has_ended(ep)) {
         mca_btl_shm_drain_peer(ep);
         mca_btl_shm_parts_cancel(ep);
         mca_btl_shm_peer_down(ep, "its process is gone");

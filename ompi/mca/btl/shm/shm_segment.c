@@ -177,6 +177,7 @@ int mca_btl_shm_segment_create(shm_module_t *m)
     h->fence = !m->services->asymmetric_fence;
     shm_token(m, job->self, m->segment.id.random, h->token);
     h->token_address = (uint64_t)(uintptr_t)h->token;
+    h->pid_space = mca_btl_shm_pid_space();
     atomic_store_explicit(&h->magic, SHM_MAGIC, memory_order_release);
     return MCA_SUCCESS;
 }
