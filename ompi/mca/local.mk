@@ -20,7 +20,8 @@ libmpi_abi_la_SOURCES += mca/coll/base/coll_base.c mpi/coll/coll.c \
     mca/pml/base/pml_base_bsend.h mca/pml/base/pml_base_bsend.c \
     mca/pml/base/pml_base_open.c mca/pml/base/pml_base_pvars.c mca/pml/base/pml_base_events.h mca/pml/base/pml_base_events.c \
     mca/pml/base/pml_base_engine.h mca/pml/base/pml_base_engine_send.h mca/pml/base/pml_base_engine_eager.h \
-    mca/pml/base/pml_base_engine_first.h mca/pml/base/pml_base_engine_pieces.h mca/pml/base/pml_base_engine_flush.h \
+    mca/pml/base/pml_base_engine_first.h mca/pml/base/pml_base_engine_freed.h \
+    mca/pml/base/pml_base_engine_pieces.h mca/pml/base/pml_base_engine_flush.h \
     mca/pml/base/pml_base_engine_silent.h mca/pml/base/pml_base_engine_answers.h mca/pml/base/pml_base_engine_isend.h \
     mca/pml/base/pml_base_engine_recv.h mca/pml/base/pml_base_engine_meet.h mca/pml/base/pml_base_engine_order.h \
     mca/pml/base/pml_base_engine_place.h mca/pml/base/pml_base_engine_unasked.h mca/pml/base/pml_base_engine_arrive.h mca/pml/base/pml_base_engine_irecv.h \

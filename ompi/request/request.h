@@ -42,6 +42,9 @@ typedef struct ompi_request_ops {
     /* Somebody asks for its end: bring it about, if this process can by itself. `waits`: progress may be driven for a while. NULL: it
      * can't. */
     void (*settle)(ompi_request_t *request, bool waits);
+    /* Its handle goes, the operation goes on: the program may learn of its end otherwise, and before this process does, and the memory that it
+     * sends from is not to be needed then. NULL: it isn't. */
+    void (*detach)(ompi_request_t *request);
 } ompi_request_ops_t;
 
 struct ompi_request_t {

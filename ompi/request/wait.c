@@ -414,8 +414,8 @@ int ompi_mpi_request_free(ompi_request_t **handle)
     if (request->persistent) {
         ompi_comm_count_persistent(request->comm, -1);
     }
-    if (!ompi_request_is_complete(request)) {
-        settle(request, false); /* the user's memory is the user's again */
+    if (!ompi_request_is_complete(request) && !settle(request, false) && request->ops->detach) {
+        request->ops->detach(request);
     }
     if (request->type != OMPI_REQUEST_DONE && ompi_request_mark(request, OMPI_REQUEST_FREED)) {
         if (request->type == OMPI_REQUEST_GENERALIZED) {

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "support/hash.h"
@@ -297,6 +298,78 @@ static void persistent(void)
     MPI_Request_free(&r[0]);
     MPI_Request_free(&r[1]);
     free(out);
+    free(in);
+    MPI_Finalize();
+}
+
+/* A message in memory of its own, and an answer. Strided: of some contiguous runs. */
+enum { FREED_RUN = 8192, FREED_BATCH = 8 };
+typedef struct freed_send {
+    unsigned char *out;
+    size_t span;
+    int answer;
+} freed_send_t;
+
+static void send_and_free(freed_send_t *f, int number, size_t len, int strided, MPI_Request *answer)
+{
+    MPI_Request request;
+    MPI_Datatype runs;
+    unsigned char *packed = malloc(len);
+    f->span = strided ? 2 * len : len;
+    f->out = mmap(NULL, f->span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MPI_CHECK(f->out != MAP_FAILED);
+    fill(packed, len, 0, number, 0);
+    for (size_t at = 0; at < len; at += FREED_RUN) {
+        memcpy(f->out + (strided ? 2 * at : at), packed + at, FREED_RUN < len - at ? FREED_RUN : len - at);
+    }
+    MPI_Type_vector(strided ? (int) (len / FREED_RUN) : 1, strided ? FREED_RUN : (int) len, 2 * FREED_RUN, MPI_BYTE, &runs);
+    MPI_Type_commit(&runs);
+    MPI_Irecv(&f->answer, 1, MPI_INT, 1, number, MPI_COMM_WORLD, answer);
+    if (number % 2) {
+        MPI_Send_init(f->out, 1, runs, 1, number, MPI_COMM_WORLD, &request);
+        MPI_Start(&request);
+    } else {
+        MPI_Isend(f->out, 1, runs, 1, number, MPI_COMM_WORLD, &request);
+    }
+    MPI_Request_free(&request);
+    MPI_Type_free(&runs);
+    free(packed);
+}
+
+/* The end of a send whose request is freed is told by an answer (MPI-5.0, 3.7.3). Then its memory goes, and nothing else comes to stand there. */
+static void free_batch(int first, size_t len, int strided)
+{
+    freed_send_t sends[FREED_BATCH];
+    MPI_Request answers[FREED_BATCH];
+    for (int i = 0; i < FREED_BATCH; i++) {
+        send_and_free(&sends[i], first + i, len, strided, &answers[i]);
+    }
+    for (int n = 0; n < FREED_BATCH; n++) {
+        int i;
+        MPI_Waitany(FREED_BATCH, answers, &i, MPI_STATUS_IGNORE);
+        MPI_CHECK(sends[i].answer == first + i);
+        MPI_CHECK(mmap(sends[i].out, sends[i].span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == sends[i].out);
+    }
+}
+
+static void freed_sends(void)
+{
+    enum { BATCHES = 20, KINDS = 4 };
+    static const size_t lengths[KINDS] = {40000, 180000, 512 << 10, 700001};
+    unsigned char *in = malloc(lengths[KINDS - 1]);
+    start();
+    for (int batch = 0; batch < BATCHES; batch++) {
+        size_t len = lengths[batch % KINDS];
+        if (rank == 0) {
+            free_batch(batch * FREED_BATCH, len, batch % KINDS == 2);
+            continue;
+        }
+        for (int n = batch * FREED_BATCH; n < (batch + 1) * FREED_BATCH; n++) {
+            MPI_Recv(in, (int) len, MPI_BYTE, 0, n, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_CHECK(holds(in, len, 0, n, 0));
+            MPI_Send(&n, 1, MPI_INT, 0, n, MPI_COMM_WORLD);
+        }
+    }
     free(in);
     MPI_Finalize();
 }
@@ -721,6 +794,7 @@ static const mpi_test_t tests[] = {
     {.name = "modes", .np = 2, .fn = modes},
     {.name = "probes", .np = 2, .fn = probes},
     {.name = "persistent", .np = 2, .fn = persistent},
+    {.name = "freed-sends", .np = 2, .fn = freed_sends},
     {.name = "looking", .np = 2, .fn = looking},
     {.name = "truncation", .np = 2, .fn = truncation},
     {.name = "integers", .np = 2, .fn = integers},

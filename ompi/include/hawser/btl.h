@@ -29,7 +29,7 @@
  * are confirmed, and if it fails hands them back through upcalls->returned(), in order. A descriptor ends in
  * exactly one MCA_BTL_CONFIRMED or MCA_BTL_UNCONFIRMED event. Before it, at most once, MCA_BTL_REUSABLE says that
  * the payload's memory may be changed. An unconfirmed fragment may have arrived all the same: the user drops
- * repeats.
+ * repeats. Before the last event the user may have iov point to the same bytes elsewhere: who reads the payload again reads iov again.
  *
  * Arrivals are handed up from the module's poller or event callbacks only, whole fragments, exactly once
  * each (at most once without MCA_BTL_CAP_RELIABLE), in order if the module says MCA_BTL_CAP_ORDERED. The data is valid during the upcall; who needs it longer

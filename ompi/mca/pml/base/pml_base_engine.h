@@ -19,6 +19,8 @@
  *   bool policy_keeps(link)                                   does it keep what goes over this link? If POLICY_KEEPS
  *   int  policy_parts(link, hdr, hdr_len, data, len)          a whole message as send_parts, over a link of which it keeps nothing
  *   int  policy_recall(peer, link, desc)                      as recall of one that policy_send took
+ *   void policy_moved(desc)                                   the payload of one that policy_send took is elsewhere, too, where its iov
+ *                                                             says now; where it was may be gone soon
  *   bool policy_arrive(peer, arrival)                         look at what arrived; false: it is not for the engine (yet)
  *   void policy_received(peer)                                a long message is here whole, its receive is about to end; under the lock
  *   bool policy_is_idle(void)                                 it holds nothing back
@@ -369,6 +371,7 @@ static inline mca_pml_comm_peer_t *engine_comm_peer(ompi_communicator_t *comm, i
 #include "ompi/mca/pml/base/pml_base_engine_lane.h"
 #include "ompi/mca/pml/base/pml_base_engine_eager.h"
 #include "ompi/mca/pml/base/pml_base_engine_first.h"
+#include "ompi/mca/pml/base/pml_base_engine_freed.h"
 #include "ompi/mca/pml/base/pml_base_engine_pieces.h"
 #include "ompi/mca/pml/base/pml_base_engine_flush.h"
 #include "ompi/mca/pml/base/pml_base_engine_silent.h"

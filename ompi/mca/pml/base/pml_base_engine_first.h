@@ -154,8 +154,8 @@ static void engine_whole_event(mca_btl_descriptor_t *desc, mca_btl_event_t event
     bool arrived = event == MCA_BTL_CONFIRMED;
     mca_pml_peer_lock(peer); /* the thread that sends it may still hold it */
     send->lent = false;
+    send->state = arrived ? MCA_PML_SEND_DONE : MCA_PML_SEND_FIRST;
     if (!arrived) {
-        send->state = MCA_PML_SEND_FIRST;
         opal_list_prepend(&peer->pending, &send->item);
         mca_pml_peer_set_pending(peer, true);
     }

@@ -129,6 +129,7 @@ static void engine_flush_pending(mca_pml_peer_t *peer, opal_list_t *done)
             return;
         }
         if (eager) {
+            send->state = MCA_PML_SEND_DONE;
             opal_list_append(done, i);
         }
     }
@@ -152,6 +153,9 @@ static void engine_bulk_watch(mca_pml_peer_t *peer);
 /* [from, to) of a message is to go in pieces, to the receive with that id. The caller holds the peer's lock, and flushes. */
 static void engine_bulk_begin(mca_pml_peer_t *peer, mca_pml_send_t *send, uint64_t rreq, size_t from, size_t to)
 {
+    if (OPAL_UNLIKELY(send->detach)) {
+        engine_freed_copy(peer, send);
+    }
     send->state = MCA_PML_SEND_BULK;
     send->rreq = rreq;
     send->offset = from;

@@ -99,7 +99,7 @@ static void engine_send_reset(mca_pml_send_t *send)
 {
     send->state = MCA_PML_SEND_FIRST;
     send->whole = send->lent = send->lends = send->announced = send->chosen = send->unasked = false;
-    send->cancel = send->cancelled = false;
+    send->cancel = send->cancelled = send->detach = false;
     send->unconfirmed = 0;
     send->offset = send->end = 0;
     atomic_store_explicit(&send->super.complete, 0, memory_order_relaxed);

@@ -154,6 +154,7 @@ static mca_pml_recv_t *engine_fail_request(ompi_request_t *request, opal_list_t 
     }
     mca_pml_send_t *send = (mca_pml_send_t *) request;
     if (send->state == MCA_PML_SEND_WAITING || (send->state == MCA_PML_SEND_BULK && send->unconfirmed == 0)) {
+        send->state = MCA_PML_SEND_DONE;
         opal_list_remove(&send->item);
         opal_list_append(failed, &send->item);
     }
@@ -185,8 +186,11 @@ static void engine_fail_peer(mca_pml_peer_t *peer)
 {
     policy_fail(peer);
     opal_list_t failed = OPAL_LIST_INIT(failed);
-    opal_list_item_t *i;
+    opal_list_item_t *i, *tmp;
     mca_pml_peer_lock(peer);
+    OPAL_LIST_FOREACH (i, tmp, &peer->pending) {
+        OPAL_CONTAINER_OF(i, mca_pml_send_t, item)->state = MCA_PML_SEND_DONE;
+    }
     opal_list_splice(&failed, &peer->pending);
     mca_pml_peer_set_pending(peer, false);
     while ((i = opal_list_pop(&peer->again))) {

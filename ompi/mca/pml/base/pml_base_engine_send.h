@@ -7,13 +7,25 @@
  * Part of pml_base_engine.h.
  */
 
+static inline void engine_send_drop_copy(mca_pml_send_t *send)
+{
+    if (OPAL_UNLIKELY(send->copy != NULL)) {
+        if (send->mode == MCA_PML_BUFFERED) {
+            mca_pml_base_bsend_free(send->copy);
+        } else {
+            free(send->copy);
+        }
+        send->copy = NULL;
+    }
+}
+
 static void engine_send_free(ompi_request_t *request)
 {
     mca_pml_send_t *send = (mca_pml_send_t *) request;
     ompi_request_fini(request);
     ompi_datatype_release(send->type);
     ompi_comm_release(send->super.comm);
-    mca_pml_base_bsend_free(send->copy);
+    engine_send_drop_copy(send);
     mca_pml_base_send_free(send);
 }
 
@@ -24,12 +36,14 @@ static int engine_send_cancel(ompi_request_t *request);
 static int engine_send_start(ompi_request_t *request);
 
 static void engine_send_settle(ompi_request_t *request, bool waits);
+static void engine_send_freed(ompi_request_t *request);
 
 static const ompi_request_ops_t engine_send_ops = {
     .start = engine_send_start,
     .cancel = engine_send_cancel,
     .free = engine_send_free,
     .settle = POLICY_KEEPS ? engine_send_settle : NULL,
+    .detach = engine_send_freed,
 };
 
 /* Nobody fetches the message any more. */
@@ -59,10 +73,7 @@ static void engine_send_done(mca_pml_send_t *send, int error)
         send->announced = false;
         opal_refs_add(&send->cp->peer->announced, -1);
     }
-    if (send->copy) {
-        mca_pml_base_bsend_free(send->copy);
-        send->copy = NULL;
-    }
+    engine_send_drop_copy(send);
     ompi_status_set_empty(&send->super.status);
     ompi_status_set_cancelled(&send->super.status, send->cancelled);
     send->super.status.MPI_ERROR = error;

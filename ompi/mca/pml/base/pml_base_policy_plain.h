@@ -124,6 +124,11 @@ static inline void policy_fail(mca_pml_peer_t *peer)
     (void) peer;
 }
 
+static inline void policy_moved(mca_btl_descriptor_t *desc)
+{
+    (void) desc;
+}
+
 static inline bool policy_keep(mca_btl_descriptor_t *desc)
 {
     (void) desc;

@@ -67,6 +67,7 @@ typedef struct mca_pml_send {
     bool unasked;                /* ... and its pieces follow without an answer; `rreq` is none of a receive's */
     bool cancel;                 /* the user wants it back */
     bool cancelled;              /* the receiver has forgotten it */
+    bool detach;                 /* its handle is freed: `copy` is to be there before anything goes from the user's memory */
     uint32_t first;              /* bytes of payload that its RNDV had */
     mca_pml_comm_peer_t *cp;
     const char *ptr;             /* the data, if it is one run of bytes; else NULL */
@@ -79,7 +80,7 @@ typedef struct mca_pml_send {
     opal_convertor_t conv;       /* if !ptr */
     mca_btl_descriptor_t desc;   /* if `whole`, with `hdr` */
     mca_pml_hdr_match_t hdr;
-    void *copy;                  /* buffered mode: the packed message in the user's attached buffer */
+    void *copy;                  /* the packed message: buffered mode, in the user's attached buffer; or one whose handle is freed */
     mca_btl_registration_t *registration; /* of `ptr` with `registrar`, for the receiver to fetch from; NULL: none */
     mca_btl_module_t *registrar;
 } mca_pml_send_t;

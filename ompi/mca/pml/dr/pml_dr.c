@@ -44,6 +44,7 @@ static inline int policy_parts(mca_pml_link_t *link, const void *hdr, size_t hdr
 static inline bool policy_trusts(const void *head, size_t head_len);
 static inline size_t policy_wide(const mca_pml_link_t *link);
 static int policy_recall(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_descriptor_t *desc);
+static void policy_moved(mca_btl_descriptor_t *desc);
 static inline bool policy_arrive(mca_pml_peer_t *peer, mca_btl_arrival_t *arrival);
 static bool policy_place(mca_pml_peer_t *peer, const void *head, size_t head_len, size_t len,
                          mca_pml_placing_t *placing);

@@ -42,6 +42,7 @@ void dr_make_empty(dr_peer_t *d, dr_frag_t *f, dr_out_t *out)
 {
     if (f->user) {
         dr_chain(&out->returned, f->user);
+        f->user->btl_private[1] = NULL;
         f->user = NULL;
     }
     dr_wire_void_t body = {.span = htole32(f->record.span)};

@@ -42,7 +42,7 @@ typedef union dr_nature {
 typedef struct dr_frag {
     dr_record_t record;         /* its `item` links spare ones */
     dr_peer_t *owner;
-    mca_btl_descriptor_t *user; /* IN_PLACE, WHOLE, LENT: the engine's, which waits for an event; its btl_private[1] leads here */
+    mca_btl_descriptor_t *user; /* IN_PLACE, WHOLE, LENT: the engine's, which waits for an event; its btl_private[1] leads here, and nowhere once that is due */
     struct dr_desc *descs;      /* what links hold of it; it must not change meanwhile */
     uint32_t payload_len, payload_sum;
     uint8_t header_len;
@@ -136,6 +136,7 @@ static inline dr_frag_t *dr_frag_new(dr_peer_t *d, dr_what_t what, size_t len)
 /* The engine has its descriptor back; what was lent is then no other memory than a short message's. */
 static inline void dr_frag_leave_user(dr_frag_t *f)
 {
+    f->user->btl_private[1] = NULL;
     f->user = NULL;
     f->is.what = f->is.what == DR_LENT ? DR_KEPT : f->is.what;
 }

@@ -422,6 +422,15 @@ static bool policy_keep(mca_btl_descriptor_t *desc)
     return true;
 }
 
+/* Links read it where their descriptors say. */
+static void policy_moved(mca_btl_descriptor_t *desc)
+{
+    const dr_frag_t *f = desc->btl_private[1];
+    for (dr_desc_t *own = f ? f->descs : NULL; own; own = own->next) {
+        memcpy(own->desc.iov, desc->iov, desc->iov_count * sizeof(struct iovec));
+    }
+}
+
 static inline size_t policy_lends_from(void)
 {
     return dr_params.lend_min;
@@ -443,8 +452,8 @@ static int policy_recall(mca_pml_peer_t *peer, mca_pml_link_t *link, mca_btl_des
     (void) link;
     dr_frag_t *f = desc->btl_private[1];
     dr_peer_t *d = peer->policy;
-    int rc = dr_recall(d, f, false);
-    if (rc == MCA_SUCCESS && !f->over) {
+    int rc = f ? dr_recall(d, f, false) : MCA_SUCCESS; /* else its event is due */
+    if (f && rc == MCA_SUCCESS && !f->over) {
         f->is.recalled = d->any_recalled = true; /* the event comes from progress */
         dr_urgent(d);
     }
