@@ -79,6 +79,7 @@ static void free_lookup(lookup_t *lookup)
 static pmix_proc_t my_proc;
 static bool own_launcher; /* the only one that gives a secret */
 static bool collect_cards; /* the starting fence brings all addresses to every node */
+static bool up_again;      /* the runtime has been up before in this process */
 static pthread_mutex_t hosts_lock = PTHREAD_MUTEX_INITIALIZER;
 static char **hosts; /* of ranks that were asked for */
 
@@ -350,7 +351,8 @@ static int find_secret(void)
     const char *parents = getenv(OMPI_SPAWN_PORT_ENV);
     char *hex = job_string(PMIX_RANK_WILDCARD, SECRET_KEY);
     own_launcher = hex != NULL;
-    collect_cards = ompi_launcher_params.modex == OMPI_MODEX_COLLECT ||
+    /* A server answers with what it has been told of a process once, unless new addresses are brought to it. */
+    collect_cards = ompi_launcher_params.modex == OMPI_MODEX_COLLECT || up_again ||
                     (ompi_launcher_params.modex == OMPI_MODEX_AUTO && !hex);
     if (parents) {
         free(hex);
@@ -511,6 +513,7 @@ int ompi_rte_init(void)
 void ompi_rte_finalize(void)
 {
     opal_list_item_t *item;
+    up_again = true;
     if (my_proc.nspace[0]) {
         PMIx_Finalize(NULL, 0); /* no more callbacks */
         ompi_names_finalize();

@@ -25,6 +25,7 @@ p2p --map-by node --mca btl tcp,self
 coll --map-by node --mca btl tcp,self
 datatype --map-by node --mca btl tcp,self
 intercomm --map-by node --mca btl tcp,self
+session --map-by node --mca btl tcp,self
 comm --map-by slot --mca btl shm,tcp,self
 LIST
 ok "nothing left" wait_for nothing_on_hosts
