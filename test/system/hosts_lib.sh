@@ -38,7 +38,7 @@ nothing_on_hosts() {
 # has much more to do than it can (others' tests), the looking alone takes longer than that.
 gone_in_time() {
     limit=10
-    awk -v cpus="$(nproc)" '{ exit $1 < 4 * cpus }' /proc/loadavg && limit=60
+    is_busy && limit=60
     wait_for nothing_on_hosts && [ $(($(date +%s%N) - since)) -lt ${limit}000000000 ] && return 0
     echo "# left $((($(date +%s%N) - since) / 1000000)) ms after:"
     running | sed 's/^/# /' | head -20

@@ -55,6 +55,9 @@ wait_for() {
     return 1
 }
 
+# Has this machine much more to do than it can (others' tests)? Then everything takes longer.
+is_busy() { awk -v cpus="$(nproc)" '{ exit $1 < 4 * cpus }' /proc/loadavg; }
+
 # Files in /proc of the processes that carry the mark of start().
 marked() {
     grep -lsz "^HAWSER_JOB_MARK=$mark\$" /proc/[0-9]*/environ

@@ -50,7 +50,10 @@ wait_for heard
 took=$((($(date +%s%N) - since) / 1000000))
 finish
 is "SIGTERM while a large job is made known to PMIx" "$code $(grep -c 'job 1: launch' err)" "143 0"
-ok "is heard at once ($took ms)" test "$took" -lt 1000
+# All of that takes 6 s; 200 ms are one call of libpmix (PMIx_generate_ppn).
+limit=3000
+is_busy && limit=30000
+ok "is heard at once ($took ms)" test "$took" -lt $limit
 start --verbose --bind-to none --oversubscribe -n 1000 sleep 1000
 starting() { grep -q 'rank 0 .*: started' err; }
 wait_for starting
