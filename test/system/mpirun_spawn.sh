@@ -90,6 +90,20 @@ aborts() { run -n 4 "$client" spawn 5 sleep 1000; echo "$code"; }
 is "jobs that are asked for while a rank aborts end as well" "$(for _ in 1 2 3 4 5 6; do aborts; done | sort -u)" 7
 ok "nothing left" wait_for nothing_left
 
+# A job is over though what it left behind, in a session of its own, writes on as long as another job runs.
+"$mpirun" -x HAWSER_JOB_MARK="$mark" --tag-output -n 1 "$client" spawn 1 sh -c \
+    "for i in 1 2; do setsid '$client' flood '$work/full' & done; until [ -e '$work/full' ]; do :; done; echo \$\$ >'$work/child'" >/dev/null 2>err &
+pid=$!
+child_is_over() { [ -s child ] && [ ! -d "/proc/$(cat child)" ]; }
+ended() { ! kill -0 "$pid" 2>/dev/null; }
+wait_for child_is_over
+kill -TERM "$pid"
+ok "a job's end waits for no output of what has left it" wait_for ended
+kill -9 "$pid" 2>/dev/null
+finish
+is "nor a signal" "$code" 143
+ok "nothing left" wait_for nothing_left
+
 # At any moment of a job's start, life and end.
 moments=$(for _ in $(seq "${HAWSER_TEST_SOAK:-1}"); do echo child mpirun signal; done)
 for what in $moments; do

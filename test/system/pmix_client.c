@@ -1,5 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* A PMIx program for the tests of mpirun; its first argument says what it does. */
+#include <errno.h>
+#include <fcntl.h>
 #include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,8 +137,27 @@ static void spawn(int count, char **argv)
     }
 }
 
+/* Keep the pipe that is our output full, until nobody reads it. The file says that it is. */
+static void flood(const char *file)
+{
+    static char lines[16384];
+
+    memset(lines, '\n', sizeof(lines));
+    fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK);
+    while (write(STDOUT_FILENO, lines, sizeof(lines)) >= 0 || errno == EAGAIN) {
+        if (errno == EAGAIN && file != NULL) {
+            close(open(file, O_CREAT | O_WRONLY, 0600));
+            file = NULL;
+        }
+    }
+    exit(0);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "flood") == 0) {
+        flood(argv[2]);
+    }
     const char *what = argc > 1 ? argv[1] : "exchange";
     pmix_status_t rc = PMIx_Init(&self, NULL, 0);
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,24 +155,27 @@ void orte_iof_channel_feed(orte_iof_channel_t *channel, const void *data, size_t
     }
 }
 
-/* One read. False when there is nothing more now, or ever (then the channel is closed). */
-static bool take(orte_iof_channel_t *channel)
+/* One read; so many bytes. 0: there is nothing more now, or ever (then the channel is closed). */
+static size_t take(orte_iof_channel_t *channel)
 {
-    ssize_t got = read(channel->fd, channel->iof->chunk, ORTE_IOF_READ);
+    ssize_t got;
 
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return errno == EINTR;
+    do {
+        got = read(channel->fd, channel->iof->chunk, ORTE_IOF_READ);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0 && errno == EAGAIN) {
+        return 0;
     }
     if (got <= 0) {
         orte_iof_channel_close(channel); /* end of file; a terminal's master says EIO */
-        return false;
+        return 0;
     }
     orte_iof_channel_feed(channel, channel->iof->chunk, (size_t)got);
     if (channel->unread) {
         orte_iof_channel_close(channel);
-        return false;
+        return 0;
     }
-    return true;
+    return (size_t)got;
 }
 
 /* Should this channel be read on? */
@@ -189,7 +193,7 @@ static void readable(evutil_socket_t fd, short what, void *arg)
 
     (void)fd;
     (void)what;
-    if (take(channel) && !has_room(channel)) {
+    if (take(channel) > 0 && !has_room(channel)) {
         event_del(channel->event);
         channel->paused = true;
     }
@@ -238,9 +242,16 @@ void orte_iof_channel_resume(orte_iof_channel_t *channel)
     }
 }
 
+/* All that the process has written is in the pipe. Others, which have left its group and live on with another job, may
+ * write into it for ever. */
 void orte_iof_channel_finish(orte_iof_channel_t *channel)
 {
-    while (channel->fd >= 0 && take(channel)) {
+    enum { TERMINAL_ROOM = 1024 * 1024 }; /* more than any has */
+    int room = channel->fd < 0 ? 0 : fcntl(channel->fd, F_GETPIPE_SZ);
+    size_t left = room < 0 ? TERMINAL_ROOM : (size_t)room, got;
+
+    while (channel->fd >= 0 && left > 0 && (got = take(channel)) > 0) {
+        left -= got < left ? got : left;
     }
     orte_iof_channel_close(channel);
 }
