@@ -11,7 +11,7 @@
  *     END      a job                              STARTED    all processes of a job that was asked for
  *     FORGET   a job that is over everywhere                 run, as far as they are on this host
  *     EXAMINE  what is each process doing?        EXITED     a process was waited for
- *     LEAVE    all is over: daemons exit          EXAMINED   a line about that; without text: all told
+ *     LEAVE    exit; what is left of jobs ends    EXAMINED   a line about that; without text: all told
  *     INPUT    (to one) a piece of stdin;         ABORTED    a process called abort
  *              none: its end                      FAILED     a process or a step could not be started
  *     OUTPUT_LOST (to one) nobody reads           OUTPUT     a piece of a process's stdout or stderr
