@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <time.h>
+#include <unistd.h>
 #include <mpi.h>
 
 #include "support/mpi_test.h"
@@ -458,6 +459,45 @@ static void full(void)
     MPI_Finalize();
 }
 
+/* ---- A launcher that says nothing ---- */
+
+static int launcher;
+
+/* The test's time is over: a stopped launcher would outlive it. */
+static void let_launcher_go_on(int sig)
+{
+    kill(launcher, SIGCONT);
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
+
+/* Nobody tells of the death, and nothing of one's own is under way: who waits for a message from there finds out. */
+static void unreported(void)
+{
+    enum { LOOKS = 10000 };
+    int word = 0, flag;
+    launcher = getppid();
+    setenv("OMPI_MCA_pml_base_path_timeout", "1", 1);
+    signal(SIGALRM, let_launcher_go_on);
+    start();
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == VICTIM) {
+        MPI_Recv(&word, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < LOOKS; i++) { /* and tells that it has got it */
+            MPI_Iprobe(0, 2, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        }
+        MPI_Send(&launcher, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+        kill(launcher, SIGSTOP);
+        die();
+    }
+    MPI_Send(&word, 1, MPI_INT, VICTIM, 1, MPI_COMM_WORLD); /* after which it is known where the victim is */
+    MPI_CHECK(MPI_Recv(&launcher, 1, MPI_INT, VICTIM, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Recv(&word, 1, MPI_INT, VICTIM, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE) == MPI_ERR_OTHER);
+    kill(launcher, SIGCONT);
+    go_on();
+    MPI_Finalize();
+}
+
 static const mpi_test_t tests[] = {
     {.name = "strangers", .np = 4, .exit_code = 137, .fn = strangers,
      .says = "0 failures in 3 processes"},
@@ -475,6 +515,7 @@ static const mpi_test_t tests[] = {
     {.name = "collective-7", .np = 7, .exit_code = 137, .fn = collective, .says = "0 failures in 6 processes"},
     {.name = "parting", .np = 4, .exit_code = 137, .fn = parting, .says = "0 failures in 3 processes"},
     {.name = "full", .np = 3, .exit_code = 137, .fn = full, .says = "0 failures in 2 processes"},
+    {.name = "unreported", .np = 2, .exit_code = 137, .fn = unreported, .says = "0 failures in 1 processes"},
 };
 
 int main(int argc, char **argv)

@@ -528,7 +528,7 @@ static void engine_awaited_in(ompi_communicator_t *comm, ompi_proc_t ***procs, s
     mca_pml_comm_unlock(pc);
 }
 
-/* Send something over a link that can fail, unless it has something to confirm anyway. */
+/* Send something, unless there is something to confirm anyway: what the peer does not take comes to light. */
 static void engine_ask(mca_pml_peer_t *peer)
 {
     mca_pml_hdr_common_t hdr;
@@ -538,7 +538,7 @@ static void engine_ask(mca_pml_peer_t *peer)
     }
     mca_pml_peer_lock(peer);
     mca_pml_link_t *link = engine_latency_link(peer);
-    bool useful = link ? link->module->limits.caps & MCA_BTL_CAP_CAN_FAIL : !ready;
+    bool useful = link || !ready;
     if (useful && !peer->gone && opal_list_is_empty(&peer->control)) {
         engine_send_control(peer, &hdr, sizeof(hdr), MCA_PML_HDR_CREDIT);
     }
