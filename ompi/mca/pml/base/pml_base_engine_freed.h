@@ -11,7 +11,7 @@
 /* Is there nothing that reads a message again? */
 static bool engine_reads_once(const mca_pml_peer_t *peer)
 {
-    return engine_plain(peer) && peer->link_count == 1 && !(peer->links[0].module->limits.caps & MCA_BTL_CAP_CAN_FAIL);
+    return POLICY_STANDING && peer->link_count == 1 && !(peer->links[0].module->limits.caps & MCA_BTL_CAP_CAN_FAIL);
 }
 
 /* The same bytes of the message, elsewhere. */
