@@ -42,7 +42,7 @@ static void headers(void)
 
 static void ids(void)
 {
-    int a, b;
+    static int a, b;
     uint64_t first = mca_pml_base_id_new(&a, &a);
     TAP_OK(first != 0 && mca_pml_base_id_find(first) == &a, "an id leads to its object");
     mca_pml_base_id_free(first);
