@@ -19,7 +19,7 @@ libhawser_orte_la_SOURCES += \
     runtime/wire.c runtime/wire.h \
     pmix/data.c pmix/internal.h pmix/output.c pmix/register.c pmix/remote.c pmix/server.c pmix/server.h \
     pmix/spawn.c \
-    mca/errmgr/errmgr.h mca/errmgr/base/errmgr.c \
+    mca/errmgr/errmgr.h mca/errmgr/base/ended.c mca/errmgr/base/ended.h mca/errmgr/base/errmgr.c \
     mca/iof/iof.h mca/iof/base/internal.h mca/iof/base/help.c mca/iof/base/input.c mca/iof/base/iof.c \
     mca/iof/base/output.c mca/iof/base/sink.c mca/iof/base/sink.h \
     mca/odls/odls.h mca/odls/base/environ.c mca/odls/base/environ.h mca/odls/base/odls.c \

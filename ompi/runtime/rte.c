@@ -28,6 +28,8 @@
 /* Job information from our mpirun; else published by rank 0. */
 #define SECRET_KEY "hawser.job.secret"
 #define PART_KEY "hawser.part"
+/* Event of our own launcher's (orte/pmix/server.h): a process has ended as it should. */
+#define PROC_ENDED (PMIX_EXTERNAL_ERR_BASE - 1)
 
 ompi_rte_t ompi_rte;
 
@@ -51,6 +53,7 @@ typedef struct fence {
  * for it, as libpmix answers "not found", or gives up after a while, when a process has yet to
  * commit. */
 static fence_t start;
+static _Atomic bool some_ended; /* of this job, in order: no fence of all of it will be over any more. Told in progress */
 static pthread_mutex_t lookups_lock = PTHREAD_MUTEX_INITIALIZER;
 static opal_list_t early_lookups = OPAL_LIST_INIT(early_lookups); /* wait for the fence */
 static opal_list_t asked_lookups = OPAL_LIST_INIT(asked_lookups); /* are with libpmix */
@@ -493,6 +496,7 @@ int ompi_rte_init(void)
 {
     bool served;
     closed = false;
+    some_ended = false;
     int rc = connect_server(&served);
     if (rc != OPAL_SUCCESS) {
         return rc;
@@ -592,26 +596,6 @@ static int wait_for_fence(fence_t *fence)
     return OPAL_SUCCESS;
 }
 
-/* In libpmix's thread. */
-static void fence_done(pmix_status_t status, void *context)
-{
-    end_fence(context, status);
-}
-
-int ompi_rte_fence(void)
-{
-    fence_t fence = {.result = 0};
-    if (ompi_rte.singleton) {
-        return OPAL_SUCCESS;
-    }
-    /* Two fences of the same processes must not go on at once: a server can't tell them apart. */
-    int rc = wait_for_fence(&start);
-    if (rc == OPAL_SUCCESS) {
-        rc = start_fence(false, fence_done, &fence);
-    }
-    return rc == OPAL_SUCCESS ? wait_for_fence(&fence) : rc;
-}
-
 bool ompi_rte_can_part(void)
 {
     return own_launcher;
@@ -705,15 +689,55 @@ static int meet(part_t *part, const ompi_rte_id_t *ids, size_t count)
     return atomic_load_explicit(&part->fence.result, memory_order_acquire) == 1 ? OPAL_SUCCESS : OPAL_ERROR;
 }
 
-int ompi_rte_part(const ompi_rte_id_t *ids, size_t count, bool (*vain)(void *context), void *context)
+/* One of the job has ended: either it was here, and then all are, or it never will be. */
+static bool one_has_ended(void *context)
+{
+    (void) context;
+    return some_ended;
+}
+
+static part_t *new_part(bool (*vain)(void *context), void *context)
 {
     part_t *part = malloc(sizeof *part);
+    if (part) {
+        *part = (part_t){.holders = 2, .vain = vain, .context = context};
+    }
+    return part;
+}
+
+int ompi_rte_fence(void)
+{
+    if (ompi_rte.singleton) {
+        return OPAL_SUCCESS;
+    }
+    /* Two fences of the same processes must not go on at once: a server can't tell them apart. */
+    int rc = wait_for_fence(&start);
+    if (rc != OPAL_SUCCESS || some_ended) {
+        return rc != OPAL_SUCCESS ? rc : OPAL_ERR_PEER_FAILED;
+    }
+    part_t *part = new_part(one_has_ended, NULL);
     if (!part) {
         return OPAL_ERR_OUT_OF_RESOURCE;
     }
-    *part = (part_t){.holders = 2, .vain = vain, .context = context};
-    int rc = wait_for_fence(&start);
+    rc = start_fence(false, part_over, &part->fence);
     if (rc == OPAL_SUCCESS) {
+        opal_progress_wait_until(part_is_over, part);
+        rc = fence_is_over(&part->fence) ? wait_for_fence(&part->fence) : OPAL_ERR_PEER_FAILED;
+    } else {
+        part_release(part);
+    }
+    part_release(part);
+    return rc;
+}
+
+int ompi_rte_part(const ompi_rte_id_t *ids, size_t count, bool (*vain)(void *context), void *context)
+{
+    part_t *part = new_part(vain, context);
+    if (!part) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
+    int rc = wait_for_fence(&start);
+    if (rc == OPAL_SUCCESS || some_ended) {
         rc = meet(part, ids, count);
     } else {
         part_release(part);
@@ -908,14 +932,27 @@ int ompi_rte_begin(void)
 typedef struct loss {
     pmix_nspace_t nspace;
     uint32_t rank;
+    bool in_order;
 } loss_t;
 
 static ompi_rte_lost_fn_t lost_fn;
+
+/* It will not be over any more, if it isn't: who has published is found, who has not is gone. */
+static void give_up_start(void)
+{
+    if (!fence_is_over(&start)) {
+        start_done(PMIX_ERR_PARTIAL_SUCCESS, &start);
+    }
+}
 
 /* In progress. */
 static void deliver_loss(void *arg)
 {
     loss_t *loss = arg;
+    if (!closed && loss->in_order && strcmp(loss->nspace, my_proc.nspace) == 0) {
+        some_ended = true;
+        give_up_start();
+    }
     if (!closed) {
         lost_fn(loss->nspace, loss->rank);
     }
@@ -938,6 +975,7 @@ static void loss_event(size_t id, pmix_status_t status, const pmix_proc_t *sourc
     loss_t *loss = source ? malloc(sizeof *loss) : NULL;
     if (loss) {
         PMIX_LOAD_NSPACE(loss->nspace, source->nspace);
+        loss->in_order = status == PROC_ENDED;
         loss->rank = status == PMIX_EVENT_JOB_END ? OMPI_RTE_ALL_RANKS : source->rank;
         if (opal_progress_defer(deliver_loss, loss) != OPAL_SUCCESS) {
             free(loss);
@@ -960,7 +998,7 @@ static void loss_watched(pmix_status_t status, size_t id, void *context)
 void ompi_rte_watch(ompi_rte_lost_fn_t fn)
 {
     static pmix_status_t events[] = {PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_ERR_PROC_ABORTED_BY_SIG,
-                                     PMIX_ERR_PROC_KILLED_BY_CMD, PMIX_EVENT_JOB_END};
+                                     PMIX_ERR_PROC_KILLED_BY_CMD, PMIX_EVENT_JOB_END, PROC_ENDED};
     lost_fn = fn;
     if (!ompi_rte.singleton) {
         PMIx_Register_event_handler(events, sizeof events / sizeof *events, NULL, 0, loss_event,

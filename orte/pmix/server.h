@@ -25,6 +25,8 @@
 /* PMIx_Job_control with this directive: the caller's job and the one whose namespace is the value have
  * nothing more to do with each other (MPI_Comm_disconnect). */
 #define ORTE_PMIX_PART "hawser.part"
+/* Event: a process has ended as it should. What all of its job are to take part in from then on will never be over. */
+#define ORTE_PMIX_PROC_ENDED (PMIX_EXTERNAL_ERR_BASE - 1)
 #define ORTE_PMIX_JOB_SECRET "hawser.job.secret"
 
 /* Start rt->pmix. Reports what fails. */
@@ -44,6 +46,8 @@ ORTE_DECLSPEC void orte_pmix_daemon_lost(orte_runtime_t *rt, uint32_t daemon);
 /* This process has ended without a farewell, or its whole job is over (ORTE_WIRE_ALL_RANKS): let this host's
  * processes know, those that start later as well. */
 ORTE_DECLSPEC void orte_pmix_proc_lost(orte_runtime_t *rt, const char *nspace, int rank);
+/* It has ended as it should, and others of its job go on: what they still wait for as one it does not take part in. */
+ORTE_DECLSPEC void orte_pmix_proc_ended(orte_proc_t *proc);
 /* Add what a process needs to find the server to its environment. */
 ORTE_DECLSPEC int orte_pmix_setup_fork(const orte_proc_t *proc, char ***env);
 

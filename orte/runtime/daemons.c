@@ -586,13 +586,12 @@ void orte_daemons_output_lost(const orte_proc_t *proc, bool is_stderr)
                        ORTE_OOB_CONTROL, &pack);
 }
 
-static void tell_lost(const orte_job_t *job, int rank)
+static void tell_lost(const orte_job_t *job, int rank, bool in_order)
 {
-    orte_wire_lost_t lost = {.rank = rank, .nspace = job->nspace};
+    orte_wire_lost_t lost = {.rank = rank, .in_order = in_order, .nspace = job->nspace};
     orte_runtime_t *rt = job->rt;
     orte_pack_t pack;
 
-    orte_pmix_proc_lost(rt, lost.nspace, lost.rank);
     if (rt->daemons == NULL) {
         return;
     }
@@ -603,12 +602,20 @@ static void tell_lost(const orte_job_t *job, int rank)
 
 void orte_daemons_proc_lost(const orte_proc_t *proc)
 {
-    tell_lost(proc->job, proc->rank);
+    orte_pmix_proc_lost(proc->job->rt, proc->job->nspace, proc->rank);
+    tell_lost(proc->job, proc->rank, false);
+}
+
+void orte_daemons_proc_ended(orte_proc_t *proc)
+{
+    orte_pmix_proc_ended(proc);
+    tell_lost(proc->job, proc->rank, true);
 }
 
 void orte_daemons_job_over(const orte_job_t *job)
 {
-    tell_lost(job, ORTE_WIRE_ALL_RANKS);
+    orte_pmix_proc_lost(job->rt, job->nspace, ORTE_WIRE_ALL_RANKS);
+    tell_lost(job, ORTE_WIRE_ALL_RANKS, false);
 }
 
 void orte_daemons_consumed(orte_runtime_t *rt, uint32_t index, size_t size)

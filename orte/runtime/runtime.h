@@ -62,6 +62,7 @@ struct orte_runtime {
     struct orte_iof *iof;
     struct orte_odls *odls;
     struct orte_errmgr *errmgr;
+    bool tells_ended;     /* the timer of mca/errmgr/base/ended.c is set */
     bool hurried;         /* mpirun was told twice to end, */
     bool leaving;         /* or three times: it waits no more */
     orte_node_t *self;    /* this host; also in nodes if the job may use it */

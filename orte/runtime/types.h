@@ -157,6 +157,7 @@ typedef struct orte_proc {
     bool abort_called;
     pid_t pid;             /* also its process group; 0: never started */
     bool waited;           /* waitpid returned it; its end has not been dealt with yet */
+    bool told_ended;       /* the others of its job have been told that it has ended in order */
     bool group_gone;       /* nobody is left in its process group: others may have its number now */
     int exit_status;       /* as from waitpid */
     int farewell_ms;       /* for so long its farewell through PMIx has been waited for */

@@ -97,6 +97,7 @@ int orte_wire_unpack_exited(const orte_oob_message_t *message, orte_wire_exited_
 void orte_wire_pack_lost(orte_pack_t *pack, const orte_wire_lost_t *lost)
 {
     orte_pack_i32(pack, lost->rank);
+    orte_pack_bool(pack, lost->in_order);
     orte_pack_string(pack, lost->nspace);
 }
 
@@ -106,6 +107,7 @@ int orte_wire_unpack_lost(const orte_oob_message_t *message, orte_wire_lost_t *l
 
     orte_unpack_init(&unpack, message->data, message->size);
     lost->rank = orte_unpack_i32(&unpack);
+    lost->in_order = orte_unpack_bool(&unpack);
     lost->nspace = orte_unpack_string(&unpack);
     int rc = finished(&unpack, lost->rank >= ORTE_WIRE_ALL_RANKS && lost->nspace != NULL);
     if (rc != OPAL_SUCCESS) {

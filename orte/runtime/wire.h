@@ -95,6 +95,7 @@ typedef struct {
 /* LOST */
 typedef struct {
     int32_t rank; /* ORTE_WIRE_ALL_RANKS: the job is over */
+    bool in_order; /* it has ended as it should, while others of its job go on */
     char *nspace; /* of its job */
 } orte_wire_lost_t;
 #define ORTE_WIRE_ALL_RANKS (-1)

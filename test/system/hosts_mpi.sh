@@ -10,6 +10,10 @@ OMPI_MCA_rmaps_base_binding_policy=none # see links_lib.sh
 export MPIRUN OMPI_MCA_rmaps_base_binding_policy
 run --hostfile hostfile --mca btl tcp,self "$top_builddir/test/system/launch_probe"
 is "a rank on each of 32 slots" "$code" 0
+for what in start alone again; do
+    run --hostfile hostfile --map-by node -n 9 -x ABSENT_LAST=8 --timeout 100 "$top_builddir/test/system/absent" $what
+    is "not every process takes part in MPI: $what" "$code $(cat out)" "0 done"
+done
 while read -r program args; do
     count=$((count + 1))
     output=$(MPIRUN_ARGS="--hostfile $work/hostfile $args" timeout 900 "$here/$program" </dev/null 2>&1)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause
 
 # mpirun: shell tests around a small PMIx program.
-mpirun_tests = system/mpirun_run.sh system/mpirun_io.sh system/mpirun_end.sh
+mpirun_tests = system/mpirun_run.sh system/mpirun_io.sh system/mpirun_end.sh system/mpirun_absent.sh
 check_SCRIPTS += $(mpirun_tests)
 EXTRA_DIST += $(mpirun_tests) system/lib.sh
 EXTRA_PROGRAMS += system/pmix_client
@@ -10,6 +10,10 @@ system_pmix_client_LDADD = $(PMIX_LIBS)
 CLEANFILES += $(EXTRA_PROGRAMS)
 system/mpirun_run.log system/mpirun_end.log: system/pmix_client$(EXEEXT)
 system/mpirun_end.log: system/launch_probe$(EXEEXT)
+EXTRA_PROGRAMS += system/absent
+system_absent_SOURCES = system/absent.c
+system_absent_LDADD = $(ompi_lib)
+system/mpirun_absent.log system/hosts_mpi.log: system/absent$(EXEEXT)
 
 # Jobs that jobs ask for, on one host and on several.
 spawn_tests = system/mpirun_spawn.sh system/hosts_spawn.sh

@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* The rules of failure. */
 #include "orte/mca/errmgr/errmgr.h"
+#include "orte/mca/errmgr/base/ended.h"
 
 #include "opal/mca/base/var.h"
 #include "orte/mca/iof/iof.h"
@@ -204,6 +205,8 @@ void orte_errmgr_proc_exited(orte_proc_t *proc)
         exited_with_code(proc, WEXITSTATUS(status));
     } else if (proc->was_connected && !was_finalized) {
         left_without_finalize(proc);
+    } else {
+        orte_errmgr_ended_in_order(proc);
     }
 }
 
