@@ -20,6 +20,7 @@ spawn_tests = system/mpirun_spawn.sh system/hosts_spawn.sh
 check_SCRIPTS += $(spawn_tests)
 EXTRA_DIST += $(spawn_tests)
 system/mpirun_spawn.log system/hosts_spawn.log: mpi/spawn$(EXEEXT)
+system/mpirun_spawn.log: system/pmix_client$(EXEEXT)
 
 # Parameters of a job.
 check_SCRIPTS += system/params.sh
