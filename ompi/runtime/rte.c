@@ -637,7 +637,7 @@ int ompi_rte_part_job(const char *nspace)
 /* Some processes wait for each other. libpmix may come back to it when we have given it up, as a member is gone: its server
  * waits on, for a list of processes that named one which had died before. */
 typedef struct part {
-    fence_t fence;
+    fence_t fence; /* first: libpmix brings back either's address */
     _Atomic int holders; /* we, and libpmix */
     bool (*vain)(void *context);
     void *context;

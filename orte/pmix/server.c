@@ -122,7 +122,72 @@ static pmix_status_t post_event(client_event_t *event, void (*task)(void *))
     return rc;
 }
 
-static void tell_of_ended(const orte_job_t *job);
+typedef struct {
+    pmix_proc_t id;
+    pmix_info_t info;
+} loss_t;
+
+/* In libpmix's thread, or from inside the call. */
+static void loss_told(pmix_status_t status, void *arg)
+{
+    loss_t *loss = arg;
+
+    (void)status;
+    PMIX_INFO_DESTRUCT(&loss->info);
+    free(loss);
+}
+
+/* To all processes of this host. */
+static void tell(orte_runtime_t *rt, pmix_status_t event, const char *nspace, pmix_rank_t rank)
+{
+    loss_t *loss = rt->pmix == NULL ? NULL : calloc(1, sizeof(*loss));
+
+    if (loss == NULL) {
+        return; /* their links to it will tell them, later */
+    }
+    PMIX_LOAD_PROCID(&loss->id, nspace, rank);
+    PMIX_INFO_LOAD(&loss->info, PMIX_EVENT_AFFECTED_PROC, &loss->id, PMIX_PROC);
+    pmix_status_t rc = PMIx_Notify_event(event, &loss->id, PMIX_RANGE_LOCAL, &loss->info, 1, loss_told, loss);
+    if (rc != PMIX_SUCCESS) {
+        loss_told(rc, loss);
+    }
+}
+
+void orte_pmix_proc_lost(orte_runtime_t *rt, const char *nspace, int rank)
+{
+    bool all = rank == ORTE_WIRE_ALL_RANKS;
+
+    tell(rt, all ? PMIX_EVENT_JOB_END : PMIX_ERR_PROC_TERM_WO_SYNC, nspace, all ? PMIX_RANK_WILDCARD : (pmix_rank_t)rank);
+}
+
+/* Not without somebody who is there to hear it: most processes end in order, shortly after all have said goodbye. */
+void orte_pmix_proc_ended(const char *nspace, int rank)
+{
+    pmix_proc_t id;
+
+    PMIX_LOAD_PROCID(&id, nspace, (pmix_rank_t)rank);
+    orte_proc_t *proc = orte_pmix_find_proc(&id);
+    if (proc == NULL) {
+        return;
+    }
+    proc->told_ended = true;
+    for (int i = 0; i < proc->job->nprocs; i++) {
+        if (proc->job->procs[i]->state == ORTE_PROC_CONNECTED) {
+            tell(proc->job->rt, ORTE_PMIX_PROC_ENDED, nspace, id.rank);
+            return;
+        }
+    }
+}
+
+/* One has connected that was not there when the others were told. */
+static void tell_of_ended(const orte_job_t *job)
+{
+    for (int i = 0; i < job->nprocs; i++) {
+        if (job->procs[i]->told_ended) {
+            tell(job->rt, ORTE_PMIX_PROC_ENDED, job->nspace, (pmix_rank_t)i);
+        }
+    }
+}
 
 static void take_state(void *arg)
 {
@@ -331,68 +396,6 @@ int orte_pmix_server_start(orte_runtime_t *rt)
     }
     PMIx_Register_event_handler(&lost, 1, NULL, 0, connection_lost, NULL, NULL);
     return OPAL_SUCCESS;
-}
-
-typedef struct {
-    pmix_proc_t id;
-    pmix_info_t info;
-} loss_t;
-
-/* In libpmix's thread, or from inside the call. */
-static void loss_told(pmix_status_t status, void *arg)
-{
-    loss_t *loss = arg;
-
-    (void)status;
-    PMIX_INFO_DESTRUCT(&loss->info);
-    free(loss);
-}
-
-/* To all processes of this host. */
-static void tell(orte_runtime_t *rt, pmix_status_t event, const char *nspace, pmix_rank_t rank)
-{
-    loss_t *loss = rt->pmix == NULL ? NULL : calloc(1, sizeof(*loss));
-
-    if (loss == NULL) {
-        return; /* their links to it will tell them, later */
-    }
-    PMIX_LOAD_PROCID(&loss->id, nspace, rank);
-    PMIX_INFO_LOAD(&loss->info, PMIX_EVENT_AFFECTED_PROC, &loss->id, PMIX_PROC);
-    pmix_status_t rc = PMIx_Notify_event(event, &loss->id, PMIX_RANGE_LOCAL, &loss->info, 1, loss_told, loss);
-    if (rc != PMIX_SUCCESS) {
-        loss_told(rc, loss);
-    }
-}
-
-void orte_pmix_proc_lost(orte_runtime_t *rt, const char *nspace, int rank)
-{
-    bool all = rank == ORTE_WIRE_ALL_RANKS;
-
-    tell(rt, all ? PMIX_EVENT_JOB_END : PMIX_ERR_PROC_TERM_WO_SYNC, nspace, all ? PMIX_RANK_WILDCARD : (pmix_rank_t)rank);
-}
-
-/* Not without somebody who is there to hear it: most processes end in order, shortly after all have said goodbye. */
-void orte_pmix_proc_ended(orte_proc_t *proc)
-{
-    orte_job_t *job = proc->job;
-
-    proc->told_ended = true;
-    for (int i = 0; i < job->nprocs; i++) {
-        if (job->procs[i]->state == ORTE_PROC_CONNECTED) {
-            tell(job->rt, ORTE_PMIX_PROC_ENDED, job->nspace, (pmix_rank_t)proc->rank);
-            return;
-        }
-    }
-}
-
-/* One has connected that was not there when the others were told. */
-static void tell_of_ended(const orte_job_t *job)
-{
-    for (int i = 0; i < job->nprocs; i++) {
-        if (job->procs[i]->told_ended) {
-            tell(job->rt, ORTE_PMIX_PROC_ENDED, job->nspace, (pmix_rank_t)i);
-        }
-    }
 }
 
 int orte_pmix_setup_fork(const orte_proc_t *proc, char ***env)

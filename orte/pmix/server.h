@@ -46,8 +46,8 @@ ORTE_DECLSPEC void orte_pmix_daemon_lost(orte_runtime_t *rt, uint32_t daemon);
 /* This process has ended without a farewell, or its whole job is over (ORTE_WIRE_ALL_RANKS): let this host's
  * processes know, those that start later as well. */
 ORTE_DECLSPEC void orte_pmix_proc_lost(orte_runtime_t *rt, const char *nspace, int rank);
-/* It has ended as it should, and others of its job go on: what they still wait for as one it does not take part in. */
-ORTE_DECLSPEC void orte_pmix_proc_ended(orte_proc_t *proc);
+/* This one has ended as it should, and others of its job go on. Of a job that this host has no part in that is no news. */
+ORTE_DECLSPEC void orte_pmix_proc_ended(const char *nspace, int rank);
 /* Add what a process needs to find the server to its environment. */
 ORTE_DECLSPEC int orte_pmix_setup_fork(const orte_proc_t *proc, char ***env);
 

@@ -606,9 +606,9 @@ void orte_daemons_proc_lost(const orte_proc_t *proc)
     tell_lost(proc->job, proc->rank, false);
 }
 
-void orte_daemons_proc_ended(orte_proc_t *proc)
+void orte_daemons_proc_ended(const orte_proc_t *proc)
 {
-    orte_pmix_proc_ended(proc);
+    orte_pmix_proc_ended(proc->job->nspace, proc->rank);
     tell_lost(proc->job, proc->rank, true);
 }
 

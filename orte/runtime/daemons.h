@@ -35,7 +35,7 @@ ORTE_DECLSPEC void orte_daemons_output_lost(const orte_proc_t *proc, bool is_std
 /* The process has failed, and the job goes on: let the processes of all hosts know. */
 ORTE_DECLSPEC void orte_daemons_proc_lost(const orte_proc_t *proc);
 /* The process has ended as it should, others of its job go on: the same, but nothing is wrong. */
-ORTE_DECLSPEC void orte_daemons_proc_ended(orte_proc_t *proc);
+ORTE_DECLSPEC void orte_daemons_proc_ended(const orte_proc_t *proc);
 /* So is the job, and another one may wait for it. */
 ORTE_DECLSPEC void orte_daemons_job_over(const orte_job_t *job);
 /* So many bytes of a daemon's OUTPUT have left us, or will not: more may come. */

@@ -351,16 +351,6 @@ static void take_leave(void *arg, orte_oob_message_t *message)
     orte_plm_when_ended(rt, LEAVE_LIMIT_MS, leave_tree, rt);
 }
 
-/* Of a job that this host has no part in it is no news. */
-static void take_ended(orte_runtime_t *rt, const orte_wire_lost_t *lost)
-{
-    for (orte_job_t *job = rt->jobs; job != NULL; job = job->next) {
-        if (job->nspace != NULL && strcmp(job->nspace, lost->nspace) == 0 && lost->rank >= 0 && lost->rank < job->nprocs) {
-            orte_pmix_proc_ended(job->procs[lost->rank]);
-        }
-    }
-}
-
 static void take_lost(void *arg, orte_oob_message_t *message)
 {
     orte_runtime_t *rt = arg;
@@ -371,7 +361,7 @@ static void take_lost(void *arg, orte_oob_message_t *message)
         return;
     }
     if (lost.in_order) {
-        take_ended(rt, &lost);
+        orte_pmix_proc_ended(lost.nspace, lost.rank);
     } else {
         orte_pmix_proc_lost(rt, lost.nspace, lost.rank);
     }
