@@ -249,7 +249,7 @@ static OPAL_NOINLINE void shm_collect_samples(shm_module_t *m)
         }
         uint32_t ns = atomic_load_explicit(&shm_chunk_state(&m->segment, &m->layout, s->chunk)->cost, memory_order_relaxed);
         if (ns > 0) {
-            mca_btl_shm_ways_note(s->ep->ways, s->len, s->way, (uint64_t)ns + s->ns);
+            mca_btl_shm_ways_note(s->ep->ways, s->len, s->way, s->ns, ns);
         }
     }
     m->sample_count -= done;

@@ -1,17 +1,20 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* The choice among the ways through chunks. It knows no link: see shm_ways.h. */
+#include <assert.h>
 #include <string.h>
 #include "ompi/mca/btl/shm/shm_ways.h"
 #include "opal/declspec.h"
 #include "opal/util/contest.h"
 
 enum {
-    COUNTED = SHM_WAYS_TRIAL - 1, /* measurements of which the least is a cost */
     BETTER_PERCENT = 90,          /* of the cost of the way in use, below which another one takes its place */
+    WIDE_PERCENT = 100,           /* ... WIDE does: within a trial it does not come to all that it is worth in the long run */
     WORSE_PERCENT = 140,          /* of what it was, above which everything is tried anew */
-    HOPELESS_PERCENT = 200,       /* of the way in use, above which a trial is ended at its start */
-    LONG = 4,                     /* classes from here on are alike in how often they are measured */
+    HOPELESS_PERCENT = 140,       /* of the way in use, above which a trial is ended at its start */
+    LONG = 4,                     /* the first class of SHM_WAYS_LONG; from here on they are alike in how often they are measured */
 };
+
+static_assert(SHM_WAYS_MIN << LONG == SHM_WAYS_LONG, "the kinds of costs change between two classes");
 
 static shm_ways_class_t *class_of(shm_ways_t *ways, size_t len)
 {
@@ -41,9 +44,11 @@ static OPAL_NOINLINE void begin_class(shm_ways_t *ways, shm_ways_class_t *c)
     c->trial_left = c->trial_length = SHM_WAYS_TRIAL; /* of the way in use */
     c->until_trial = (uint16_t)(SHM_WAYS_FIRST >> (at < LONG ? at / 2 : LONG / 2)); /* few fragments don't want more of the pool */
     if (neighbour) {
-        memcpy(c->cost, neighbour->cost, sizeof(c->cost));
         c->way = c->trial = neighbour->way;
         c->until_trial = SHM_WAYS_GAP_MIN;
+    }
+    if (neighbour && (neighbour - ways->classes < LONG) == (at < LONG)) { /* costs are of the same kind */
+        memcpy(c->cost, neighbour->cost, sizeof(c->cost));
     }
 }
 
@@ -81,7 +86,6 @@ static OPAL_NOINLINE void begin_trial(shm_ways_t *ways, shm_ways_class_t *c)
 {
     c->trial = (uint8_t)next_trial(ways, c);
     c->trial_taken = 0;
-    c->trial_least = UINT32_MAX;
     bool none = c->trial == c->way || (c->hopeless & 1u << c->trial && c->gap < SHM_WAYS_GAP_RARE); /* its turn goes by */
     c->trial_length = none ? 0 : (uint16_t)(2 * SHM_WAYS_TRIAL + warm_length(ways, c));
     c->trial_left = c->trial_length;
@@ -94,7 +98,7 @@ static OPAL_NOINLINE void begin_trial(shm_ways_t *ways, shm_ways_class_t *c)
 static shm_ways_choice_t choose_trial(shm_ways_class_t *c)
 {
     uint32_t sent = (uint32_t)(c->trial_length - c->trial_left--);
-    return (shm_ways_choice_t){(shm_way_t)c->trial, c->trial_left < COUNTED || (sent > 0 && sent < SHM_WAYS_TRIAL)};
+    return (shm_ways_choice_t){(shm_way_t)c->trial, c->trial_left < SHM_WAYS_COUNTED || (sent > 0 && sent < SHM_WAYS_TRIAL)};
 }
 
 /* Fragments from one measurement to the next: a measurement costs both sides some hundred nanoseconds, and where little changes, changes can be
@@ -143,15 +147,31 @@ static void hurry(const shm_ways_t *ways, shm_ways_class_t *c)
     }
 }
 
-/* The trial has as many measurements as it will get. */
+static void insert_cost(uint32_t costs[], uint8_t *taken, uint32_t cost)
+{
+    unsigned at = *taken;
+    for (; at > 0 && costs[at - 1] > cost; at--) {
+        costs[at] = costs[at - 1];
+    }
+    costs[at] = cost;
+    ++*taken;
+}
+
+static uint32_t median_of(const uint32_t costs[], uint8_t taken)
+{
+    return costs[(taken - 1) / 2];
+}
+
+/* The trial has as many measurements as it will get, one at least. */
 static void end_trial(const shm_ways_t *ways, shm_ways_class_t *c)
 {
-    uint64_t limit = (uint64_t)c->cost[c->way] * BETTER_PERCENT / 100;
-    c->trial_taken = COUNTED;
-    c->cost[c->trial] = c->trial_least;
-    if (c->trial_least < limit) {
+    uint64_t limit = (uint64_t)c->cost[c->way] * (c->trial == SHM_WAY_WIDE ? WIDE_PERCENT : BETTER_PERCENT) / 100;
+    uint32_t median = median_of(c->trial_costs, c->trial_taken);
+    c->trial_taken = SHM_WAYS_COUNTED;
+    c->cost[c->trial] = median;
+    if (median < limit) {
         c->way = c->trial;
-        c->taken = 0;
+        c->used_taken = 0;
         c->gap = SHM_WAYS_GAP_MIN;
     }
     hurry(ways, c);
@@ -159,50 +179,52 @@ static void end_trial(const shm_ways_t *ways, shm_ways_class_t *c)
 
 static void note_trial(const shm_ways_t *ways, shm_ways_class_t *c, uint32_t cost)
 {
-    c->trial_least = cost < c->trial_least ? cost : c->trial_least;
-    if (++c->trial_taken < COUNTED) {
+    insert_cost(c->trial_costs, &c->trial_taken, cost);
+    if (c->trial_taken < SHM_WAYS_COUNTED) {
         return;
     }
-    bool hopeless = c->trial_least > (uint64_t)c->cost[c->way] * HOPELESS_PERCENT / 100;
+    bool hopeless = median_of(c->trial_costs, c->trial_taken) > (uint64_t)c->cost[c->way] * HOPELESS_PERCENT / 100;
     c->hopeless = (uint8_t)((c->hopeless & ~(1u << c->trial)) | (unsigned)hopeless << c->trial);
-    if (c->trial_left < COUNTED || hopeless) {
+    if (c->trial_left < SHM_WAYS_COUNTED || hopeless) {
         c->trial_left = 0;
         end_trial(ways, c);
     } else { /* that was its start */
         c->trial_taken = 0;
-        c->trial_least = UINT32_MAX;
     }
 }
 
 static void note_used(const shm_ways_t *ways, shm_ways_class_t *c, uint32_t cost)
 {
     uint32_t before = c->cost[c->way];
-    if (OPAL_UNLIKELY(c->trial_taken > 0 && c->trial_taken < COUNTED && c->trial_left == 0)) {
+    if (OPAL_UNLIKELY(c->trial_taken > 0 && c->trial_taken < SHM_WAYS_COUNTED && c->trial_left == 0)) {
         end_trial(ways, c); /* this one was sent behind it */
         return;
     }
-    c->least = c->taken == 0 || cost < c->least ? cost : c->least;
-    if (++c->taken < COUNTED) {
+    insert_cost(c->used_costs, &c->used_taken, cost);
+    if (c->used_taken < SHM_WAYS_COUNTED) {
         return;
     }
-    c->taken = 0;
-    if (before > 0 && c->least > (uint64_t)before * WORSE_PERCENT / 100) { /* something else may be better now */
+    uint32_t median = median_of(c->used_costs, c->used_taken);
+    c->used_taken = 0;
+    if (before > 0 && median > (uint64_t)before * WORSE_PERCENT / 100) { /* something else may be better now */
         memset(c->cost, 0, sizeof(c->cost));
         c->hopeless = 0;
         c->gap = SHM_WAYS_GAP_MIN;
         c->until = c->until_trial = 0;
+        before = 0;
     }
-    c->cost[c->way] = c->least;
+    c->cost[c->way] = before == 0 || median < before / 2 ? median : (uint32_t)(((uint64_t)(SHM_WAYS_WEIGHT - 1) * before + median) / SHM_WAYS_WEIGHT);
 }
 
-void mca_btl_shm_ways_note(shm_ways_t *ways, size_t len, shm_way_t way, uint64_t ns)
+void mca_btl_shm_ways_note(shm_ways_t *ways, size_t len, shm_way_t way, uint64_t write_ns, uint64_t read_ns)
 {
     shm_ways_class_t *c = class_of(ways, len);
+    uint64_t slower = write_ns > read_ns ? write_ns : read_ns, ns = len < SHM_WAYS_LONG ? write_ns + read_ns : slower;
     uint64_t cost = ns * 1000 / len;
     uint32_t bounded = cost == 0 ? 1 : cost < UINT32_MAX ? (uint32_t)cost : UINT32_MAX;
     if (way == (shm_way_t)c->way) {
         note_used(ways, c, bounded);
-    } else if (way == (shm_way_t)c->trial && c->trial_taken < COUNTED) {
+    } else if (way == (shm_way_t)c->trial && c->trial_taken < SHM_WAYS_COUNTED) {
         note_trial(ways, c, bounded);
     }
 }

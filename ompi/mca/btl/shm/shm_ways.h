@@ -13,7 +13,8 @@
  *     PAST  written past the caches; all of the pool goes round
  *
  * Of the fragments of a class now and then one is measured: the time of the writer's copy and that of the reader's, which the reader leaves
- * beside the chunk's state. Now and then some in a row go another way, ever more rarely while that loses. A way must have put the pool's
+ * beside the chunk's state. Short ones cost both; of long ones, from SHM_WAYS_LONG on, one is read while the next is written, so that they
+ * cost what the slower side takes. Now and then some in a row go another way, ever more rarely while that loses. A way must have put the pool's
  * lines where it wants them before it shows what it is worth, so a trial is long, unless it is seen to be far worse at once. Only copies are
  * timed, so what the program does between its messages does not count. A way that was far worse is not tried again until trials are rare.
  *
@@ -32,7 +33,10 @@ enum {
     SHM_WAYS_MIN = 2048,     /* shorter fragments go the near way */
     SHM_WAYS_CLASSES = 10,   /* of lengths from SHM_WAYS_MIN << i to twice that; the last one: and beyond */
     SHM_WAYS_EVERY = 32,     /* fragments of which one is measured; of long ones, to which that is nothing, more */
-    SHM_WAYS_TRIAL = 4,      /* fragments at the start and at the end of a trial, of each of which all but the first are measured */
+    SHM_WAYS_LONG = 32 << 10, /* bytes, from which on copies overlap */
+    SHM_WAYS_COUNTED = 7,    /* measurements in a row, of which the median is a cost */
+    SHM_WAYS_WEIGHT = 4,     /* of a new one of the way in use, against the old one: one in so many */
+    SHM_WAYS_TRIAL = SHM_WAYS_COUNTED + 1, /* fragments at the start and at the end of a trial, of each of which all but the first are measured */
     SHM_WAYS_WARM_MAX = 512, /* fragments between those at most */
     SHM_WAYS_FIRST = 64,     /* fragments before the first trial; of long ones fewer */
     SHM_WAYS_GAP_MIN = 64,   /* fragments from one trial to the next at least; four times its own length after a long one */
@@ -41,12 +45,12 @@ enum {
     SHM_WAYS_RARELY = 4,     /* times as rarely */
 };
 
-/* A class. Costs are picoseconds for a byte, of writer and reader together, the least of a few measurements in a row: what others do to
- * the processors does not count. 0: not known. */
+/* A class. Costs are picoseconds for a byte, the median of a few measurements in a row: a process that was interrupted does not count, and neither
+ * does a fragment that came upon better caches than the next ones. 0: not known. */
 typedef struct shm_ways_class {
     uint32_t cost[SHM_WAYS];
-    uint32_t least;         /* of the measurements under way of the way in use */
-    uint32_t trial_least;   /* ... of the trial */
+    uint32_t used_costs[SHM_WAYS_COUNTED];  /* measurements under way of the way in use, in ascending order */
+    uint32_t trial_costs[SHM_WAYS_COUNTED]; /* ... of the trial */
     uint16_t until;         /* fragments until the next measurement */
     uint16_t every;         /* from one to the next, while trials are not rare; 0: no fragment yet */
     uint16_t gap;           /* fragments between trials, doubled by each that is lost */
@@ -55,7 +59,7 @@ typedef struct shm_ways_class {
     uint16_t trial_length;  /* all of them */
     uint8_t way;            /* in use */
     uint8_t trial;          /* tried last */
-    uint8_t taken;          /* measurements in `least` */
+    uint8_t used_taken;     /* of them so far */
     uint8_t trial_taken;
     uint8_t hopeless;       /* 1 << shm_way_t of those that were far worse when tried last */
 } shm_ways_class_t;
@@ -77,7 +81,7 @@ typedef struct shm_ways_choice {
 void mca_btl_shm_ways_init(shm_ways_t *ways, uint32_t usable, uint32_t chunks, uint64_t bytes);
 /* The way of the next fragment of so many bytes, at least SHM_WAYS_MIN. */
 shm_ways_choice_t mca_btl_shm_ways_choose(shm_ways_t *ways, size_t len);
-/* What a measured one cost both sides. */
-void mca_btl_shm_ways_note(shm_ways_t *ways, size_t len, shm_way_t way, uint64_t ns);
+/* What a measured one took its writer and its reader. */
+void mca_btl_shm_ways_note(shm_ways_t *ways, size_t len, shm_way_t way, uint64_t write_ns, uint64_t read_ns);
 
 #endif
