@@ -52,7 +52,7 @@ static void socket_options(btl_udp_module_t *m, btl_udp_socket_t *s, int family)
     const btl_udp_params_t *p = &mca_btl_udp.params;
     const char *name = mca_btl_udp.card.net.nif[m->nif].name;
     set_buffer(s->fd, SO_SNDBUFFORCE, SO_SNDBUF, p->sndbuf);
-    set_buffer(s->fd, SO_RCVBUFFORCE, SO_RCVBUF, p->rcvbuf);
+    set_buffer(s->fd, SO_RCVBUFFORCE, SO_RCVBUF, p->rcvbuf == 0 || p->rcvbuf > BTL_UDP_FRAG_WEIGHT ? p->rcvbuf : BTL_UDP_FRAG_WEIGHT);
     if (family == AF_INET) {
         set_int(s->fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
         set_int(s->fd, IPPROTO_IP, IP_RECVERR, 1);

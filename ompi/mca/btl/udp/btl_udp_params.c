@@ -45,8 +45,8 @@ static const mca_btl_base_param_t table[] = {
      AT(sndbuf)},
     {{TUNER, .name = "rcvbuf", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 4 << 20,
       .max = 1 << 30,
-      .help = "Size of the kernel's receive buffer, shared by all peers; net.core.rmem_max limits it "
-              "without privilege (0: the system's)"},
+      .help = "Size of the kernel's receive buffer, shared by all peers, at least 128 KiB, which one fragment may "
+              "need; net.core.rmem_max limits it without privilege (0: the system's)"},
      AT(rcvbuf)},
     {{TUNER, .name = "window", .type = MCA_VAR_SIZE, .unit = "bytes", .def.size = 512 << 10,
       .min = 16 << 10, .max = 32 << 20,

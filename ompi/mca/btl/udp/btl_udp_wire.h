@@ -51,6 +51,7 @@ enum {
     BTL_UDP_SEG_MIN = 256,
     BTL_UDP_MTU_MIN = 576,
     BTL_UDP_CHARGE = 1024,      /* of each datagram: what the kernel counts for it above its bytes */
+    BTL_UDP_FRAG_WEIGHT = BTL_UDP_FRAG_MAX + BTL_UDP_SEGMENTS_MAX * BTL_UDP_CHARGE,
 
     BTL_UDP_CARD_HEAD = 8,
     BTL_UDP_CARD_IF = 8,
