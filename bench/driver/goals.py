@@ -77,6 +77,37 @@ FINAL = (
 )
 
 
+# What does the same and nothing else, over the same link: no library does better on that machine in that hour.
+LIMITS = {
+    "latency:shm": ("raw two copies", "raw one copy"), "bandwidth:shm": ("raw two copies",),
+    "latency:tcp": ("raw socket",), "bandwidth:tcp": ("raw socket",),
+    "latency:udp": ("raw socket with code and sum",), "bandwidth:udp": ("raw socket with code and sum",),
+    "bandwidth:dr-shm": ("raw summed",), "crowd:crowd": ("raw futex", "raw yield"),
+}
+
+
+def reference_of(goal, table):
+    if goal.reference == "":
+        return table.best_peer(goal.row)
+    if goal.reference == "raw":
+        return table.best_raw(goal.row)
+    if goal.reference in table.samples:
+        return table.median(goal.reference, goal.row)
+    return table.median("hawser", goal.reference)
+
+
+def limit(goal, tables):
+    """(the machine's limit as a ratio to what the goal compares with, whether that would meet the goal); None: not measured."""
+    table = tables.get(goal.suite)
+    if table is None or goal.series != "hawser":
+        return None
+    best, reference = table.best_of(LIMITS.get(goal.suite, ()), goal.row), reference_of(goal, table)
+    if best is None or not reference:
+        return None
+    ratio = best / reference
+    return ratio, ratio <= goal.factor if table.suite.smaller_is_better else ratio >= goal.factor
+
+
 def check(goal, tables):
     """(measured ratio, "yes" / "no" / why it is not known) for one goal."""
     table = tables.get(goal.suite)
@@ -85,17 +116,10 @@ def check(goal, tables):
     own = table.median(goal.series, goal.row)
     if own is None:
         return None, "no figure of Hawser's"
-    if goal.reference == "":
-        reference = table.best_peer(goal.row)
-    elif goal.reference == "raw":
-        reference = table.best_raw(goal.row)
-    elif goal.reference in table.samples:
-        reference = table.median(goal.reference, goal.row)
-    else:
-        reference = table.median("hawser", goal.reference)
+    reference = reference_of(goal, table)
     if not reference:
         return None, "nothing to compare with"
     ratio = own / reference
-    limit = reference * goal.factor + goal.plus
-    met = own <= limit if table.suite.smaller_is_better else own >= limit
+    wanted = reference * goal.factor + goal.plus
+    met = own <= wanted if table.suite.smaller_is_better else own >= wanted
     return ratio, "yes" if met else "no"

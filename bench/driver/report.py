@@ -120,7 +120,7 @@ def markdown(table):
 
 
 def goals_markdown(title, wanted, tables):
-    lines = [f"### {title}", "", "| goal | wanted | measured | met |", "|---|---|---|---|"]
+    lines = [f"### {title}", "", "| goal | wanted | measured | the machine's limit | met |", "|---|---|---|---|---|"]
     for goal in wanted:
         ratio, met = goals.check(goal, tables)
         table = tables.get(goal.suite)
@@ -128,7 +128,11 @@ def goals_markdown(title, wanted, tables):
         of = {"": "the best peer", "raw": "the raw limit"}.get(goal.reference, goal.reference)
         of += f" + {goal.plus:g} us" if goal.plus else ""
         shown = f"{ratio:.2f} x{table.mark(goal.row)}" if ratio is not None else ""
-        lines.append(f"| {goal.text} | {sign} {goal.factor:g} x {of} | {shown} | {met} |")
+        limit = goals.limit(goal, tables)
+        bound = f"{limit[0]:.2f} x{table.mark(goal.row)}" if limit else ""
+        if limit and met == "no" and not limit[1]:
+            met = "no, the limit neither"
+        lines.append(f"| {goal.text} | {sign} {goal.factor:g} x {of} | {shown} | {bound} | {met} |")
     return "\n".join(lines) + "\n"
 
 
