@@ -9,7 +9,7 @@ libmpi_abi_la_SOURCES += mca/coll/base/coll_base.c mpi/coll/coll.c \
     mca/btl/base/btl_base_card.c \
     mca/pml/base/pml_base_hdr.h mca/pml/base/pml_base_match.h mca/pml/base/pml_base_match.c \
     mca/pml/base/pml_base_bind.h mca/pml/base/pml_base_bind.c \
-    mca/pml/base/pml_base_peer.h mca/pml/base/pml_base_peer.c mca/pml/base/pml_base_id.c \
+    mca/pml/base/pml_base_peer.h mca/pml/base/pml_base_peer.c mca/pml/base/pml_base_links.c mca/pml/base/pml_base_params.c mca/pml/base/pml_base_id.c \
     mca/pml/base/pml_base_lane.h mca/pml/base/pml_base_lane.c \
     mca/pml/base/pml_base_pace.h mca/pml/base/pml_base_pace.c \
     mca/pml/base/pml_base_past.h mca/pml/base/pml_base_past.c \
