@@ -115,11 +115,46 @@ static void reduce_user(ompi_op_t *op, const void *in, void *inout, size_t count
     }
 }
 
+/* Of a Fortran binding whose values are not known to be 0 and 1. */
+static struct {
+    _Atomic size_t size;            /* 0: none */
+    unsigned char no[16], yes[16];
+} logical;
+
+void ompi_op_set_logical(size_t size, const void *no, const void *yes)
+{
+    memcpy(logical.no, no, size);
+    memcpy(logical.yes, yes, size);
+    atomic_store_explicit(&logical.size, size, memory_order_release);
+}
+
+static bool is_told_logical(const ompi_datatype_t *type)
+{
+    size_t size = atomic_load_explicit(&logical.size, memory_order_acquire);
+
+    return OPAL_UNLIKELY(0 != size) && OMPI_TYPE_CLASS_LOGICAL == type->type_class && size == type->opal.size &&
+           type != ompi_datatype_builtin(MPI_C_BOOL) && type != ompi_datatype_builtin(MPI_CXX_BOOL);
+}
+
+static void reduce_logical(const ompi_op_t *op, const unsigned char *in, unsigned char *inout, size_t count)
+{
+    size_t size = atomic_load_explicit(&logical.size, memory_order_relaxed);
+
+    for (; count > 0; count--, in += size, inout += size) {
+        bool a = 0 != memcmp(in, logical.no, size), b = 0 != memcmp(inout, logical.no, size);
+        bool joined = op == ompi_op_builtin(MPI_LAND) ? a && b : op == ompi_op_builtin(MPI_LOR) ? a || b : a != b;
+
+        memcpy(inout, joined ? logical.yes : logical.no, size);
+    }
+}
+
 void ompi_op_reduce(ompi_op_t *op, const void *in, void *inout, size_t count,
                     ompi_datatype_t *type)
 {
     if (OPAL_LIKELY(0 != (op->flags & OMPI_OP_PREDEFINED))) {
-        if (NULL != op->loops) {
+        if (NULL != op->loops && is_told_logical(type)) {
+            reduce_logical(op, in, inout, count);
+        } else if (NULL != op->loops) {
             op->loops[type->op_type](in, inout, count);
         } else if (op == ompi_op_builtin(MPI_REPLACE)) {
             (void) ompi_datatype_copy(type, count, inout, in);

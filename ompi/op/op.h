@@ -53,6 +53,10 @@ OMPI_DECLSPEC int ompi_op_init(void);
 
 OMPI_DECLSPEC void ompi_op_destroy(ompi_op_t *op);
 
+/* Fortran's .FALSE. and .TRUE. of so many bytes, 16 at most, where a binding says what they are (MPI_Abi_set_fortran_booleans):
+ * elsewhere 0 and 1. Once. */
+OMPI_DECLSPEC void ompi_op_set_logical(size_t size, const void *no, const void *yes);
+
 static inline void ompi_op_retain(ompi_op_t *op)
 {
     if (0 == (op->flags & OMPI_OP_PREDEFINED)) {

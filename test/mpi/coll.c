@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <malloc.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -1288,6 +1289,109 @@ static void bottom(void)
     finish();
 }
 
+static void add_four(void *in, void *inout, int *n, MPI_Datatype *type)
+{
+    MPI_Aint lb, extent;
+    MPI_Type_get_true_extent(*type, &lb, &extent);
+    const int *a = (const int *) ((const char *) in + lb);
+    int *b = (int *) ((char *) inout + lb);
+    for (int i = 0; i < 4 * *n; i++) {
+        b[i] += a[i];
+    }
+}
+
+/* More calls than go as messages (coll_shm_after). */
+enum { MANY_CALLS = 12 };
+
+static void bottom_reductions(void)
+{
+    int values[4], length = 4;
+    MPI_Aint address;
+    MPI_Datatype type;
+    MPI_Op sum;
+    start();
+    MPI_Get_address(values, &address);
+    MPI_Type_create_hindexed(1, &length, &address, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    MPI_Op_create(add_four, 1, &sum);
+    for (int call = 0; call < MANY_CALLS; call++) {
+        for (int i = 0; i < 4; i++) {
+            values[i] = rank + 1;
+        }
+        MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, MPI_BOTTOM, 1, type, sum, MPI_COMM_WORLD) == MPI_SUCCESS);
+        MPI_CHECK(values[0] == size * (size + 1) / 2 && values[3] == values[0]);
+        const int root = call % size;
+        for (int i = 0; i < 4; i++) {
+            values[i] = rank + 1;
+        }
+        MPI_CHECK(MPI_Reduce(rank == root ? MPI_IN_PLACE : MPI_BOTTOM, MPI_BOTTOM, 1, type, sum, root, MPI_COMM_WORLD) == MPI_SUCCESS);
+        MPI_CHECK(values[0] == (rank == root ? size * (size + 1) / 2 : rank + 1));
+    }
+    MPI_Op_free(&sum);
+    MPI_Type_free(&type);
+    finish();
+}
+
+/* Operands that the operator does not quite commute for: still all have the same. */
+static void same_in_all(void)
+{
+    start();
+    for (int call = 0; call < MANY_CALLS; call++) {
+        double one = rank == call % size ? NAN : rank == (call + 1) % size ? -0.0 : 0.0, many[300], all[PROCS];
+        for (int i = 0; i < 300; i++) {
+            many[i] = i % size == rank ? NAN : -(double) rank;
+        }
+        MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &one, 1, MPI_DOUBLE, call % 2 ? MPI_MAX : MPI_MIN, MPI_COMM_WORLD) == MPI_SUCCESS);
+        MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, many, 300, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD) == MPI_SUCCESS);
+        for (int i = -1; i < 300; i++) {
+            MPI_Allgather(i < 0 ? &one : &many[i], 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, MPI_COMM_WORLD);
+            for (int r = 1; r < size; r++) {
+                MPI_CHECK(memcmp(&all[r], &all[0], sizeof all[0]) == 0);
+            }
+        }
+    }
+    finish();
+}
+
+/* A block to oneself that is longer than what is received: an error, as from others. */
+static void too_long_for_oneself(void)
+{
+    int out = 1, in = 2, one = 1, none = 0;
+    MPI_Datatype ints = MPI_INT;
+    start();
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_CHECK(MPI_Allgather(&out, 1, MPI_INT, &in, 0, MPI_INT, MPI_COMM_SELF) == MPI_ERR_TRUNCATE);
+    MPI_CHECK(MPI_Gather(&out, 1, MPI_INT, &in, 0, MPI_INT, 0, MPI_COMM_SELF) == MPI_ERR_TRUNCATE);
+    MPI_CHECK(MPI_Scatter(&out, 1, MPI_INT, &in, 0, MPI_INT, 0, MPI_COMM_SELF) == MPI_ERR_TRUNCATE);
+    MPI_CHECK(MPI_Alltoall(&out, 1, MPI_INT, &in, 0, MPI_INT, MPI_COMM_SELF) == MPI_ERR_TRUNCATE);
+    MPI_CHECK(MPI_Gatherv(&out, 1, MPI_INT, &in, &none, &none, MPI_INT, 0, MPI_COMM_SELF) == MPI_ERR_TRUNCATE);
+    MPI_CHECK(MPI_Allgatherv(&out, 1, MPI_INT, &in, &none, &none, MPI_INT, MPI_COMM_SELF) == MPI_ERR_TRUNCATE);
+    MPI_CHECK(MPI_Alltoallw(&out, &one, &none, &ints, &in, &none, &none, &ints, MPI_COMM_SELF) == MPI_ERR_TRUNCATE);
+    MPI_CHECK(in == 2);
+    finish();
+}
+
+/* A Fortran binding whose .TRUE. has all bits set. */
+static void fortran_logical(void)
+{
+    int yes = -1, no = 0;
+    start();
+    MPI_CHECK(MPI_Abi_set_fortran_booleans(sizeof yes, &yes, &no) == MPI_SUCCESS);
+    for (int call = 0; call < MANY_CALLS; call++) {
+        int in[2] = {yes, rank == 0 ? yes : no}, out[2];
+        MPI_CHECK(MPI_Allreduce(in, out, 2, MPI_LOGICAL, MPI_LAND, MPI_COMM_WORLD) == MPI_SUCCESS);
+        MPI_CHECK(out[0] == yes && out[1] == (size > 1 ? no : yes));
+        MPI_CHECK(MPI_Allreduce(in, out, 2, MPI_LOGICAL, MPI_LOR, MPI_COMM_WORLD) == MPI_SUCCESS);
+        MPI_CHECK(out[0] == yes && out[1] == yes);
+        MPI_CHECK(MPI_Allreduce(in, out, 2, MPI_LOGICAL, MPI_LXOR, MPI_COMM_WORLD) == MPI_SUCCESS);
+        MPI_CHECK(out[0] == (size % 2 ? yes : no) && out[1] == yes);
+        _Bool flag = rank == 0, any;
+        MPI_CHECK(MPI_Allreduce(&flag, &any, 1, MPI_C_BOOL, MPI_LOR, MPI_COMM_WORLD) == MPI_SUCCESS);
+        MPI_CHECK(any == 1);
+    }
+    finish();
+}
+
 enum { THREADS = 8, THREAD_ROUNDS = 2 };
 
 static MPI_Comm own_comms[THREADS], rings[THREADS];
@@ -1362,6 +1466,10 @@ static const mpi_test_t tests[] = {
     {.name = "inter-barrier", .np = 5, .fn = inter_barrier},
     {.name = "far-apart", .np = 5, .fn = far_apart},     {.name = "apart", .np = 4, .fn = apart},
     {.name = "bottom-3", .np = 3, .fn = bottom},         {.name = "bottom-5", .np = 5, .fn = bottom},
+    {.name = "bottom-reductions", .np = 3, .fn = bottom_reductions},
+    {.name = "same-in-all-2", .np = 2, .fn = same_in_all}, {.name = "same-in-all-5", .np = 5, .fn = same_in_all},
+    {.name = "too-long-for-oneself", .np = 1, .fn = too_long_for_oneself},
+    {.name = "fortran-logical", .np = 2, .fn = fortran_logical},
     {.name = "threads", .np = 4, .fn = threads, .seconds = 240},
 };
 

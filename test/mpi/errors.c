@@ -539,6 +539,40 @@ static void test_aliased(void)
     MPI_Finalize();
 }
 
+/* Buffers of which nothing is sent, or received: none need be there, and it may be the other one. */
+static void test_nothing_there(void)
+{
+    int rank, size, x[2] = {1, 2}, y[2] = {0}, counts[3] = {2, 0, 0}, peer;
+    MPI_Comm world = MPI_COMM_WORLD, graph;
+    MPI_Request request;
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(world, &rank);
+    MPI_Comm_size(world, &size);
+    MPI_CHECK(MPI_Exscan(x, rank ? y : NULL, 2, MPI_INT, MPI_SUM, world) == MPI_SUCCESS);
+    MPI_CHECK(rank == 0 || y[0] == rank);
+    MPI_CHECK(MPI_Exscan(x, rank ? y : x, 2, MPI_INT, MPI_SUM, world) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Iexscan(x, rank ? y : NULL, 2, MPI_INT, MPI_SUM, world, &request) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Reduce_scatter_block(x, x, 0, MPI_INT, MPI_SUM, world) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Reduce_scatter(x, rank ? x : y, counts, MPI_INT, MPI_SUM, world) == MPI_SUCCESS);
+    MPI_CHECK(rank != 0 || y[1] == 2 * size);
+    MPI_CHECK(rank == 0 || MPI_Exscan(x, NULL, 2, MPI_INT, MPI_SUM, MPI_COMM_SELF) == MPI_SUCCESS);
+    peer = 1 - rank; /* one edge, from 0 to 1 */
+    MPI_Dist_graph_create_adjacent(world, rank == 1, &peer, MPI_UNWEIGHTED, rank == 0, &peer, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+    MPI_Comm_set_errhandler(graph, MPI_ERRORS_RETURN);
+    MPI_CHECK(MPI_Neighbor_allgather(rank == 0 ? x : NULL, 1, MPI_INT, rank == 1 ? y : NULL, 1, MPI_INT, graph) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Neighbor_alltoall(rank == 0 ? x : NULL, 1, MPI_INT, rank == 1 ? y : NULL, 1, MPI_INT, graph) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Ineighbor_alltoall(rank == 0 ? x : NULL, 1, MPI_INT, rank == 1 ? y : NULL, 1, MPI_INT, graph, &request) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS);
+    MPI_CHECK(rank != 1 || y[0] == 1);
+    if (rank == 1) { /* ... but where something is */
+        MPI_CHECK(MPI_Neighbor_allgather(NULL, 1, MPI_INT, NULL, 1, MPI_INT, graph) == MPI_ERR_BUFFER);
+    }
+    MPI_Comm_free(&graph);
+    MPI_Finalize();
+}
+
 /* Buffers of an alltoall that look the same, but do no harm. */
 static void test_not_aliased(void)
 {
@@ -673,6 +707,7 @@ static const mpi_test_t tests[] = {
     {.name = "block-types", .np = 1, .fn = test_block_types},
     {.name = "aliased", .np = 3, .fn = test_aliased},
     {.name = "not-aliased", .np = 3, .fn = test_not_aliased},
+    {.name = "nothing-there", .np = 2, .fn = test_nothing_there},
     {.name = "codes", .np = 1, .fn = test_codes},
     {.name = "fatal",
      .np = 3,

@@ -16,8 +16,8 @@ FILE_TOP = """\
 
 # Output counts that are MPI_UNDEFINED where an int cannot hold them; elsewhere that is the error
 # MPI_ERR_VALUE_TOO_LARGE.
-UNDEFINED_IF_LARGE = re.compile(r"MPI_(Get_count|Get_elements|Type_size|Type_get_extent|"
-                                r"Type_get_true_extent)$")
+UNDEFINED_IF_LARGE = re.compile(r"MPI_(Get_count|Get_elements|Pack_size|Type_size|Type_get_extent|"
+                                r"Type_get_true_extent|Buffer_detach|(Comm|Session)_detach_buffer)$")
 
 # The object whose error handler is called, in order of preference.
 ERROR_OBJECTS = ("WINDOW", "FILE", "SESSION", "COMMUNICATOR")
@@ -34,6 +34,8 @@ COLLECTIVE = re.compile(r"MPI_I?(gatherv?|scatterv?|allgatherv?|alltoallv?|bcast
 
 # The form: one count for all, one for each process (v), one type for each as well (w).
 EXCHANGE = re.compile(r"MPI_(?:A|Ia)lltoall([vw]?)(?:_init)?$")
+# What rank 0 receives is not significant (MPI-5.0, section 6.11.2).
+EXSCAN = re.compile(r"MPI_(?:E|Ie)xscan(?:_init)?$")
 
 
 class Shell:
@@ -320,6 +322,10 @@ class Shell:
             p.name, "dest" if "dest" in names else "source")
         if partner in names:
             return f"{partner} != MPI_PROC_NULL"
+        if EXSCAN.match(self.routine.name) and p.name == "recvbuf":
+            return f"({self.comm}->my_rank > 0 || sendbuf == MPI_IN_PLACE)"
+        if "neighbor" in self.name.lower():
+            return f"ompi_shell_has_neighbors({self.comm}, {str(p.name == 'recvbuf').lower()})"
         if "root" not in names:
             return None
         at_root = f"ompi_shell_at_root({self.comm}, root)"
@@ -338,8 +344,11 @@ class Shell:
         if not {"sendbuf", "recvbuf", "op"} <= set(by_name):
             return []
         text = "recvbuf != NULL && sendbuf == recvbuf"
-        if "count" in by_name:
-            text += " && count > 0"
+        for count in ("count", "recvcount", "recvcounts"):
+            if count in by_name:
+                text += f" && {count}{f'[{self.comm}->my_rank]' if by_name[count].array else ''} > 0"
+        if EXSCAN.match(self.routine.name):
+            text += f" && {self.comm}->my_rank > 0"
         if "root" in by_name:
             text += f" && ompi_shell_at_root({self.comm}, root)"
         return [(text, by_name["recvbuf"])]

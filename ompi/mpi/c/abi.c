@@ -8,6 +8,7 @@
 
 #include "ompi/datatype/datatype.h"
 #include "ompi/mpi/c/bodies.h"
+#include "ompi/op/op.h"
 
 int ompi_mpi_abi_get_version(int *abi_major, int *abi_minor)
 {
@@ -146,6 +147,7 @@ int ompi_mpi_abi_set_fortran_booleans(int logical_size, void *logical_true, void
         logical.size = logical_size;
         memcpy(logical.value[0], logical_false, (size_t) logical_size);
         memcpy(logical.value[1], logical_true, (size_t) logical_size);
+        ompi_op_set_logical((size_t) logical_size, logical_false, logical_true);
     }
     pthread_mutex_unlock(&logical.lock);
     return rc;

@@ -12,6 +12,7 @@
 #include "ompi/datatype/datatype.h"
 #include "ompi/errhandler/errhandler.h"
 #include "ompi/include/ompi/handles.h"
+#include "ompi/mca/topo/topo.h"
 #include "ompi/mpi/c/bodies.h"
 #include "ompi/mpi/c/state.h"
 #include "ompi/op/op.h"
@@ -75,6 +76,14 @@ static inline bool ompi_shell_bad_buffer(const void *buf, MPI_Count count,
 {
     return OPAL_UNLIKELY((uintptr_t) buf <= (uintptr_t) MPI_IN_PLACE) && count > 0 &&
            (buf == MPI_IN_PLACE || ompi_datatype_is_predefined(type));
+}
+
+/* Whom a neighbourhood collective receives from, or sends to: where nobody is, a buffer has no elements. Without a topology the
+ * body answers. */
+static inline bool ompi_shell_has_neighbors(const ompi_communicator_t *comm, bool receiving)
+{
+    const mca_topo_t *topo = ompi_topo_neighbors(comm);
+    return topo != NULL && (receiving ? topo->indegree : topo->outdegree) > 0;
 }
 
 /* Data of one type that are to be sent from where they are to be received; displacements in bytes. Other types may hold

@@ -64,16 +64,25 @@ int basic_reduce(const void *sbuf, void *rbuf, size_t count, ompi_datatype_t *ty
 
 /* ---- Allreduce ---- */
 
-/* One round of recursive doubling. */
-static void exchange_partials(int *rc, void *partial, void *acc, size_t count, ompi_datatype_t *type, ompi_op_t *op, int peer,
-                              ompi_communicator_t *comm)
+/* One round of recursive doubling. The lower rank's is the left operand on both sides, so that both get the same also where
+ * the operator does not quite commute (the maximum of a number and a NaN): then the result is where the peer's was. `taken`:
+ * elements that there is room for. */
+static void exchange_partials(int *rc, void **partial, size_t taken, void **acc, size_t count, ompi_datatype_t *type, ompi_op_t *op,
+                              int peer, ompi_communicator_t *comm)
 {
-    int sent, got = basic_sendrecv(*rc, &sent, acc, count, type, peer, partial, partial ? count : 0, type, peer,
-                                   MCA_COLL_TAG_ALLREDUCE, comm);
+    int sent, got = basic_sendrecv(*rc, &sent, *acc, count, type, peer, *partial, taken, type, peer, MCA_COLL_TAG_ALLREDUCE, comm);
     basic_note(rc, got);
     basic_note(rc, sent);
-    if (OPAL_LIKELY(*rc == MPI_SUCCESS)) {
-        ompi_op_reduce(op, partial, acc, count, type);
+    if (OPAL_UNLIKELY(*rc != MPI_SUCCESS)) {
+        return;
+    }
+    if (peer < comm->my_rank) {
+        ompi_op_reduce(op, *partial, *acc, count, type);
+    } else {
+        void *joined = *partial;
+        ompi_op_reduce(op, *acc, joined, count, type);
+        *partial = *acc;
+        *acc = joined;
     }
 }
 
@@ -92,7 +101,8 @@ static int allreduce_doubling(int so_far, void *acc, size_t count, ompi_datatype
         basic_note(&rc, basic_recv(acc, count, type, rank + 1, tag, comm));
         return rc;
     }
-    void *room, *partial = basic_temp(type, count, &room);
+    void *room, *have = acc, *partial = basic_temp(type, count, &room);
+    size_t taken = partial ? count : 0; /* rbuf, which takes turns with it, may be MPI_BOTTOM */
     basic_note(&rc, partial ? MPI_SUCCESS : MPI_ERR_NO_MEM);
     if (rank < 2 * extra) {
         receive_partial(&rc, partial, acc, count, type, op, rank - 1, tag, comm);
@@ -100,10 +110,13 @@ static int allreduce_doubling(int so_far, void *acc, size_t count, ompi_datatype
     int me = rank < 2 * extra ? rank / 2 : rank - extra;
     for (int bit = 1; bit < power; bit <<= 1) {
         int peer = me ^ bit;
-        exchange_partials(&rc, partial, acc, count, type, op, peer < extra ? peer * 2 + 1 : peer + extra, comm);
+        exchange_partials(&rc, &partial, taken, &have, count, type, op, peer < extra ? peer * 2 + 1 : peer + extra, comm);
     }
     if (rank < 2 * extra) {
-        basic_note(&rc, basic_send(rc, acc, count, type, rank - 1, tag, comm));
+        basic_note(&rc, basic_send(rc, have, count, type, rank - 1, tag, comm));
+    }
+    if (have != acc && OPAL_LIKELY(rc == MPI_SUCCESS)) {
+        rc = ompi_datatype_copy(type, count, acc, have);
     }
     free(room);
     return rc;

@@ -185,6 +185,8 @@ int32_t nbc_copy(nbc_sched_t *s, const void *from, void *to, size_t count, ompi_
 int32_t nbc_convert(nbc_sched_t *s, const void *from, size_t count, ompi_datatype_t *type, void *to, size_t to_count,
                     ompi_datatype_t *to_type)
 {
+    type = type ? type : nbc_byte(); /* an empty block has none: of 0 elements, whatever the other side has */
+    to_type = to_type ? to_type : nbc_byte();
     return add(s, &(nbc_op_t){.kind = NBC_COPY, .from = from, .count = count, .type = type, .to = to,
                               .to_count = to_count, .to_type = to_type});
 }

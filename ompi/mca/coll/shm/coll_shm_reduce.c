@@ -148,19 +148,20 @@ static OPAL_ALWAYS_INLINE int reduce_one(coll_shm_module_t *m, const vector_t *v
     return rc;
 }
 
-static int reduce_vector(coll_shm_module_t *m, const void *own, void *result, size_t count, ompi_datatype_t *type,
+/* `wanted`: the result is for us. It may belong at MPI_BOTTOM, which is NULL. */
+static int reduce_vector(coll_shm_module_t *m, const void *own, void *result, bool wanted, size_t count, ompi_datatype_t *type,
                          ompi_op_t *op)
 {
     uintptr_t start = (uintptr_t) type->opal.true_lb;
     vector_t v = {.own = (const unsigned char *) ((uintptr_t) own + start),
-                  .result = result ? (unsigned char *) ((uintptr_t) result + start) : NULL,
+                  .result = wanted ? (unsigned char *) ((uintptr_t) result + start) : NULL,
                   .count = count, .per = m->block / ompi_datatype_size(type), .op = op, .type = type};
     return count <= v.per ? reduce_one(m, &v) : reduce_pieces(m, &v);
 }
 
 int coll_shm_sum(coll_shm_module_t *m, const uint64_t *mine, uint64_t *all, size_t count)
 {
-    return reduce_vector(m, mine, all, count, ompi_datatype_builtin(MPI_UINT64_T), ompi_op_builtin(MPI_SUM));
+    return reduce_vector(m, mine, all, true, count, ompi_datatype_builtin(MPI_UINT64_T), ompi_op_builtin(MPI_SUM));
 }
 
 /* The same answer in all processes: their count, type and operator are the same. */
@@ -181,7 +182,7 @@ int coll_shm_reduce(const void *sbuf, void *rbuf, size_t count, ompi_datatype_t 
                    ? rc
                    : m->below.reduce.fn(sbuf, rbuf, count, type, op, root, comm, m->below.reduce.module);
     }
-    return reduce_vector(m, sbuf == MPI_IN_PLACE ? rbuf : sbuf, m->rank == root ? rbuf : NULL, count, type, op);
+    return reduce_vector(m, sbuf == MPI_IN_PLACE ? rbuf : sbuf, rbuf, m->rank == root, count, type, op);
 }
 
 static int allreduce_below(coll_shm_module_t *m, const void *sbuf, void *rbuf, size_t count, ompi_datatype_t *type, ompi_op_t *op,
@@ -206,7 +207,7 @@ int coll_shm_allreduce(const void *sbuf, void *rbuf, size_t count, ompi_datatype
         }
     }
     rc = way.below ? allreduce_below(m, sbuf, rbuf, count, type, op, comm)
-                   : reduce_vector(m, sbuf == MPI_IN_PLACE ? rbuf : sbuf, rbuf, count, type, op);
+                   : reduce_vector(m, sbuf == MPI_IN_PLACE ? rbuf : sbuf, rbuf, true, count, type, op);
     coll_shm_chosen(&way);
     return rc;
 }
