@@ -185,16 +185,16 @@ int ompi_mpi_type_create_subarray(int ndims, ompi_counts_t array_of_sizes,
 
 static bool darray_dimension_ok(MPI_Count gsize, int distrib, int darg, int psize)
 {
-    if (gsize < 1 || psize < 1 || (MPI_DISTRIBUTE_DFLT_DARG != darg && darg < 1)) {
+    if (gsize < 1 || psize < 1) {
         return false;
     }
     switch (distrib) {
-    case MPI_DISTRIBUTE_NONE:
+    case MPI_DISTRIBUTE_NONE:       /* the argument is ignored */
         return 1 == psize;
     case MPI_DISTRIBUTE_BLOCK:
-        return MPI_DISTRIBUTE_DFLT_DARG == darg || (MPI_Count) darg * psize >= gsize;
+        return MPI_DISTRIBUTE_DFLT_DARG == darg || (darg > 0 && (MPI_Count) darg * psize >= gsize);
     case MPI_DISTRIBUTE_CYCLIC:
-        return true;
+        return MPI_DISTRIBUTE_DFLT_DARG == darg || darg > 0;
     default:
         return false;
     }

@@ -7,6 +7,7 @@
 #include "mpi.h"
 #include "ompi/datatype/internal.h"
 #include "ompi/mpi/c/bodies.h"
+#include "opal/constants.h"
 
 void ompi_args_begin(ompi_args_collector_t *collector, int combiner, bool large, size_t n_ints,
                      size_t n_counts, size_t n_addresses, size_t n_types)
@@ -26,6 +27,7 @@ void ompi_args_begin(ompi_args_collector_t *collector, int combiner, bool large,
                          n_addresses * sizeof(MPI_Aint) + n_types * sizeof(args->types[0]) +
                          n_ints * sizeof(int));
     if (NULL != args) {
+        atomic_init(&args->refs, 1);
         args->combiner = combiner;
         args->large_counts = (MPI_Count *) (args + 1);
         args->addresses = (MPI_Aint *) (args->large_counts + n_large);
@@ -103,7 +105,7 @@ int ompi_args_end(ompi_args_collector_t *collector, ompi_datatype_t **type)
 
 void ompi_args_free(struct ompi_datatype_args *args)
 {
-    if (NULL != args) {
+    if (NULL != args && opal_refs_drop(&args->refs)) {
         for (size_t i = 0; i < args->n_types; i++) {
             ompi_datatype_release(args->types[i]);
         }
@@ -126,6 +128,29 @@ int ompi_mpi_type_get_envelope(ompi_datatype_t *datatype, MPI_Count *num_integer
     *num_datatypes = (MPI_Count) args->n_types;
     *combiner = args->combiner;
     return MPI_SUCCESS;
+}
+
+/* A type for the user, who names it, gives it attributes and frees it: a derived one is an object of its own, or that would
+ * be seen, attributes deleted, by who has the one that it was made of. */
+static int equal_type(ompi_datatype_t *type, ompi_datatype_t **equal)
+{
+    opal_datatype_t layout;
+    int rc;
+
+    if (ompi_datatype_is_predefined(type)) {
+        *equal = type;
+        return MPI_SUCCESS;
+    }
+    opal_datatype_copy_layout(&layout, &type->opal);
+    rc = ompi_datatype_wrap(OPAL_SUCCESS, &layout, equal);
+    if (MPI_SUCCESS == rc) {
+        (*equal)->opal.flags |= type->opal.flags & OMPI_DATATYPE_COMMITTED;
+        if (NULL != type->args) {
+            opal_refs_take(&type->args->refs);
+            (*equal)->args = type->args;
+        }
+    }
+    return rc;
 }
 
 static void copy_array(void *to, const void *from, size_t n, size_t element)
@@ -157,8 +182,16 @@ int ompi_mpi_type_get_contents(ompi_datatype_t *datatype, MPI_Count max_integers
     copy_array(array_of_large_counts, args->large_counts, args->n_large_counts,
                sizeof(MPI_Count));
     for (size_t i = 0; i < args->n_types; i++) {
-        ompi_datatype_retain(args->types[i]);       /* the user frees derived ones */
-        array_of_datatypes[i] = ompi_datatype_handle(args->types[i]);
+        ompi_datatype_t *type;
+        int rc = equal_type(args->types[i], &type);
+
+        if (MPI_SUCCESS != rc) {
+            while (i-- > 0) {
+                ompi_datatype_release(ompi_datatype_from_handle(array_of_datatypes[i]));
+            }
+            return rc;
+        }
+        array_of_datatypes[i] = ompi_datatype_handle(type);
     }
     return MPI_SUCCESS;
 }

@@ -10,8 +10,9 @@
 #include "ompi/datatype/datatype.h"
 #include "ompi/mpi/c/counts.h"
 
-/* The arguments a type was made with, as MPI_Type_get_contents_c returns them. One allocation. */
+/* The arguments a type was made with, as MPI_Type_get_contents_c returns them. One allocation, of all types that are equal. */
 struct ompi_datatype_args {
+    _Atomic int32_t refs;
     int combiner;
     size_t n_integers;
     size_t n_addresses;

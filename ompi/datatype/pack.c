@@ -85,8 +85,14 @@ int ompi_mpi_unpack(const void *inbuf, MPI_Count insize, MPI_Count *position, vo
 int ompi_mpi_pack_size(MPI_Count incount, ompi_datatype_t *datatype, ompi_communicator_t *comm,
                        MPI_Count *size)
 {
+    int rc = packed_size(incount, datatype, NULL, size);
+
     (void) comm;
-    return packed_size(incount, datatype, NULL, size);
+    if (MPI_ERR_VALUE_TOO_LARGE == rc) {        /* MPI-5.0 section 5.2 */
+        *size = MPI_UNDEFINED;
+        rc = MPI_SUCCESS;
+    }
+    return rc;
 }
 
 /* MPI_SUCCESS for the one representation there is. */

@@ -203,20 +203,29 @@ static bool is_complex(opal_basic_t basic)
 
 static bool long_double_known(const opal_arch_t *remote)
 {
+    const uint8_t size = remote->size[OPAL_BASIC_LONG_DOUBLE];
+
     if (remote->long_double == LOCAL_LONG_DOUBLE) {
-        return remote->size[OPAL_BASIC_LONG_DOUBLE] == sizeof(long double);
+        /* x87 numbers are padded to 12 bytes on i386, which only the end of them shows. */
+        return size == sizeof(long double) ||
+               (OPAL_LONG_DOUBLE_X87 == LOCAL_LONG_DOUBLE && 0 == remote->big_endian && (12 == size || 16 == size));
     }
-    return (OPAL_LONG_DOUBLE_X87 == LOCAL_LONG_DOUBLE &&
-            OPAL_LONG_DOUBLE_IEEE128 == remote->long_double &&
-            16 == remote->size[OPAL_BASIC_LONG_DOUBLE]) ||
+    return (OPAL_LONG_DOUBLE_IEEE64 == remote->long_double && 8 == size) ||
+           (OPAL_LONG_DOUBLE_X87 == LOCAL_LONG_DOUBLE &&
+            OPAL_LONG_DOUBLE_IEEE128 == remote->long_double && 16 == size && 16 == sizeof(long double)) ||
            (OPAL_LONG_DOUBLE_IEEE128 == LOCAL_LONG_DOUBLE &&
-            OPAL_LONG_DOUBLE_X87 == remote->long_double && 0 == remote->big_endian &&
-            16 == remote->size[OPAL_BASIC_LONG_DOUBLE]);
+            OPAL_LONG_DOUBLE_X87 == remote->long_double && 0 == remote->big_endian && 16 == size);
+}
+
+bool opal_arch_converts(const opal_arch_t *remote, opal_basic_t basic)
+{
+    return KIND_LONG_DOUBLE != kinds[basic] || long_double_known(remote);
 }
 
 int opal_arch_check(const opal_arch_t *remote)
 {
-    if (remote->big_endian > 1 || !long_double_known(remote) ||
+    if (remote->big_endian > 1 || remote->long_double < OPAL_LONG_DOUBLE_IEEE64 ||
+        remote->long_double > OPAL_LONG_DOUBLE_IEEE128 ||
         remote->size[OPAL_BASIC_LONG_DOUBLE_COMPLEX] !=
             2 * remote->size[OPAL_BASIC_LONG_DOUBLE]) {
         return OPAL_ERR_NOT_SUPPORTED;
@@ -379,7 +388,31 @@ static void binary128_to_x87(uint8_t out[10], const uint8_t in[16])
     out[9] = (uint8_t) (sign_exponent >> 8);
 }
 
-/* Long doubles of different format; opal_arch_check has left only x87 <-> binary128. */
+/* To and from a machine whose long double is a double: C converts between ours and that. */
+static void convert_double(uint8_t *dst, const uint8_t *src, const opal_arch_t *remote, bool to_remote, size_t n)
+{
+    const bool swap = remote->big_endian != LOCAL_BIG_ENDIAN;
+
+    for (size_t i = 0; i < n; i++) {
+        uint8_t wire[sizeof(double)];
+        long double wide;
+        double number;
+
+        if (to_remote) {
+            memcpy(&wide, src + i * sizeof(wide), sizeof(wide));
+            number = (double) wide;
+            memcpy(wire, &number, sizeof(wire));
+            swap_elements(dst + i * sizeof(wire), wire, swap ? sizeof(wire) : 1, swap ? 1 : sizeof(wire));
+        } else {
+            swap_elements(wire, src + i * sizeof(wire), swap ? sizeof(wire) : 1, swap ? 1 : sizeof(wire));
+            memcpy(&number, wire, sizeof(wire));
+            wide = number;
+            memcpy(dst + i * sizeof(wide), &wide, sizeof(wide));
+        }
+    }
+}
+
+/* Long doubles of 16 bytes; opal_arch_converts has left only x87 <-> binary128. */
 static void convert_long_double(uint8_t *dst, bool dst_big, const uint8_t *src, bool src_big,
                                 bool to_binary128, size_t n)
 {
@@ -415,7 +448,10 @@ static void convert(const opal_arch_t *to, uint8_t *dst, const opal_arch_t *from
         src_size /= 2;
         n *= 2;
     }
-    if (KIND_LONG_DOUBLE == kind && to->long_double != from->long_double) {
+    if (KIND_LONG_DOUBLE == kind && to->long_double != from->long_double &&
+        (OPAL_LONG_DOUBLE_IEEE64 == to->long_double || OPAL_LONG_DOUBLE_IEEE64 == from->long_double)) {
+        convert_double(dst, src, &local_arch == from ? to : from, &local_arch == from, n);
+    } else if (KIND_LONG_DOUBLE == kind && to->long_double != from->long_double) {
         convert_long_double(dst, to->big_endian, src, from->big_endian,
                             OPAL_LONG_DOUBLE_IEEE128 == to->long_double, n);
     } else if (dst_size != src_size) {

@@ -99,6 +99,8 @@ OPAL_DECLSPEC const opal_arch_t *opal_arch_of_id(uint16_t id);
 /* OPAL_SUCCESS, or OPAL_ERR_NOT_SUPPORTED if this process cannot convert to and from it (also for
  * bytes that no architecture would send: the argument may come from the wire). */
 OPAL_DECLSPEC int opal_arch_check(const opal_arch_t *remote);
+/* Whether elements of this type can be converted, too: not all formats of long double can. */
+OPAL_DECLSPEC bool opal_arch_converts(const opal_arch_t *remote, opal_basic_t basic);
 
 /* Converts `n` elements between local memory (elements one after the other) and the form of
  * `remote`. The buffers need no alignment and do not overlap. Integers that do not fit the smaller

@@ -27,6 +27,9 @@ int opal_convertor_init(opal_convertor_t *conv, const opal_datatype_t *type, siz
     conv->layout = type->layout;
     if (NULL != remote && !opal_arch_equal(remote, opal_arch_local())) {
         rc = opal_arch_check(remote);
+        for (uint32_t i = 0; i < type->layout->n_basics && OPAL_SUCCESS == rc; i++) {
+            rc = opal_arch_converts(remote, type->layout->basics[i].basic) ? OPAL_SUCCESS : OPAL_ERR_NOT_SUPPORTED;
+        }
         if (OPAL_SUCCESS == rc) {
             rc = opal_layout_root(type->layout, count, type->extent, &conv->root);
         }
@@ -409,6 +412,12 @@ size_t opal_convertor_raw_at(const opal_convertor_t *conv, size_t offset, struct
 }
 
 /* ---- Borders of elements ---- */
+
+size_t opal_convertor_local_size(const opal_convertor_t *conv, size_t bytes)
+{
+    bytes = opal_min_size(bytes, conv->size);
+    return NULL == conv->remote ? bytes : opal_remote_local_size(conv, bytes);
+}
 
 size_t opal_convertor_align(const opal_convertor_t *conv, size_t offset)
 {

@@ -76,6 +76,8 @@ OPAL_DECLSPEC size_t opal_convertor_unpack_sum_at(const opal_convertor_t *conv, 
  * are described if the pieces or the message run out. 0 with a foreign architecture. */
 OPAL_DECLSPEC size_t opal_convertor_raw_at(const opal_convertor_t *conv, size_t offset,
                                            struct iovec *iov, size_t *n, size_t max);
+/* What the first `bytes` of the stream hold, in packed bytes of this architecture. A part of an element stays one. */
+OPAL_DECLSPEC size_t opal_convertor_local_size(const opal_convertor_t *conv, size_t bytes);
 /* The greatest border between basic elements that is not above `offset`. */
 OPAL_DECLSPEC size_t opal_convertor_align(const opal_convertor_t *conv, size_t offset);
 

@@ -169,6 +169,37 @@ void opal_remote_move(const opal_convertor_t *conv, size_t offset, char *packed,
     move_node(&walk, &conv->root, conv->base, offset, len, packed);
 }
 
+size_t opal_remote_local_size(const opal_convertor_t *conv, size_t bytes)
+{
+    const opal_layout_t *layout = conv->layout;
+    size_t local = 0;
+
+    while (bytes > 0) {
+        const opal_node_t *node = layout->nodes;
+        size_t wire = wire_layout_size(layout, conv->remote);
+
+        local += bytes / wire * layout->size;
+        bytes %= wire;
+        for (; bytes > 0 && bytes >= (wire = wire_node_size(node, conv->remote)); node++) {
+            bytes -= wire;
+            local += node->size;
+        }
+        if (0 == bytes) {
+            break;
+        }
+        if (OPAL_NODE_LOOP != node->kind) {
+            size_t whole = opal_basic_info[node->basic].size;
+
+            wire = conv->remote->size[node->basic];
+            local += bytes / wire * whole;
+            bytes %= wire;
+            return local + opal_min_size(bytes, whole - 1);
+        }
+        layout = node->u.body;
+    }
+    return local;
+}
+
 size_t opal_remote_align(const opal_convertor_t *conv, size_t offset)
 {
     const opal_layout_t *layout = conv->layout;

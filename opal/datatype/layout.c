@@ -399,19 +399,33 @@ static void push_vector(opal_sequence_t *seq, const opal_run_t *run, size_t coun
     if (count > 1) {
         node.count = count;
         node.stride = run[1].disp - run[0].disp;
-        node.size = count * run->len;
+        if (__builtin_mul_overflow(count, run->len, &node.size)) {     /* blocks may overlap */
+            seq->status = OPAL_ERR_VALUE_OUT_OF_BOUNDS;
+            return;
+        }
     }
     push_node(seq, &node);
 }
 
+/* The packed bytes of runs, which may overlap: their sum may not fit though their bounds do. */
+static bool total_length(const opal_run_t *run, size_t n, size_t *size)
+{
+    *size = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (__builtin_add_overflow(*size, run[i].len, size)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Blocks of one length are copied faster than uneven ones: where a few blocks have grown together
  * with their neighbours, and cutting them makes at most half as many again, they are cut. Returns the
- * length of all blocks then, or 0. */
-static size_t even_length(const opal_run_t *run, size_t n, size_t *size)
+ * length of all blocks then, or 0. `size`: of all runs. */
+static size_t even_length(const opal_run_t *run, size_t n, size_t size)
 {
     size_t unit = 0;
 
-    *size = 0;
     for (size_t i = 0; i < n; i++) {
         size_t a = run[i].len;
 
@@ -421,9 +435,8 @@ static size_t even_length(const opal_run_t *run, size_t n, size_t *size)
             unit = a;
             a = rest;
         }
-        *size += run[i].len;
     }
-    return *size / unit <= n + n / 2 ? unit : 0;
+    return size / unit <= n + n / 2 ? unit : 0;
 }
 
 /* Whether displacements from the first one on, and offsets, fit in 32 bits. */
@@ -502,7 +515,12 @@ static void push_table(opal_sequence_t *seq, const opal_run_t *run, size_t n)
 {
     opal_node_t node = {.kind = OPAL_NODE_BLOCKS, .basic = run->basic, .count = n,
                         .blocklen = run->len};
-    const size_t unit = even_length(run, n, &node.size);
+
+    if (!total_length(run, n, &node.size)) {
+        seq->status = OPAL_ERR_VALUE_OUT_OF_BOUNDS;
+        return;
+    }
+    const size_t unit = even_length(run, n, node.size);
     const bool narrow = fits_narrow(run, n, node.size);
 
     if (unit > 0) {

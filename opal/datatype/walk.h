@@ -57,6 +57,7 @@ int opal_remote_size(const opal_layout_t *layout, size_t count, const opal_arch_
                      size_t *bytes);
 void opal_remote_move(const opal_convertor_t *conv, size_t offset, char *packed, size_t len,
                       bool pack);
+size_t opal_remote_local_size(const opal_convertor_t *conv, size_t bytes);
 size_t opal_remote_align(const opal_convertor_t *conv, size_t offset);
 
 #endif

@@ -1,6 +1,8 @@
 /* Copyright (c) 2026 The Hawser developers. SPDX-License-Identifier: BSD-3-Clause */
 /* Error handlers: who is called, with what; what a fatal error says and how the job ends; wrong
  * arguments. */
+#include <sys/mman.h>
+
 #include "support/mpi_test.h"
 
 static int called, last_code;
@@ -539,6 +541,22 @@ static void test_aliased(void)
     MPI_Finalize();
 }
 
+/* A buffer of more bytes than the int of MPI_Buffer_detach can tell. */
+static void test_large_buffer(void)
+{
+    const MPI_Count bytes = INT64_C(3) << 30;
+    void *there = NULL, *buffer = mmap(NULL, (size_t) bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int size = 0;
+    MPI_Init(NULL, NULL);
+    MPI_CHECK(buffer != MAP_FAILED);
+    MPI_CHECK(MPI_Buffer_attach_c(buffer, bytes) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Buffer_detach(&there, &size) == MPI_SUCCESS && there == buffer && size == MPI_UNDEFINED);
+    MPI_CHECK(MPI_Comm_attach_buffer_c(MPI_COMM_WORLD, buffer, bytes) == MPI_SUCCESS);
+    MPI_CHECK(MPI_Comm_detach_buffer(MPI_COMM_WORLD, &there, &size) == MPI_SUCCESS && there == buffer && size == MPI_UNDEFINED);
+    munmap(buffer, (size_t) bytes);
+    MPI_Finalize();
+}
+
 /* Buffers of which nothing is sent, or received: none need be there, and it may be the other one. */
 static void test_nothing_there(void)
 {
@@ -708,6 +726,7 @@ static const mpi_test_t tests[] = {
     {.name = "aliased", .np = 3, .fn = test_aliased},
     {.name = "not-aliased", .np = 3, .fn = test_not_aliased},
     {.name = "nothing-there", .np = 2, .fn = test_nothing_there},
+    {.name = "large-buffer", .np = 1, .fn = test_large_buffer},
     {.name = "codes", .np = 1, .fn = test_codes},
     {.name = "fatal",
      .np = 3,

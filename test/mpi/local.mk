@@ -69,6 +69,7 @@ mpi_bind_LDADD = $(ompi_lib)
 # Processes of unlike architectures; the default links here, others in matrix.sh.
 check_PROGRAMS += mpi/foreign
 mpi_foreign_LDADD = $(ompi_lib)
+mpi_foreign_LDFLAGS = -export-dynamic
 
 # A process is killed; the default links here, others in matrix.sh.
 check_PROGRAMS += mpi/lost

@@ -30,7 +30,7 @@ typedef struct precv {
     int failure;                /* MPI error class: it can't have its messages */
     void *buf;
     ompi_datatype_t *type;      /* retained */
-    size_t elements, bytes;     /* of all partitions */
+    size_t elements, bytes;     /* of all partitions; bytes as the sender counts, once it is known */
     size_t chunk, sent;         /* bytes of a message but the last, of all that the sender has */
     uint32_t first_tag;
     int source, tag;
@@ -67,7 +67,7 @@ static void set_status(ompi_part_t *part)
         ompi_status_set(&part->super.status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
     } else {
         ompi_status_set(&part->super.status, recv->source, recv->tag,
-                        recv->sent < recv->bytes ? recv->sent : recv->bytes);
+                        opal_convertor_local_size(&recv->conv, recv->sent));
     }
 }
 
@@ -138,7 +138,7 @@ static void range_of(const precv_t *recv, int m, size_t *from, size_t *to)
 static bool place_of(const precv_t *recv, size_t from, size_t bytes, void **place, size_t *count,
                      ompi_datatype_t **type)
 {
-    size_t size = ompi_datatype_size(recv->type);
+    size_t size = recv->elements > 0 ? recv->bytes / recv->elements : 0;
     if (bytes == 0 || (from % size == 0 && bytes % size == 0)) {
         ptrdiff_t at = bytes ? (ptrdiff_t) (from / size) * ompi_datatype_extent(recv->type) : 0;
         *count = bytes ? bytes / size : 0;
@@ -195,6 +195,7 @@ static int make_messages(precv_t *recv, const int64_t *words)
             OPAL_SUCCESS) {
         return MPI_ERR_INTERN;
     }
+    recv->bytes = recv->conv.size;
     int rc = ompi_part_new_messages(&recv->part, messages);
     for (int m = 0; rc == MPI_SUCCESS && m < messages; m++) {
         size_t from, to, count;

@@ -46,11 +46,8 @@ static OPAL_COLD void engine_status_convert(mca_pml_recv_t *recv, size_t length,
     if (recv->ptr) {
         return;
     }
-    size_t unit = recv->count > 0 ? recv->capacity / recv->count : 0, size = recv->type->opal.size;
-    if (unit > 0 && recv->conv.remote) {
-        length = length < recv->capacity ? length : recv->capacity;
-        size_t rest = (size_t) ((unsigned __int128) (length % unit) * size / unit);
-        ompi_status_set_bytes(&recv->super.status, length / unit * size + rest);
+    if (recv->conv.remote) {
+        ompi_status_set_bytes(&recv->super.status, opal_convertor_local_size(&recv->conv, length));
     }
 }
 

@@ -458,7 +458,7 @@ static void test_darrays(void)
     static const int dargs[][2] = {
         {MPI_DISTRIBUTE_DFLT_DARG, 5},
         {2, 3},
-        {MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG},
+        {0, MPI_DISTRIBUTE_DFLT_DARG}, /* ignored where nothing is distributed, as in the example of MPI-5.0 section 5.1.4 */
         {4, MPI_DISTRIBUTE_DFLT_DARG},
     };
 
@@ -537,6 +537,82 @@ static void test_overflow(void)
     MPI_Type_size(big, &small);
     TAP_OK(huge == size && MPI_UNDEFINED == small, "a size that int does not hold");
     MPI_Type_free(&big);
+    small = 0;
+    TAP_OK(MPI_SUCCESS == MPI_Pack_size(INT_MAX, MPI_DOUBLE, MPI_COMM_WORLD, &small) && MPI_UNDEFINED == small,
+           "a packed size that int does not hold");
+    size = 0;
+    TAP_OK(MPI_SUCCESS == MPI_Pack_size_c(huge, MPI_DOUBLE, MPI_COMM_WORLD, &size) && MPI_UNDEFINED == size,
+           "... and one that MPI_Count does not hold");
+}
+
+/* Blocks that overlap: their bounds are near, their sum is not. */
+static void test_overlapping(void)
+{
+    enum { BLOCKS = 32 };
+    MPI_Count lengths[BLOCKS];
+    MPI_Count even[BLOCKS];
+    MPI_Count uneven[BLOCKS];
+    MPI_Datatype t;
+
+    for (int i = 0; i < BLOCKS; i++) {
+        lengths[i] = INT64_C(1) << 59;
+        even[i] = 3 * i;
+        uneven[i] = 3 * i * i;
+    }
+    TAP_OK(class_of(MPI_Type_create_hindexed_c(BLOCKS, lengths, even, MPI_BYTE, &t)) == MPI_ERR_VALUE_TOO_LARGE,
+           "blocks at equal distances of 2^64 bytes together");
+    TAP_OK(class_of(MPI_Type_create_hindexed_c(BLOCKS, lengths, uneven, MPI_BYTE, &t)) == MPI_ERR_VALUE_TOO_LARGE,
+           "blocks at any distances of 2^64 bytes together");
+    TAP_OK(class_of(MPI_Type_create_hindexed_c(BLOCKS / 2 - 1, lengths, uneven, MPI_BYTE, &t)) == MPI_SUCCESS,
+           "... and such that fit");
+    MPI_Type_free(&t);
+}
+
+static int deleted;
+
+static int on_delete(MPI_Datatype type, int key, void *value, void *state)
+{
+    (void) type;
+    (void) key;
+    (void) value;
+    (void) state;
+    deleted++;
+    return MPI_SUCCESS;
+}
+
+/* What MPI_Type_get_contents returns is the user's to free, and does not touch what the type was made of (MPI-5.0 section 5.1.13). */
+static void test_contents_apart(void)
+{
+    int key, there, length;
+    int integers[1];
+    MPI_Aint addresses[1];
+    void *value;
+    char name[MPI_MAX_OBJECT_NAME];
+    MPI_Datatype inner, outer, got, again;
+
+    MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, on_delete, &key, NULL);
+    MPI_Type_contiguous(3, MPI_INT, &inner);
+    MPI_Type_commit(&inner);
+    MPI_Type_set_attr(inner, key, &key);
+    MPI_Type_set_name(inner, "mine");
+    MPI_Type_contiguous(2, inner, &outer);
+    MPI_Type_get_contents(outer, 1, 0, 1, integers, addresses, &got);
+    MPI_Type_set_name(got, "other");
+    MPI_Type_get_contents(got, 1, 0, 1, integers, addresses, &again);
+    TAP_OK(3 == integers[0] && MPI_INT == again, "what was got has contents, too");
+    TAP_OK(MPI_SUCCESS == MPI_Send(name, 0, got, MPI_PROC_NULL, 0, MPI_COMM_SELF), "... and is committed, as the type is");
+    MPI_Type_free(&got);
+    MPI_Type_get_attr(inner, key, &value, &there);
+    MPI_Type_get_name(inner, name, &length);
+    TAP_OK(there && 0 == deleted && 0 == strcmp(name, "mine"), "its end leaves the type as it was");
+    MPI_Type_free(&inner);
+    TAP_OK(1 == deleted, "whose attributes go with it");
+    MPI_Type_get_contents(outer, 1, 0, 1, integers, addresses, &got);
+    MPI_Type_free(&outer);
+    MPI_Type_size(got, &length);
+    TAP_OK(12 == length, "the contents outlive the type");
+    MPI_Type_free(&got);
+    MPI_Type_free_keyval(&key);
 }
 
 int main(int argc, char **argv)
@@ -557,6 +633,8 @@ int main(int argc, char **argv)
     test_lifetime();
     test_errors();
     test_overflow();
+    test_overlapping();
+    test_contents_apart();
     MPI_Finalize();
     return tap_end();
 }

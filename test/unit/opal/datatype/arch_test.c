@@ -43,6 +43,35 @@ static void test_conversion(void)
     TAP_OK(back == here, "and back");
 }
 
+/* Numbers of other long doubles, to and from every machine that can be converted; and what else such a machine has. */
+static void test_long_doubles(void)
+{
+    const long double here[] = {0, -1.5L, 1e300L, 3.25e-300L};
+    size_t refused = 0, converted = 0, wrong = 0;
+
+    for (unsigned id = 0; id <= UINT16_MAX; id++) {
+        const opal_arch_t *arch = opal_arch_of_id((uint16_t) id);
+        long double back[4] = {7, 7, 7, 7};
+        uint8_t there[4 * 16];
+
+        if (arch == NULL) {
+            continue;
+        }
+        refused += opal_arch_check(arch) != OPAL_SUCCESS || !opal_arch_converts(arch, OPAL_BASIC_INT32);
+        if (opal_arch_converts(arch, OPAL_BASIC_LONG_DOUBLE)) {
+            converted++;
+            opal_arch_to_remote(arch, OPAL_BASIC_LONG_DOUBLE, there, here, 4);
+            opal_arch_from_remote(arch, OPAL_BASIC_LONG_DOUBLE, back, there, 4);
+            for (int i = 0; i < 4; i++) {
+                wrong += back[i] != (arch->size[OPAL_BASIC_LONG_DOUBLE] == 8 ? (long double) (double) here[i] : here[i]);
+            }
+        }
+    }
+    TAP_OK(refused == 0, "integers go between all machines");
+    TAP_OK(converted >= 16, "long doubles between %zu and ours", converted);
+    TAP_OK(wrong == 0, "... and come back as they were");
+}
+
 int main(void)
 {
     tap_start(30);
@@ -50,5 +79,6 @@ int main(void)
     TAP_OK(comes_back(opal_arch_external32()), "external32 has an id");
     test_ids();
     test_conversion();
+    test_long_doubles();
     return tap_end();
 }
