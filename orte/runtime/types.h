@@ -93,6 +93,7 @@ typedef struct {
     orte_level_t bind; /* NONE: do not bind */
     orte_tristate_t bind_overload; /* may several bound processes share a cpu; unset means yes */
     bool hwthread_cpus; /* a "cpu" is a hardware thread, not a core */
+    bool cpus_given;    /* that was said, either way */
     orte_tristate_t oversubscribe;
     char *cpu_set; /* --cpu-set: hwloc list of logical cpus the job may use, or NULL */
 } orte_placement_t;

@@ -114,7 +114,9 @@ static void set(const char *name, const char *value, mca_base_var_source_t sourc
         return;
     }
     mca_base_var_setting_t **found = tfind(fresh, &sources.tree, compare);
-    if (found) {
+    if (found && source >= MCA_VAR_SOURCE_ENV && (*found)->source > source) {
+        free_setting(fresh); /* NAME and ?NAME both stand in the environment, the weaker one behind the other */
+    } else if (found) {
         const mca_base_var_setting_t old = **found;
         **found = *fresh;
         *fresh = old;
@@ -340,7 +342,9 @@ mca_base_check_t mca_base_var_source_strictness(void)
     }
     const mca_base_var_setting_t *s = mca_base_var_source_find("mca_base_param_check");
     for (const mca_base_var_enum_t *e = mca_base_check_names; s && e->name; e++) {
-        if (0 == strcasecmp(s->value, e->name)) {
+        char number[24];
+        snprintf(number, sizeof(number), "%" PRId64, e->value);
+        if (0 == strcasecmp(s->value, e->name) || 0 == strcmp(s->value, number)) {
             return (mca_base_check_t) e->value;
         }
     }

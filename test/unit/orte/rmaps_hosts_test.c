@@ -194,6 +194,9 @@ static const case_t cases[] = {
     {"D", "-n 3 --map-by l3cache a", "0:0-15 0:16-31 0:32-47"},
     {"D", "-n 2 --cpu-set 3,9 a", "0:6-7 0:18-19"},
     {"D", "--map-by pe-list=3,9 a", "0:6-7 0:18-19"},
+    {"D", "--cpu-set 3;9 a", "!--cpu-set 3;9: expected numbers of cpus"},
+    {"D", "--cpu-set 3-0,5 a", "!--cpu-set 3-0,5: expected numbers of cpus"},
+    {"D", "--cpu-set 0-4000000000 a", "!--cpu-set 0-4000000000: expected numbers of cpus"},
     {"D", "--cpu-set 99 a", "!--cpu-set 99: none of these cpus exists and may be used on h0"},
     /* Hosts of programs, and not this host. */
     {"A4 B2 C4", "--host h2:2,h1 a", "2:0-1 2:2-3 1:0"},
@@ -220,6 +223,8 @@ static const case_t cases[] = {
     {"A4 C4", "--rankfile RANKS -n 2 a : -n 1 b", "1:4-7 0:0-3,6-7 0"},
     {"A4 C4", "--rankfile RANKS --bind-to core -n 3 a", "1:4-7 0:0-3,6-7 0:4-5"},
     {"A4 C4", "--rankfile RANKS -n 6 a", "!has no line for rank 5"},
+    {"A4 C4", "--rankfile RANKS a : b", "!has no line for rank 5"},
+    {"A4", "--cpu-set 0-1 --rankfile RPACK a", "!RPACK:1: rank 0 can't have slot=1:*: h0 has no such"},
     {"A4", "--rankfile RANKS a", "!RANKS:2: host h1 is not among"},
     {"B2 C4", "--rankfile RANKS a", "!RANKS:3: rank 1 can't have slot=0:0-1,1:1: h0 has no such"},
     {"A4", "--rankfile RBAD1 a", "!RBAD1:1: this is not understood"},
@@ -244,6 +249,7 @@ static void make_files(void)
     put_file("RANKS", "# rank file\nrank 0=h1 slot=2-3\nrank 1 = h0 slot=0:0-1,1:1\nrank 2=+n0\n"
                       "rank 3=h1 slot=*:0\nrank 4=h0 slot=*\n");
     put_file("RBAD1", "rank 0=h0 slot\n");
+    put_file("RPACK", "rank 0=h0 slot=1:*\n");
     put_file("RBAD2", "rank 0=h0\nrank 0=h0\n");
     put_file("RBAD3", "rank 0=h0 slot=0-\n");
     put_file("RBAD4", "rank x=h0 slot=0\n");

@@ -275,6 +275,7 @@ static const struct {
     {"--merge-stderr-to-stdout a", " merge | a"},
     {"--output-filename /d:nocopy a", " dir=/d nocopy | a"},
     {"--output-directory /d a", " dir=/d | a"},
+    {"--output-filename /d:x a", " dir=/d:x | a"},
     {"--output tag,timestamp,merge,dir=/d a", " tag time merge dir=/d | a"},
     {"--output rank,directory=/d a", " rank dir=/d | a"},
     {"-outfile-pattern /o.%r.%h -errfile-pattern /e.%g.%r a", " out=/o.%r.%h err=/e.%g.%r | a"},
@@ -284,8 +285,11 @@ static const struct {
     {"-genvnone a", " noenv | a"},
     {"-envnone -envall a", " | a"},
     {"-genvnone -genvall a", " | a"},
-    {"-genvlist SCHIZO_TEST a", " noenv | a env=SCHIZO_TEST=set"},
-    {"-envlist SCHIZO_TEST a", " noenv | a env=SCHIZO_TEST=set"},
+    {"-genvlist SCHIZO_TEST a", " noenv genv=SCHIZO_TEST=set | a"},
+    {"-envlist SCHIZO_TEST a", " noenv genv=SCHIZO_TEST=set | a"},
+    {"-genvlist SCHIZO_TEST a : b", " noenv genv=SCHIZO_TEST=set | a | b"},
+    {"-genv SCHIZO_TEST 5 -genvlist SCHIZO_TEST a", " noenv genv=SCHIZO_TEST=5 | a"},
+    {"-genvlist SCHIZO_TEST -genv SCHIZO_TEST 5 a", " noenv genv=SCHIZO_TEST=5 | a"},
     {"-x SCHIZO_T* a", " | a env=SCHIZO_TEST=set"},
     {"--unset-env A a", " unset=A | a"},
     {"--mca a 1 --gmca b 2 a", " mca=a=1;b=2 | a"},
@@ -419,6 +423,7 @@ static const char *const bad[] = {
     "--app /nonexistent", "-configfile /nonexistent", "--tune /nonexistent a", "-am /nonexistent a",
     "--help nonsense", "--prefix opt a", "--launch-agent --version a",
     "--with-ft junk a", "--report-links=junk a", "-launcher junk a", "--byslot=1 a",
+    "--pmixmca a=b c a", "--output-filename /d:nojobid a", "--output-filename /d:nocopy,nojobid a",
     "-x =5 a", "-x= a", "-genv =A 5 a", "-env A=B 5 a",
     "--map-by=core:FILE= a",
     /* Known elsewhere. */
@@ -448,7 +453,7 @@ static void put_file(const char *path, const char *content)
 
 static void files(void)
 {
-    char dir[] = "/tmp/hawser-schizo-test-XXXXXX", path[64], line[128];
+    char dir[] = "/tmp/hawser-schizo-test-XXXXXX", path[64], line[128], itself[128];
 
     TAP_REQUIRE(mkdtemp(dir) != NULL, "a directory");
     snprintf(path, sizeof(path), "%s/apps", dir);
@@ -477,6 +482,18 @@ static void files(void)
     TAP_OK(parse(line) != OPAL_SUCCESS, "refused: ':' in a file of programs");
     put_file(path, "-n 1 'a\n");
     TAP_OK(parse(line) != OPAL_SUCCESS, "refused: an open quote");
+    put_file(path, "# first \\\n-n 1 a \"b\\nc\" \\\r\n d\r\n-n 1 e \\\\\n-n 1 f\n");
+    ok = parse(line) == OPAL_SUCCESS && rt->job->napps == 3;
+    argv = ok ? rt->job->apps[0]->argv : NULL;
+    TAP_OK(ok && opal_argv_count(argv) == 3 && strcmp(argv[1], "b\\nc") == 0 && strcmp(argv[2], "d") == 0 &&
+               strcmp(rt->job->apps[1]->argv[1], "\\") == 0,
+           "a comment goes on in no other line, nor does an escaped backslash; within \"\" a backslash stays, as in a shell");
+    snprintf(itself, sizeof(itself), "--app %s a\n", path);
+    put_file(path, itself);
+    TAP_OK(parse(line) != OPAL_SUCCESS, "refused: a file of programs that names itself");
+    snprintf(line, sizeof(line), "mpirun --tune %s a", path);
+    put_file(path, "--mca =x y\n");
+    TAP_OK(parse(line) != OPAL_SUCCESS, "refused: no name in --tune");
     unlink(path);
     rmdir(dir);
 }

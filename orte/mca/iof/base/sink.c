@@ -165,7 +165,7 @@ orte_sink_t *orte_sink_create(struct event_base *base, int fd, void (*drained)(v
 
 orte_sink_t *orte_sink_open(struct event_base *base, const char *path)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
 
     if (fd < 0) {
         return NULL;

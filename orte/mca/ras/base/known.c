@@ -14,6 +14,37 @@
 
 char *orte_ras_base_simulated;
 
+/* Numbers and ranges of numbers with commas between them: hwloc passes over much that is neither. */
+static bool is_cpu_list(const char *text)
+{
+    enum { CPU_MAX = 1 << 20 };
+
+    for (;;) {
+        char *end;
+        unsigned long first = strtoul(text, &end, 10), last = first;
+        if (*text < '0' || *text > '9') {
+            return false;
+        }
+        if (*end == '-') {
+            text = end + 1;
+            if (*text < '0' || *text > '9') {
+                return false;
+            }
+            last = strtoul(text, &end, 10);
+        }
+        if (last < first || last >= CPU_MAX) {
+            return false;
+        }
+        if (*end == '\0') {
+            return true;
+        }
+        if (*end != ',') {
+            return false;
+        }
+        text = end + 1;
+    }
+}
+
 /* Cut the allowed cpus to --cpu-set: numbers of cores, or of hardware threads if these are cpus. */
 static int apply_cpu_set(orte_node_t *node, const orte_placement_t *placement)
 {
@@ -27,7 +58,7 @@ static int apply_cpu_set(orte_node_t *node, const orte_placement_t *placement)
     }
     if (wanted == NULL || chosen == NULL) {
         rc = OPAL_ERR_OUT_OF_RESOURCE;
-    } else if (hwloc_bitmap_list_sscanf(wanted, placement->cpu_set) != 0 ||
+    } else if (!is_cpu_list(placement->cpu_set) || hwloc_bitmap_list_sscanf(wanted, placement->cpu_set) != 0 ||
                hwloc_bitmap_weight(wanted) < 1) {
         orte_report("--cpu-set %s: expected numbers of cpus, like 0-3,8", placement->cpu_set);
         rc = OPAL_ERR_BAD_PARAM;

@@ -116,6 +116,7 @@ static int parse_map_modifier(orte_placement_t *placement, const char *text, siz
     case HWT:
     case CORES:
         placement->hwthread_cpus = which == HWT;
+        placement->cpus_given = true;
         break;
     case SPAN:
         placement->span = true;
@@ -352,7 +353,7 @@ static void merge_map(orte_placement_t *placement, orte_placement_t *policy)
     }
     placement->span = placement->span || policy->span;
     placement->nolocal = placement->nolocal || policy->nolocal;
-    placement->hwthread_cpus = placement->hwthread_cpus || policy->hwthread_cpus;
+    placement->hwthread_cpus = placement->hwthread_cpus || (policy->hwthread_cpus && !placement->cpus_given);
 }
 
 static int apply_mapping(orte_placement_t *placement)

@@ -22,7 +22,8 @@ static int place_on_node(orte_job_t *job, orte_app_t *app, orte_rmaps_target_t *
     for (int i = 0; i < count && rc == OPAL_SUCCESS; i++) {
         for (int k = 0; k < job->placement.ppr && *left > 0 && rc == OPAL_SUCCESS; k++) {
             if (target->room < 1) {
-                rc = orte_rmaps_no_room(job, app, target->node, job->placement.ppr * count,
+                long wanted = (long)job->placement.ppr * count;
+                rc = orte_rmaps_no_room(job, app, target->node, wanted > INT_MAX ? INT_MAX : (int)wanted,
                                         job->placement.ppr * i + k);
             } else if (orte_rmaps_place(job, app, target, sets[i]) == NULL) {
                 rc = OPAL_ERR_OUT_OF_RESOURCE;

@@ -203,6 +203,13 @@ static bool add_in_packages(const orte_proc_t *proc, int low, int high, int cpu_
     return true;
 }
 
+static int no_cpus(const file_t *file, const entry_t *entry, const orte_proc_t *proc)
+{
+    orte_report("%s:%d: rank %d can't have slot=%s: %s has no such cpus, or they may not be used",
+                file->path, entry->line, proc->rank, entry->slot, proc->node->name);
+    return OPAL_ERR_NOT_FOUND;
+}
+
 /* proc->cpuset gets the cpus that `slot` says. */
 static int parse_slot(const file_t *file, const entry_t *entry, const orte_proc_t *proc)
 {
@@ -224,14 +231,11 @@ static int parse_slot(const file_t *file, const entry_t *entry, const orte_proc_
         }
         if (in_package ? !add_in_packages(proc, package_low, package_high, low, high)
                        : !add_cpus(proc, whole, low, high)) {
-            orte_report("%s:%d: rank %d can't have slot=%s: %s has no such cpus, or they may not "
-                        "be used", file->path, entry->line, proc->rank, entry->slot,
-                        proc->node->name);
-            return OPAL_ERR_NOT_FOUND;
+            return no_cpus(file, entry, proc);
         }
         if (*at == '\0') {
             hwloc_bitmap_and(proc->cpuset, proc->cpuset, proc->node->allowed);
-            return OPAL_SUCCESS;
+            return hwloc_bitmap_iszero(proc->cpuset) ? no_cpus(file, entry, proc) : OPAL_SUCCESS;
         }
         if (*at++ != ',') {
             return bad_line(file, entry->line, "the cpus are not understood");
@@ -302,7 +306,7 @@ static int map_app(orte_job_t *job, orte_app_t *app, orte_rmaps_target_t *target
         orte_report("--map-by rankfile needs a file: --map-by rankfile:FILE=NAME, or --rankfile "
                     "NAME");
     }
-    int end = app->np > 0 ? first + app->np : file.count;
+    int end = app->np > 0 ? first + app->np : file.count > first ? file.count : first + 1;
     for (int rank = first; rank < end && rc == OPAL_SUCCESS; rank++) {
         rc = place(job, app, &file, rank, targets, ntargets);
     }

@@ -10,6 +10,8 @@ typedef struct {
     orte_job_t *job;
     orte_app_t *app;       /* the program whose options are being read */
     bool has_appfile;      /* --app was given: the command line itself need not name a program */
+    char **missing;        /* "-x NAME" of variables that are not there, to be told if warnings are wanted */
+    bool in_appfile;       /* its lines are being read */
     orte_cli_action_t action;
 } orte_cli_t;
 

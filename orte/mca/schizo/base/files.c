@@ -14,6 +14,39 @@
 
 #define SPACE " \t\r\n"
 
+/* Does a backslash take away what `next` means? As in a shell: within "" before ", \\, $ and ` only. */
+static bool escapes(char quote, char next)
+{
+    return next != '\0' && (quote == '\0' || (quote == '"' && strchr("\"\\$`", next) != NULL));
+}
+
+/* Is there a backslash at the end of the line that nothing takes its meaning from, a comment for one? */
+static bool continues(const char *line, size_t length)
+{
+    char quote = '\0';
+    bool in_word = false;
+
+    for (size_t i = 0; i < length; i++) {
+        if (line[i] == '\\' && quote != '\'') {
+            if (i + 1 == length) {
+                return true;
+            }
+            i += escapes(quote, line[i + 1]);
+            in_word = true;
+        } else if (quote == '\0' && line[i] == '#' && !in_word) {
+            return false;
+        } else if (quote == '\0' && (line[i] == '"' || line[i] == '\'')) {
+            quote = line[i];
+            in_word = true;
+        } else if (line[i] == quote) {
+            quote = '\0';
+        } else if (quote == '\0') {
+            in_word = strchr(SPACE, line[i]) == NULL;
+        }
+    }
+    return false;
+}
+
 /* The next word of *at, quotes and backslashes taken away in place; NULL at the end or at a
  * comment. *bad is set for a quote without its partner. */
 static char *next_word(char **at, bool *bad)
@@ -30,7 +63,7 @@ static char *next_word(char **at, bool *bad)
             quote = *from;
         } else if (*from == quote) {
             quote = '\0';
-        } else if (*from == '\\' && quote != '\'' && from[1] != '\0') {
+        } else if (*from == '\\' && escapes(quote, from[1])) {
             *to++ = *++from;
         } else {
             *to++ = *from;
@@ -74,8 +107,9 @@ static bool next_line(FILE *file, char **line, size_t *room, int *number, int *r
     (*number)++;
     for (;;) {
         length -= length > 0 && (*line)[length - 1] == '\n';
+        length -= length > 0 && (*line)[length - 1] == '\r';
         (*line)[length] = '\0';
-        if (length == 0 || (*line)[length - 1] != '\\' ||
+        if (!continues(*line, (size_t)length) ||
             getline(&more, &more_room, file) < 0) {
             break;
         }
@@ -142,7 +176,14 @@ static int take_app(orte_cli_t *cli, const char *path, int number, char **words)
 
 int orte_cli_parse_appfile(orte_cli_t *cli, const char *path)
 {
-    return for_each_line(cli, "the file of programs", path, take_app);
+    if (cli->in_appfile) {
+        orte_report("--app %s: a file of programs can't name another", path);
+        return OPAL_ERR_PARSE;
+    }
+    cli->in_appfile = true;
+    int rc = for_each_line(cli, "the file of programs", path, take_app);
+    cli->in_appfile = false;
+    return rc;
 }
 
 static int add_setting(orte_cli_t *cli, const char *path, int number, const char *name,
@@ -180,11 +221,11 @@ static int take_tune_options(orte_cli_t *cli, const char *path, int number, char
     for (int i = 0; words[i] != NULL && rc == OPAL_SUCCESS;) {
         const char *name = words[i] + strspn(words[i], "-");
         if (words[i][0] == '-' && (strcmp(name, "mca") == 0 || strcmp(name, "gmca") == 0) &&
-            words[i + 1] != NULL && words[i + 2] != NULL) {
+            words[i + 1] != NULL && words[i + 1][0] != '\0' && strchr(words[i + 1], '=') == NULL && words[i + 2] != NULL) {
             rc = add_setting(cli, path, number, words[i + 1], words[i + 2]);
             i += 3;
         } else if (words[i][0] == '-' && strcmp(name, "x") == 0 && words[i + 1] != NULL &&
-                   strchr(words[i + 1], '=') != NULL) {
+                   words[i + 1][0] != '=' && strchr(words[i + 1], '=') != NULL) {
             rc = orte_env_put(&cli->rt->opt.env_set, words[i + 1]);
             i += 2;
         } else {

@@ -275,7 +275,7 @@ static int hwthread_cpus(orte_cli_t *cli, const opt_t *option, char **args)
 {
     (void)option;
     (void)args;
-    cli->job->placement.hwthread_cpus = true;
+    cli->job->placement.hwthread_cpus = cli->job->placement.cpus_given = true;
     return OPAL_SUCCESS;
 }
 
@@ -406,16 +406,31 @@ static char *absolute_path(const char *option, const char *path, size_t length)
     return absolute;
 }
 
-/* DIR or DIR:nocopy, relative to where mpirun was started. */
+/* DIR or DIR:nocopy, relative to where mpirun was started. Open MPI 4 has nojobid there, too. */
 static int output_filename(orte_cli_t *cli, const opt_t *option, char **args)
 {
-    static const char nocopy[] = ":nocopy";
     orte_io_options_t *io = &cli->job->io;
-    size_t length = strlen(args[0]), suffix = sizeof(nocopy) - 1;
+    const char *colon = strrchr(args[0], ':');
+    size_t length = strlen(args[0]);
+    bool nocopy = false, nojobid = false, other = colon == NULL;
 
-    if (length >= suffix && strcasecmp(args[0] + length - suffix, nocopy) == 0) {
-        io->output_only_files = true;
-        length -= suffix;
+    for (const char *at = colon; at != NULL && *at != '\0' && !other;) {
+        size_t word = strcspn(++at, ",");
+        bool copy = word == 6 && strncasecmp(at, "nocopy", word) == 0;
+        bool jobid = word == 7 && strncasecmp(at, "nojobid", word) == 0;
+        nocopy = nocopy || copy;
+        nojobid = nojobid || jobid;
+        other = !copy && !jobid; /* the ':' belongs to the name */
+        at += word;
+    }
+    if (!other && nojobid) {
+        orte_report("%s %s: nojobid is not supported: the number of the job is always a folder of its own; "
+                    "-outfile-pattern names files freely", shown_name(option), args[0]);
+        return OPAL_ERR_NOT_SUPPORTED;
+    }
+    if (!other) {
+        io->output_only_files = nocopy;
+        length = (size_t)(colon - args[0]);
     }
     char *path = absolute_path(shown_name(option), args[0], length);
     if (path == NULL) {
@@ -424,6 +439,23 @@ static int output_filename(orte_cli_t *cli, const opt_t *option, char **args)
     free(io->output_dir);
     io->output_dir = path;
     return OPAL_SUCCESS;
+}
+
+/* The working directory, the first `plain` bytes of a pattern, stands for itself: %% for each % there. */
+static char *quote_percent(const char *path, size_t plain)
+{
+    char *out = malloc(strlen(path) + plain + 1), *to = out;
+
+    for (size_t i = 0; out != NULL && i < plain; i++) {
+        *to++ = path[i];
+        if (path[i] == '%') {
+            *to++ = '%';
+        }
+    }
+    if (out != NULL) {
+        strcpy(to, path + plain);
+    }
+    return out;
 }
 
 /* hydra's -outfile-pattern and -errfile-pattern; `value`: standard error. A file has one writer, so
@@ -452,8 +484,13 @@ static int output_pattern(orte_cli_t *cli, const opt_t *option, char **args)
     if (path == NULL) {
         return OPAL_ERR_BAD_PARAM;
     }
+    char *pattern = quote_percent(path, strlen(path) - strlen(args[0]));
+    free(path);
+    if (pattern == NULL) {
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    }
     free(*slot);
-    *slot = path;
+    *slot = pattern;
     return OPAL_SUCCESS;
 }
 
@@ -494,38 +531,62 @@ static int no_name(const opt_t *option, const char *text)
     return OPAL_ERR_BAD_PARAM;
 }
 
-/* -x VAR, VAR=value, PREFIX*: for the program that follows. */
-static int export_var(orte_cli_t *cli, const opt_t *option, char **args)
+static bool is_set(char *const *env, const char *assignment)
+{
+    size_t length = strcspn(assignment, "=") + 1;
+
+    for (; env != NULL && *env != NULL; env++) {
+        if (strncmp(*env, assignment, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* VAR, VAR=value, PREFIX* into a list of variables; what is there already stays if `weak`. */
+static int export_to(orte_cli_t *cli, char ***env, const opt_t *option, const char *text, bool weak)
 {
     bool found = false;
     int rc = OPAL_SUCCESS;
 
-    if (args[0][0] == '\0' || args[0][0] == '=') {
-        return no_name(option, args[0]);
+    if (text[0] == '\0' || text[0] == '=') {
+        return no_name(option, text);
     }
-    if (strchr(args[0], '=') != NULL) {
-        return orte_env_put(&cli->app->env, args[0]);
+    if (strchr(text, '=') != NULL) {
+        return orte_env_put(env, text);
     }
     for (char **entry = environ; *entry != NULL && rc == OPAL_SUCCESS; entry++) {
-        if (orte_env_matches(*entry, (char *[]){args[0], NULL})) {
+        if (orte_env_matches(*entry, (char *[]){(char *)text, NULL})) {
             found = true;
-            rc = orte_env_put(&cli->app->env, *entry);
+            rc = weak && is_set(*env, *entry) ? OPAL_SUCCESS : orte_env_put(env, *entry);
         }
     }
     if (!found && rc == OPAL_SUCCESS) {
-        orte_warn("-x %s: there is no such variable in the environment", args[0]);
+        char *missing;
+        if (asprintf(&missing, "%s %s", shown_name(option), text) < 0) {
+            return OPAL_ERR_OUT_OF_RESOURCE;
+        }
+        rc = opal_argv_append(&cli->missing, missing);
+        free(missing);
     }
     return rc;
 }
 
+/* -x: for the program that follows. */
+static int export_var(orte_cli_t *cli, const opt_t *option, char **args)
+{
+    return export_to(cli, &cli->app->env, option, args[0], false);
+}
+
+/* -genvlist: for all programs, wherever it stands; -genv says more. */
 static int export_list(orte_cli_t *cli, const opt_t *option, char **args)
 {
     char **names = opal_argv_split(args[0], ',');
     int rc = OPAL_SUCCESS;
 
-    cli->rt->opt.env_none = cli->rt->opt.env_none || option->value;
+    cli->rt->opt.env_none = true;
     for (char **name = names; name != NULL && *name != NULL && rc == OPAL_SUCCESS; name++) {
-        rc = export_var(cli, option, name);
+        rc = export_to(cli, &cli->rt->opt.env_set, option, *name, true);
     }
     opal_argv_free(names);
     return rc;
@@ -591,9 +652,12 @@ static int set_pmix_mca(orte_cli_t *cli, const opt_t *option, char **args)
 
     (void)cli;
     (void)option;
+    if (args[0][0] == '\0' || strchr(args[0], '=') != NULL || strlen(args[0]) > 128) {
+        orte_report("--pmixmca: '%.140s' is no name of a parameter (--pmixmca NAME VALUE)", args[0]);
+        return OPAL_ERR_BAD_PARAM;
+    }
     snprintf(name, sizeof(name), "PMIX_MCA_%s", args[0]);
-    setenv(name, args[1], 1);
-    return OPAL_SUCCESS;
+    return setenv(name, args[1], 1) == 0 ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
 }
 
 static int tune(orte_cli_t *cli, const opt_t *option, char **args)

@@ -256,6 +256,14 @@ static int check_apps(orte_cli_t *cli)
     return rc;
 }
 
+/* -q may stand behind what is warned of. */
+static void warn_of_missing(const orte_cli_t *cli)
+{
+    for (char **entry = cli->missing; entry != NULL && *entry != NULL && !cli->rt->opt.quiet; entry++) {
+        orte_warn("%s: there is no such variable in the environment", *entry);
+    }
+}
+
 int orte_schizo_parse(orte_runtime_t *rt, int argc, char **argv, orte_cli_action_t *action)
 {
     orte_cli_t cli = {.rt = rt, .job = rt->job, .action = ORTE_CLI_RUN};
@@ -264,12 +272,15 @@ int orte_schizo_parse(orte_runtime_t *rt, int argc, char **argv, orte_cli_action
     for (bool more = true; more;) {
         int used = orte_cli_parse_app(&cli, argv + at);
         if (used < 0) {
+            opal_argv_free(cli.missing);
             return used;
         }
         at += used;
         more = cli.action == ORTE_CLI_RUN && at < argc; /* then argv[at] is ":" */
         at++;
     }
+    warn_of_missing(&cli);
+    opal_argv_free(cli.missing);
     *action = cli.action;
     return cli.action == ORTE_CLI_RUN ? check_apps(&cli) : OPAL_SUCCESS;
 }
