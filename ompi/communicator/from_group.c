@@ -86,6 +86,9 @@ int ompi_mpi_intercomm_create_from_groups(ompi_group_t *local_group, int local_l
 {
     ompi_communicator_t *local;
     *newintercomm = NULL;
+    if (remote_group->size == 0) { /* as where the local one is empty, the call is local (MPI-5.0 section 7.6.2) */
+        return MPI_SUCCESS;
+    }
     int rc = ompi_mpi_comm_create_from_group(local_group, stringtag, NULL, errhandler, &local);
     if (rc != MPI_SUCCESS || !local) {
         return rc;

@@ -301,22 +301,45 @@ int ompi_mpi_testsome(int count, MPI_Request requests[], int *done, int indices[
 
 /* ---- Looking without retiring ---- */
 
+/* The query function of a generalized request is called even if nobody wants the status, and its error is the call's (section 13.2). */
 static int peek(ompi_request_t *request, MPI_Status *status)
 {
-    if (!status) {
-        return MPI_SUCCESS;
-    }
+    int error = MPI_SUCCESS;
     if (!ompi_request_is_live(request)) {
-        ompi_status_set_empty(status);
+        if (status) {
+            ompi_status_set_empty(status);
+        }
         return MPI_SUCCESS;
     }
-    int keep = status->MPI_ERROR;
-    if (request->type == OMPI_REQUEST_GENERALIZED) {
-        ompi_grequest_query(request);
+    if (request->type == OMPI_REQUEST_GENERALIZED && (error = ompi_grequest_query(request)) != MPI_SUCCESS) {
+        ompi_error_origin(NULL);
     }
-    *status = request->status;
-    status->MPI_ERROR = keep;
-    return MPI_SUCCESS;
+    if (status) {
+        int keep = status->MPI_ERROR;
+        *status = request->status;
+        status->MPI_ERROR = keep;
+    }
+    return error;
+}
+
+/* Of several, as retire_into(). */
+static int peek_into(MPI_Request handle, MPI_Status *statuses, int n, int so_far)
+{
+    MPI_Status *status = status_at(statuses, n);
+    int error = peek(object_of(handle), status);
+    if (error == MPI_SUCCESS && so_far == MPI_SUCCESS) {
+        return MPI_SUCCESS;
+    }
+    for (int i = 0; status && so_far == MPI_SUCCESS && i < n; i++) {
+        statuses[i].MPI_ERROR = MPI_SUCCESS;
+    }
+    if (status) {
+        status->MPI_ERROR = error;
+    }
+    if (error != MPI_SUCCESS) {
+        ompi_error_in_status(error);
+    }
+    return MPI_ERR_IN_STATUS;
 }
 
 int ompi_mpi_request_get_status(ompi_request_t *request, int *flag, MPI_Status *status)
@@ -331,11 +354,12 @@ int ompi_mpi_request_get_status(ompi_request_t *request, int *flag, MPI_Status *
 
 int ompi_mpi_request_get_status_all(int count, const MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
+    int result = MPI_SUCCESS;
     *flag = all_are(count, requests);
     for (int i = 0; *flag && i < count; i++) {
-        peek(object_of(requests[i]), status_at(statuses, i));
+        result = peek_into(requests[i], statuses, i, result);
     }
-    return MPI_SUCCESS;
+    return result;
 }
 
 int ompi_mpi_request_get_status_any(int count, const MPI_Request requests[], int *index, int *flag,
@@ -352,6 +376,7 @@ int ompi_mpi_request_get_status_some(int count, const MPI_Request requests[], in
                                      MPI_Status statuses[])
 {
     bool live;
+    int result = MPI_SUCCESS;
     find_complete(count, requests, &live);
     if (!live) {
         *done = MPI_UNDEFINED;
@@ -361,11 +386,11 @@ int ompi_mpi_request_get_status_some(int count, const MPI_Request requests[], in
     *done = 0;
     for (int i = 0; i < count; i++) {
         if (is_live(requests[i]) && ompi_request_is_complete(object_of(requests[i]))) {
-            peek(object_of(requests[i]), status_at(statuses, *done));
+            result = peek_into(requests[i], statuses, *done, result);
             indices[(*done)++] = i;
         }
     }
-    return MPI_SUCCESS;
+    return result;
 }
 
 /* ---- Start, cancel, free ---- */

@@ -282,8 +282,11 @@ static void test_fatal_in_status(void)
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
+static int queried;
+
 static int query(void *extra, MPI_Status *status)
 {
+    queried++;
     MPI_Status_set_elements(status, MPI_INT, 0);
     MPI_Status_set_cancelled(status, 0);
     return *(int *) extra;
@@ -340,6 +343,34 @@ static void test_generalized(void)
     requests[1] = requests[0];
     MPI_CHECK(MPI_Request_free(&requests[0]) == MPI_SUCCESS);
     MPI_CHECK(MPI_Grequest_complete(requests[1]) == MPI_ERR_FILE);
+    MPI_Finalize();
+}
+
+/* Who only looks has the query function called as well, and hears its error (MPI-5.0 section 13.2). */
+static void test_looked_at(void)
+{
+    int answer = MPI_SUCCESS, flag, index, done;
+    MPI_Status statuses[2];
+    MPI_Request requests[2];
+    MPI_Init(NULL, NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 2; i++) {
+        MPI_Grequest_start(query, free_well, cancel, &answer, &requests[i]);
+        MPI_Grequest_complete(requests[i]);
+    }
+    queried = 0;
+    MPI_CHECK(MPI_Request_get_status(requests[0], &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag && queried == 1);
+    MPI_CHECK(MPI_Request_get_status_any(2, requests, &index, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && flag && queried == 2);
+    MPI_CHECK(MPI_Request_get_status_all(2, requests, &flag, MPI_STATUSES_IGNORE) == MPI_SUCCESS && flag && queried == 4);
+    MPI_CHECK(MPI_Request_get_status_some(1, requests, &done, &index, MPI_STATUSES_IGNORE) == MPI_SUCCESS && done == 1 && queried == 5);
+    answer = MPI_ERR_IO;
+    MPI_CHECK(MPI_Request_get_status(requests[0], &flag, statuses) == MPI_ERR_IO && flag);
+    MPI_CHECK(MPI_Request_get_status_any(2, requests, &index, &flag, MPI_STATUS_IGNORE) == MPI_ERR_IO && flag);
+    MPI_CHECK(MPI_Request_get_status_all(2, requests, &flag, statuses) == MPI_ERR_IN_STATUS && flag);
+    check_errors(statuses, MPI_ERR_IO, MPI_ERR_IO);
+    MPI_CHECK(MPI_Request_get_status_some(1, requests, &done, &index, statuses) == MPI_ERR_IN_STATUS && done == 1);
+    answer = MPI_SUCCESS;
+    MPI_CHECK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS);
     MPI_Finalize();
 }
 
@@ -716,6 +747,7 @@ static const mpi_test_t tests[] = {
     {.name = "arguments", .np = 2, .fn = test_arguments},
     {.name = "statuses", .np = 1, .fn = test_statuses},
     {.name = "generalized", .np = 1, .fn = test_generalized},
+    {.name = "looked-at", .np = 1, .fn = test_looked_at},
     {.name = "handler-of-several", .np = 1, .fn = test_handler_of_several},
     {.name = "freed-meanwhile", .np = 1, .fn = test_freed_meanwhile},
     {.name = "buffers", .np = 2, .fn = test_buffers},

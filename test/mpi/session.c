@@ -254,6 +254,10 @@ static void test_handler_given(void)
     MPI_CHECK(rc == MPI_ERR_ARG && comm_errors == 0);
     rc = MPI_Intercomm_create_from_groups(world, size, world, 0, "x", MPI_INFO_NULL, of_comms, &comm);
     MPI_CHECK(rc == MPI_ERR_RANK && heard(&comm_errors, rc));
+    if (rank == 0) { /* local: nobody else comes */
+        rc = MPI_Intercomm_create_from_groups(world, 0, MPI_GROUP_EMPTY, 0, "x", MPI_INFO_NULL, of_comms, &comm);
+        MPI_CHECK(rc == MPI_SUCCESS && comm == MPI_COMM_NULL);
+    }
     rc = MPI_Intercomm_create_from_groups(world, 0, MPI_GROUP_NULL, 0, "x", MPI_INFO_NULL, of_comms, &comm);
     MPI_CHECK(rc == MPI_ERR_GROUP && heard(&comm_errors, rc));
     MPI_Errhandler_free(&of_comms);

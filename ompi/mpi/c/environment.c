@@ -115,7 +115,7 @@ int ompi_mpi_free_mem(void *base)
     return MPI_SUCCESS;
 }
 
-/* No kind of hardware resource is known by a URI: MPI_Comm_split_type takes shared memory only. */
+/* The kinds of hardware that MPI_Comm_split_type takes, and whether this process is bound inside one object of each. */
 int ompi_mpi_get_hw_resource_info(ompi_info_t **hw_info)
 {
     int rc = ompi_mpi_info_create(hw_info);

@@ -164,7 +164,7 @@ static void add_compiler(words_t *words)
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = getenv(names[i]);
-        if (value != NULL && value[strspn(value, " \t")] != '\0') {
+        if (value != NULL && value[strspn(value, " \t\n")] != '\0') {
             add_split(words, value);
             return;
         }
@@ -212,6 +212,14 @@ static bool stops_before_link(const char *word)
     return is_one_of(word, options);
 }
 
+/* Options whose next word is a file, or another program's, whatever it looks like: "-Xlinker -E". */
+static bool takes_next(const char *word)
+{
+    static const char *const options[] = { "-o", "-Xlinker", "-Xassembler", "-Xpreprocessor", "-Xclang", NULL };
+
+    return is_one_of(word, options);
+}
+
 /* Whether there is anything to compile or link: without it ("mpicc --version") the compiler gets just
  * the user's words, which may be a question about itself. */
 static bool has_input(char **arguments)
@@ -230,7 +238,9 @@ static bool has_input(char **arguments)
 static bool wants_link(char **arguments)
 {
     for (; *arguments != NULL; arguments++) {
-        if (stops_before_link(*arguments)) {
+        if (takes_next(*arguments) && arguments[1] != NULL) {
+            arguments++;
+        } else if (stops_before_link(*arguments)) {
             return false;
         }
     }

@@ -28,6 +28,7 @@ lacks() { unwanted=$1; shift; "$@" >out 2>&1 && cat out && ! grep -qe "$unwanted
 status() { wanted=$1; shift; "$@" >out 2>&1; got=$?; cat out; [ "$got" = "$wanted" ]; }
 same() { "$1" "$2" >a && "$1" "$3" >b && diff a b && [ -s a ]; }
 
+tap_ok "-E behind -Xlinker is the linker's" says '-lmpi_abi' $mpicc -show foo.c -Xlinker -E
 tap_ok "-show is the whole command" says '-I.* foo.c .*-L.* -Wl,-rpath,.* -lmpi_abi' $mpicc -show foo.c
 tap_ok "-show -c has no link flags" lacks 'mpi_abi' $mpicc -show -c foo.c
 tap_ok "-show quotes for the shell" says "'a b.c'" $mpicc -show 'a b.c'
