@@ -1293,8 +1293,8 @@ static void add_four(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     MPI_Aint lb, extent;
     MPI_Type_get_true_extent(*type, &lb, &extent);
-    const int *a = (const int *) ((const char *) in + lb);
-    int *b = (int *) ((char *) inout + lb);
+    const int *a = (const int *) ((uintptr_t) in + (uintptr_t) lb);
+    int *b = (int *) ((uintptr_t) inout + (uintptr_t) lb);
     for (int i = 0; i < 4 * *n; i++) {
         b[i] += a[i];
     }

@@ -26,10 +26,13 @@ static int run_started(int rc, MPI_Request *request)
 
 static int run_persistent(int rc, MPI_Request *request)
 {
-    rc = rc == MPI_SUCCESS ? MPI_Start(request) : rc;
-    rc = rc == MPI_SUCCESS ? MPI_Wait(request, MPI_STATUS_IGNORE) : rc;
     turn++;
-    return rc == MPI_SUCCESS ? MPI_Request_free(request) : rc;
+    if (rc == MPI_SUCCESS) {
+        rc = MPI_Start(request);
+        rc = rc == MPI_SUCCESS ? MPI_Wait(request, MPI_STATUS_IGNORE) : rc;
+        MPI_Request_free(request); /* it stays after an error, too */
+    }
+    return rc;
 }
 
 #define AS_REQUEST(Nonblocking, Persistent, ...)                                                                  \

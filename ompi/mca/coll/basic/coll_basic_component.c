@@ -81,5 +81,5 @@ void *basic_temp(const ompi_datatype_t *type, size_t count, void **room)
     ptrdiff_t gap;
     ptrdiff_t span = ompi_datatype_span(type, count, &gap);
     *room = malloc(span > 0 ? (size_t) span : 1);
-    return *room ? (char *) *room - gap : NULL;
+    return *room ? (void *) ((uintptr_t) *room - (uintptr_t) gap) : NULL; /* of types with absolute addresses far away */
 }

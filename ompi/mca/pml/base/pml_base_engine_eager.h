@@ -185,7 +185,7 @@ static OPAL_ALWAYS_INLINE mca_pml_link_t *engine_fill_standing(ompi_communicator
         return NULL;
     }
     mca_pml_hdr_match_t *hdr = room->ptr;
-    const char *data = (const char *) buf + type->opal.true_lb;
+    const char *data = (const char *) ((uintptr_t) buf + (uintptr_t) type->opal.true_lb);
     opal_prefetch_write(hdr);
     if (more) { /* the peer looks at the first line: it is written last */
         opal_copy((char *) (hdr + 1) + OPAL_COPY_SHORT, data + OPAL_COPY_SHORT, bytes - OPAL_COPY_SHORT);
@@ -274,7 +274,7 @@ static OPAL_ALWAYS_INLINE bool engine_direct_locked(mca_pml_peer_t *peer, mca_pm
     if (OPAL_LIKELY(!opal_progress_threads)) { /* the link may change it for reasons of its own */
         opal_prefetch_write(*link->next_store);
     }
-    const void *ptr = (const char *) buf + type->opal.true_lb;
+    const void *ptr = (const void *) ((uintptr_t) buf + (uintptr_t) type->opal.true_lb);
     engine_charge(peer, cost);
     room |= len + POLICY_ROOM > peer->direct_max || len >= engine_reserve_from(peer) ||
             (POLICY_KEEPS && len >= peer->behind.reserve_min && !opal_progress_threads && engine_in_stream(cp));
@@ -363,7 +363,7 @@ static OPAL_NOINLINE bool engine_direct_parts(mca_pml_peer_t *peer, mca_pml_comm
         return false;
     }
     engine_fill_match(peer, &hdr, MCA_PML_HDR_MATCH, cp, tag, engine_send_seq(cp));
-    const void *ptr = (const char *) buf + type->opal.true_lb;
+    const void *ptr = (const void *) ((uintptr_t) buf + (uintptr_t) type->opal.true_lb);
     if (engine_send_parts(peer, peer->direct, &hdr, ptr, bytes) != MCA_SUCCESS) {
         return false;
     }
