@@ -58,6 +58,12 @@ is "--output tag,dir=DIR" "$(cat out)$(cat both/1/rank.0/stdout)" "[1,0]<stdout>
 run -outfile-pattern "o/%r.%h" -errfile-pattern "$work/o/e%r" -n 2 sh -c 'echo out $PMIX_RANK; echo err >&2'
 is "-outfile-pattern, -errfile-pattern" \
     "$code $(cat out err "o/0.$(hostname)" "o/1.$(hostname)" o/e0 o/e1 | tr '\n' ,)" "0 out 0,out 1,err,err,"
+run -outfile-pattern o/both.%r -errfile-pattern o/both.%r -n 1 sh -c 'echo 1; echo 2 >&2; echo 3'
+is "one file for both streams has all of them" "$code $(sort o/both.0 | tr -d '\n')" "0 123"
+run -q -x NO_SUCH_VARIABLE true
+quiet="$code $(wc -l <err)"
+run -x NO_SUCH_VARIABLE true
+is "-q silences what -x warns of" "$quiet $(grep -c NO_SUCH_VARIABLE err)" "0 0 1"
 run --output-filename plain/x -n 1 true
 touch file
 run --output-filename file/x -n 1 true
